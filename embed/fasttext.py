@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from embed.corpus import CorpusCounts, count_corpus
+from embed.fasttext_file import require_whole
 from embed.lexical.subword import SubwordEmbedder, mean_word_vector
 from embed.lexical.weights import WEIGHTED, check_value_vectors, rarity
 from pexeso.errors import EmbedderError, InputError, MissingPackageError
@@ -194,6 +195,7 @@ def load_binary(path: str | Path, *, value_vectors: str = WEIGHTED) -> SubwordEm
     check_value_vectors(value_vectors)
     if not path.is_file():
         raise EmbedderError(f"There is no fastText model at {path}.")
+    require_whole(path)
     fasttext = _fasttext()
     try:
         with _silence():
@@ -202,15 +204,12 @@ def load_binary(path: str | Path, *, value_vectors: str = WEIGHTED) -> SubwordEm
         raise EmbedderError(
             f"{path} is not a fastText model (a .bin file saved by fastText)."
         ) from error
-    if model.is_quantized():
-        raise EmbedderError(
-            f"{path} is a quantised fastText model, whose vectors cannot be read; use the .bin "
-            "file instead."
-        )
-    return _take_over(model, value_vectors, {"trained": False})
+    return _take_over(model, value_vectors, {"trained": False}, f"The fastText model {path}")
 
 
-def _take_over(model: Any, value_vectors: str, notes: dict[str, Any]) -> SubwordEmbedder:
+def _take_over(
+    model: Any, value_vectors: str, notes: dict[str, Any], name: str = "The trained fastText model"
+) -> SubwordEmbedder:
     """Keep the input table, the words, their weights and the centre of a fastText model."""
     settings = model.f.getArgs()
     min_n, max_n = (settings.minn, settings.maxn) if settings.maxn > 0 else (0, 0)
@@ -218,7 +217,7 @@ def _take_over(model: Any, value_vectors: str, notes: dict[str, Any]) -> Subword
     words = pa.array(names, pa.large_string())
     rows = np.ascontiguousarray(model.get_input_matrix(), np.float32)
     if not np.isfinite(rows).all():
-        raise EmbedderError("The fastText model has vectors that are not numbers; train it again.")
+        raise EmbedderError(f"{name} has vectors that are not finite numbers; train it again.")
     kind, middle, weights = "fasttext-mean", np.zeros(rows.shape[1], np.float32), None
     if value_vectors == WEIGHTED:
         kind, middle = "fasttext", mean_word_vector(rows, words, min_n=min_n, max_n=max_n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,17 @@ def check_model(model: str) -> None:
         raise InputError(f"The model must be {MODEL_FORMS}; got {model!r}.")
 
 
+def has_value_vectors(model: str) -> bool:
+    """Return whether a model makes a value of words in a way that can be chosen.
+
+    Examples
+    --------
+    >>> has_value_vectors("fasttext"), has_value_vectors("lexical")
+    (True, False)
+    """
+    return model == "fasttext" or model.endswith((".bin", *_TEXT_SUFFIXES))
+
+
 def check_choice(model: str, value_vectors: str | None) -> None:
     """Raise InputError if the words of a model cannot make up a value in this way.
 
@@ -63,18 +75,30 @@ def check_choice(model: str, value_vectors: str | None) -> None:
     if value_vectors is None:
         return
     check_value_vectors(value_vectors)
-    if model == "fasttext" or model.endswith(".bin"):
-        return
-    if not model.endswith(_TEXT_SUFFIXES):
+    if not has_value_vectors(model):
         raise InputError(
             "value_vectors is for fasttext, a fastText .bin file and a file of word vectors. Got "
             f"{value_vectors!r} with the model {model!r}: leave it out."
         )
-    if value_vectors == WEIGHTED:
+    if value_vectors == WEIGHTED and model.endswith(_TEXT_SUFFIXES):
         raise InputError(
             f"The file of word vectors {model} does not say how rare words are, so value_vectors "
             f"must be 'mean', its default. Got {value_vectors!r}: leave it out."
         )
+
+
+def check_choices(models: Iterable[str], value_vectors: str | None) -> None:
+    """Raise InputError unless the words of some of the models can make up a value in this way.
+
+    The others have no such choice; see `check_choice`.
+
+    Examples
+    --------
+    >>> check_choices(["lexical", "fasttext"], "mean")
+    """
+    every = list(models)
+    for model in [model for model in every if has_value_vectors(model)] or every:
+        check_choice(model, value_vectors)
 
 
 def create_embedder(

@@ -511,6 +511,12 @@ class Index:
         self.refresh()
         return added
 
+    def add_model(self, model: str, **options: Any) -> Update:
+        """Add a model to this index; see `pexeso.build.add_model.add_model`."""
+        from pexeso.build.add_model import add_model
+
+        return self._updated(add_model(self.path, model, **options))
+
     def info(self) -> IndexInfo:
         """Return a summary of the index: tables, columns, values, partitions, bytes.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from embed.half import HALF, check_precision
-from embed.registry import check_choice
+from embed.registry import check_choices
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -133,7 +133,7 @@ class BuildOptions:
     def __post_init__(self) -> None:
         _make_plain_scalar(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
-        check_choice(self.model, self.value_vectors)
+        check_choices(self.models, self.value_vectors)
         check_precision(self.vector_precision)
         if self.aliases is not None:
             object.__setattr__(self, "aliases", _path_text("aliases", self.aliases))

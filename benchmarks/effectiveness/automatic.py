@@ -17,7 +17,6 @@ from typing import Any
 
 import click
 import pyarrow as pa
-import torch
 
 from benchmarks.effectiveness.found import Found
 from benchmarks.effectiveness.judged import Judged, read_judged
@@ -78,9 +77,7 @@ def automatic_distances(
     found = []
     for sides in columns:
         prepared = [index.prepared(side) for side in sides]
-        asked, others = (
-            side.vectors[torch.from_numpy(value_order(side.values))] for side in prepared
-        )
+        asked, others = (side.vectors[value_order(side.values)] for side in prepared)
         asked, others = (side[known_vectors(side)] for side in (asked, others))
         advice = advise_pair(space, asked, others, index.advisor.learnt)
         found.append(index.usual_max_distance if advice is None else advice.max_distance)

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from benchmarks.effectiveness.measuring import Result, chosen_methods, measure
-from benchmarks.effectiveness.methods import METHODS, SENTENCE, Workshop
+from benchmarks.effectiveness.methods import METHODS, MODELS, SENTENCE, Workshop
 from benchmarks.effectiveness.page import write_page
 from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import tables_of
@@ -85,9 +85,9 @@ class _Asked:
 )
 @click.option(
     "--model",
-    default="hashing",
+    default=MODELS,
     show_default=True,
-    help="Model of pexeso's index, where one is built.",
+    help="Models of pexeso's index, where one is built; 'pexeso' is the first of them.",
 )
 @click.option(
     "--index",

@@ -20,7 +20,9 @@ from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Jud
 from benchmarks.effectiveness.methods import (
     AUTOMATIC,
     BY_STRINGS,
+    CODES,
     METHODS,
+    OTHER_MODELS,
     PEXESO,
     RERANKED,
     SENTENCE,
@@ -64,11 +66,15 @@ def measure(truth: TruthSet, shop: Workshop, names: Sequence[str], tell: Tell) -
         if name == RERANKED and not truth.judged:
             result["skipped"][name] = "It ranks columns, and no pairs of columns are judged."
             continue
+        if name in (CODES, *OTHER_MODELS) and shop.model_of(name) is None:
+            lacking = "model of vectors" if name == CODES else f"model {name}"
+            result["skipped"][name] = f"The index holds no {lacking}."
+            continue
         started = dt.datetime.now()
         scores = _MEASURED_BY.get(name, _scores)(truth, shop, name)
         scores["measured"] = started.date().isoformat()
         if name not in BY_STRINGS:
-            scores["model"] = shop.sentence_model if name == SENTENCE else shop.describe_model()
+            scores["model"] = shop.describe_model(name)
         result["methods"][name] = scores
         tell(f"{truth.name}, {name}: {(dt.datetime.now() - started).total_seconds():.0f} s")
     return result

@@ -20,18 +20,26 @@ from benchmarks.effectiveness import similar
 from benchmarks.effectiveness.judged import fold
 from benchmarks.effectiveness.quantised import Quantised
 from benchmarks.effectiveness.searched import index_for
+from benchmarks.effectiveness.spelled import by_spelling
 from embed.protocol import Embedder
 from pexeso.errors import InputError
 from pexeso.index import Index, open_index
+
+NORMALISED = "tf-idf-normalised"
+_WORDS_BY_RARITY = (*(0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),)
 
 BY_STRINGS: dict[str, tuple[similar.Measure, tuple[float, ...]]] = {
     "equi": (similar.equal, (1.0,)),
     "jaccard": (similar.jaccard_of_tokens, (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
     "edit": (similar.edit_similarity, (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)),
     "fuzzy": (similar.fuzzy_tokens, (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
-    "tf-idf": (similar.tfidf, (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)),
+    "tf-idf": (similar.tfidf, _WORDS_BY_RARITY),
+    NORMALISED: (similar.tfidf, _WORDS_BY_RARITY),
 }
-"""Measures of strings, and the similarities that are tried for joinable columns."""
+"""Measures of strings, and the similarities that are tried for joinable columns.
+
+`NORMALISED` compares values as the index normalises them, the others folded ones.
+"""
 
 NEAREST_SIMILARITIES = tuple(np.round(np.arange(0.2, 1.001, 0.02), 3).tolist())
 """Least similarities of strings that are tried where each value is joined with its nearest one."""
@@ -46,7 +54,10 @@ NEAREST_DISTANCES = tuple(np.round(np.arange(0.0, 0.601, 0.01), 3).tolist())
 
 PEXESO, CODES = "pexeso", "pexeso-pq"
 AUTOMATIC, RERANKED, SENTENCE = "pexeso-auto", "pexeso-reranked", "sentence"
-METHODS = (*BY_STRINGS, PEXESO, CODES, AUTOMATIC, RERANKED, SENTENCE)
+OTHER_MODELS = ("hashing", "fasttext")
+METHODS = (*BY_STRINGS, PEXESO, CODES, AUTOMATIC, RERANKED, *OTHER_MODELS, SENTENCE)
+MODELS = ",".join(("lexical", *OTHER_MODELS))
+"""The models of an index that is built: of `PEXESO`, and those that have rows of their own."""
 
 Prepare = Callable[[Sequence[pa.StringArray]], list[list[str]]]
 
@@ -91,7 +102,7 @@ class Workshop:
     lake, folder : Path
         The tables, and a place for the index.
     model : str
-        Of the index of pexeso; see `pexeso.index.build_index`.
+        Of the index of pexeso; see `pexeso.index.build_index`. The first is that of `PEXESO`.
     path : Path or None
         An index of the lake that is there; None: one is built.
     sentence_model : str or None
@@ -103,25 +114,38 @@ class Workshop:
     texts: Sequence[pa.StringArray]
     lake: Path
     folder: Path
-    model: str = "hashing"
+    model: str = MODELS
     path: Path | None = None
     sentence_model: str | None = None
     name: str = "lake"
     _index: Index | None = None
 
-    def index(self) -> Index:
-        """Open or build the index of pexeso, once."""
+    def index(self, model: str | None = None) -> Index:
+        """Open or build the index of pexeso, once; searched by its first model or another."""
         if self._index is None:
             self._index = (
                 open_index(self.path)
                 if self.path
                 else index_for(self.lake, self.folder / f"{self.name}.pexeso", self.model)
             )
-        return self._index
+        return self._index if model is None else self._index.with_model(model)
 
-    def describe_model(self) -> str:
-        """Name the model of the index, and its dimensions."""
-        embedder = self.index().embedder
+    def model_of(self, name: str) -> str | None:
+        """Return the model of the index that a method compares vectors of; None: it has none."""
+        models = self.index().models
+        if name in OTHER_MODELS:
+            return name if name in models else None
+        if name == CODES:
+            return next((model for model in models if model != "lexical"), None)
+        return models[0]
+
+    def describe_model(self, name: str) -> str:
+        """Name the model of a method, and its dimensions."""
+        if name == SENTENCE:
+            return Path(self.sentence_model).name
+        embedder = self.index(self.model_of(name)).embedder
+        if embedder.kind == "lexical":
+            return embedder.kind
         return f"{embedder.kind}, {embedder.dimensions} dimensions"
 
     def normalised(self, columns: Sequence[pa.StringArray]) -> list[list[str]]:
@@ -140,11 +164,12 @@ def make_method(name: str, shop: Workshop) -> Method:
     """
     if name in BY_STRINGS:
         measure, thresholds = BY_STRINGS[name]
+        prepare = shop.normalised if name == NORMALISED else _folded
         return Method(
-            name, _folded, measure, thresholds, (1.0,) if name == "equi" else NEAREST_SIMILARITIES
+            name, prepare, measure, thresholds, (1.0,) if name == "equi" else NEAREST_SIMILARITIES
         )
-    if name == PEXESO:
-        return _by_vectors(name, shop, shop.index().embedder)
+    if name in (PEXESO, *OTHER_MODELS):
+        return _by_vectors(name, shop, shop.index(shop.model_of(name)).embedder)
     if name == CODES:
         return _by_codes(name, shop)
     if name == SENTENCE and shop.sentence_model:
@@ -173,12 +198,14 @@ def _by_vectors(name: str, shop: Workshop, embedder: Embedder) -> Method:
     def compare(values: Sequence[str], others: Sequence[str], least: float) -> similar.Pieces:
         return similar.products(_embedded(embedder, values), _embedded(embedder, others), least)
 
+    if embedder.kind == "lexical":
+        compare = by_spelling(embedder)
     return Method(name, shop.normalised, compare, DISTANCES, NEAREST_DISTANCES, cosines)
 
 
 def _by_codes(name: str, shop: Workshop) -> Method:
     """Compare vectors with product-quantised ones, cut where 85 % of matching pairs are found."""
-    embedder = shop.index().embedder
+    embedder = shop.index(shop.model_of(CODES)).embedder
     values = sorted({text for column in shop.normalised(shop.texts) for text in column if text})
     quantised = Quantised(_embedded(embedder, values))
 

@@ -3,8 +3,8 @@
 Its measured parts are written from the stored results. All else is left unchanged.
 
 A measured part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``. ``summary``
-compares the data sets, ``score-study`` and ``model-study`` have what the commands of these names
-found, any other name is one of the data sets.
+compares the data sets, ``score-study``, ``model-study`` and ``combined-study`` have what the
+commands of these names found, any other name is one of the data sets.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.effectiveness import model_tables
-from benchmarks.effectiveness.methods import BY_STRINGS, CODES, PEXESO
+from benchmarks.effectiveness import combined_tables, model_tables
+from benchmarks.effectiveness.methods import BY_STRINGS, CODES, PEXESO, SENTENCE
 from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import Cells, as_table, tables_of, with_values
 from benchmarks.effectiveness.score import tables as score_tables
@@ -26,12 +26,12 @@ from pexeso.errors import InputError
 
 PAGE = ROOT / "docs" / "explanation" / "effectiveness.md"
 SUMMARY, NOT_MEASURED = "summary", "Not measured yet."
-STUDIES = {each.STUDY: each.tables for each in (score_tables, model_tables)}
+STUDIES = {each.STUDY: each.tables for each in (score_tables, model_tables, combined_tables)}
 
 Results = Mapping[str, Mapping[str, Any]]
 
 _PART = re.compile(r"(<!-- measured: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 def write_page(page: Path = PAGE, results: Path = RESULTS) -> list[Path]:
@@ -168,12 +168,15 @@ def _of_set(name: str, results: Results) -> str:
         {
             scores["model"]
             for method, scores in result["methods"].items()
-            if method.startswith("pexeso")
+            if "model" in scores and method != SENTENCE
         }
     )
     dates = sorted({scores["measured"] for scores in result["methods"].values()})
     measured = f"Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {counted}."
-    model = f" Model of the index: {', '.join(models)}." if models else ""
+    plural = "s" * (len(models) > 1)
+    model = f" Model{plural} of the index: {'; '.join(models)}." if models else ""
+    if SENTENCE in result["methods"]:
+        model += f" Sentence model: {result['methods'][SENTENCE]['model']}."
     return f"{measured}{model}\n\n{tables_of(result)}"
 
 

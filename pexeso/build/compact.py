@@ -70,7 +70,7 @@ def compact(
             return Update(store.manifest.generation, False, of_parts=folder_counts())
         with session_for(None, writer, master, conf) as spark:
             job.spark = spark
-            job.stage("catalog", lambda folder, meter: _write_catalog(job))
+            job.stage("catalog", lambda folder, meter: rewrite_catalog(job))
             written = {part.name: part.rewrite(job, chosen[part.name]) for part in job.parts}
             kept = {
                 name: [
@@ -86,8 +86,8 @@ def compact(
     return Update(manifest.generation, True, of_parts=folder_counts(added, chosen))
 
 
-def _write_catalog(job: BuildJob) -> dict[str, Any]:
-    """Write the catalog that holds."""
+def rewrite_catalog(job: BuildJob) -> dict[str, Any]:
+    """Write all of the catalog that holds as one folder."""
     job.empty_catalog()
     write_tables(live_rows(job.spark, job.index, TABLES), job.writer.catalog_folder)
     write_numbered(live_rows(job.spark, job.index, COLUMNS), job.writer.catalog_folder)

@@ -43,6 +43,7 @@ from pexeso.lake.catalog import (
 )
 from pexeso.options import BuildOptions
 from pexeso.parts.base import IndexPart, OfParts, Written
+from pexeso.parts.models import models_of
 from pexeso.store.files import write_document
 from pexeso.store.id_ranges import Ranges
 from pexeso.store.local.build_writer import BuildWriter
@@ -173,6 +174,10 @@ class BuildJob:
     def parts(self) -> list[IndexPart]:
         """The parts that the index has, or is to have."""
         return registry.asked(self.options.parts, len(self.options.models))
+
+    def makes_model(self, model: int) -> bool:
+        """Return whether the index is to get the model at a position in this job."""
+        return self.store is None or model >= len(models_of(self.store.manifest))
 
     def frame(self, stage: str, name: str) -> DataFrame:
         """Read what a finished stage left under a name."""
@@ -438,14 +443,20 @@ class BuildJob:
             parts[name] = [*parts.get(name, ()), *found.folders]
             facts.update(found.facts)
             fingerprints.update(found.fingerprints)
+        embedder, options = before and before.embedder, described(self.options)
+        if self.makes_model(len(self.options.models) - 1):
+            embedder = writer.seal_folder(writer.embedder_folder)
+            more = {name: options[name] for name in ("model", "grid")}
+        else:
+            more = {}
+        if before:
+            options = {**before.options, **more, "parts": list(self.options.parts)}
         return writer.commit(
             written_by=f"pexeso {__version__}",
             catalogs=catalogs,
-            embedder=before.embedder if before else writer.seal_folder(writer.embedder_folder),
+            embedder=embedder,
             parts=parts,
-            options={**before.options, "parts": list(self.options.parts)}
-            if before
-            else described(self.options),
+            options=options,
             fingerprints=fingerprints,
             facts=facts,
             deleted_columns=before.deleted_columns if before and deleted is None else deleted or (),

@@ -228,15 +228,7 @@ class _LevelsOrAuto(click.ParamType):
 
 # Sizes have no default here: whether one was given is to be known.
 _SIZED = {"metavar": "SIZE", "callback": _size, "default": None, "type": str, "show_default": False}
-_BUILD_OPTIONS = with_options(
-    _of_build(
-        "model",
-        "lexical or hashing (spelling and rare words; sparse, or dense vectors; no training), "
-        "fasttext (trained on the lake), a fastText .bin file, a file of word vectors "
-        "(.txt, .vec), or sentence:NAME. Several with commas between them: a search takes the "
-        "first, or the one that it names.",
-        metavar="MODEL,...",
-    ),
+model_settings = with_options(
     _of_build(
         "dimensions",
         "Of the vectors, where the model has any.  [default: the model's own, 256 for hashing, "
@@ -249,6 +241,17 @@ _BUILD_OPTIONS = with_options(
         "weighted, mean for a file of word vectors]",
         type=click.Choice(VALUE_VECTORS),
     ),
+)
+_BUILD_OPTIONS = with_options(
+    _of_build(
+        "model",
+        "lexical or hashing (spelling and rare words; sparse, or dense vectors; no training), "
+        "fasttext (trained on the lake), a fastText .bin file, a file of word vectors "
+        "(.txt, .vec), or sentence:NAME. Several with commas between them: a search takes the "
+        "first, or the one that it names.",
+        metavar="MODEL,...",
+    ),
+    model_settings,
     _of_build(
         "vector_precision",
         "Of vectors: half takes half the room on disk and in memory, and moves a distance by at "

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embed.half import ENTRY_BYTES, SINGLE
+from embed.registry import has_value_vectors
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.options import OF_VECTORS, BuildOptions
 from pexeso.parts.metadata import require_contents
@@ -44,7 +45,9 @@ def models_of(manifest: Manifest) -> tuple[str, ...]:
 def options_for_model(options: BuildOptions, model: int) -> BuildOptions:
     """Return the options of a build as if the model at a position were its only one."""
     name = options.models[model]
-    unused = OF_VECTORS if name == "lexical" else ()
+    unused = [*(OF_VECTORS if name == "lexical" else ())]
+    if not has_value_vectors(name):
+        unused.append("value_vectors")
     return replace(options, model=name, **{each: getattr(BuildOptions, each) for each in unused})
 
 
@@ -68,8 +71,8 @@ def number_of_model(store: Store, name: str | None) -> int:
     if name is not None and name not in there:
         raise InputError(
             f"The index '{store.path}' does not hold the model {name!r}, but {', '.join(there)}. "
-            "Leave the model out for the first of these, or build the index with the models that "
-            "you need (model, --model)."
+            "Leave the model out for the first of these, or add it (Index.add_model, "
+            "pexeso add-model)."
         )
     return 0 if name is None else there.index(name)
 
@@ -133,7 +136,7 @@ def told(
     if model == 0:
         return {"facts": facts, "fingerprints": fingerprints}
     name = part_of(model)
-    before = {} if store is None else store.manifest.facts[name]
+    before = {} if store is None else store.manifest.facts.get(name, {})
     return {
         "facts": {name: {**before, **facts}},
         "fingerprints": {name: fingerprints["embedder"]} if fingerprints else {},

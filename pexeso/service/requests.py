@@ -232,6 +232,19 @@ class AddPartsRequest(SparkRequest, verb="add_parts"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AddModelRequest(SparkRequest, verb="add_model"):
+    """Add a model to an index that exists; see `pexeso.build.add_model.add_model`."""
+
+    model: str
+    dimensions: int | None = None
+    value_vectors: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        BuildOptions(model=self.model, dimensions=self.dimensions, value_vectors=self.value_vectors)
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeleteRequest(IndexRequest, verb="delete"):
     """Delete tables, by the names that searches give, from an index."""
 

@@ -379,6 +379,7 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "delete": _calls("pexeso.build.delete:delete"),
     "compact": _calls("pexeso.build.compact:compact"),
     "add_parts": _calls("pexeso.build.add_part:add_parts"),
+    "add_model": _calls("pexeso.build.add_model:add_model"),
     "search": _search,
     "overlap": _searches("overlap"),
     "contain": _searches("contain"),

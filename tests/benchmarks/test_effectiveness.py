@@ -346,7 +346,7 @@ def test_intervals_hold_the_scores():
 def index_path(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("effectiveness")
     lake = write_tables(folder / "lake")
-    return Workshop([], lake, folder, "hashing").index().path
+    return Workshop([], lake, folder).index().path
 
 
 @pytest.fixture
@@ -366,21 +366,28 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(
         assert (0, 1) in set(
             zip(founds[-1].query.tolist(), founds[-1].candidate.tolist(), strict=True)
         ), name
-    by_vectors = founds_of(make_method("pexeso", shop), judged)
-    assert {(0, 2), (2, 0)} <= set(zip(by_vectors[-1].query, by_vectors[-1].candidate, strict=True))
-    for ours, theirs in zip(
-        by_vectors, searched(judged, shop.index(), methods.DISTANCES), strict=True
-    ):
-        for name in ("query", "candidate", "joinability", "label"):
-            ordered = [getattr(f, name)[np.lexsort((f.candidate, f.query))] for f in (ours, theirs)]
-            np.testing.assert_allclose(*ordered, rtol=1e-6)
+    for method, model in (("pexeso", "lexical"), ("hashing", "hashing"), ("fasttext", "fasttext")):
+        founds, index = founds_of(make_method(method, shop), judged), shop.index(model)
+        assert index.embedder.kind == model
+        pairs = set(zip(founds[-1].query, founds[-1].candidate, strict=True))
+        assert {(0, 2), (2, 0)} <= pairs or method == "fasttext"
+        for ours, theirs in zip(founds, searched(judged, index, methods.DISTANCES), strict=True):
+            for name in ("query", "candidate", "joinability", "label"):
+                ordered = [
+                    getattr(found, name)[np.lexsort((found.candidate, found.query))]
+                    for found in (ours, theirs)
+                ]
+                np.testing.assert_allclose(*ordered, rtol=1e-6)
     result = measure(
         lake_with_truth(lake, lake.parent / "join_pairs.tsv.gz"), shop, METHODS, lambda text: None
     )
     assert list(result["methods"]) == list(METHODS[:-1])
     assert result["skipped"] == {"sentence": "No sentence model was given (--sentence-model)."}
     assert result["methods"]["equi"]["semantic_only_recall"] == 0
-    assert result["methods"]["pexeso"]["model"].startswith("hashing, ")
+    told = {name: scores.get("model") for name, scores in result["methods"].items()}
+    assert (told["pexeso"], told["pexeso-pq"]) == ("lexical", "hashing, 256 dimensions")
+    assert told["fasttext"] == "fasttext, 100 dimensions"
+    assert told["tf-idf-normalised"] is None
     assert result["methods"][AUTOMATIC]["advice"] == shop.index().advise().to_dict()
     assert tables_of(result).count("\n| ") == len(METHODS)  # a heading, and all but one
     [drawn] = plot_result(result, tmp_path / "plots")
@@ -475,3 +482,15 @@ def test_a_wrong_option_is_one_sentence(arguments, message, lake):
 
 def test_folding():
     assert fold("St. John's (N.B.)") == "st john s n b"
+
+
+@pytest.mark.spark
+def test_a_model_that_the_index_lacks_has_no_row(judged, lake, tmp_path, spark):
+    shop = Workshop(judged.texts, lake, tmp_path, "lexical")
+    truth = lake_with_truth(lake, lake.parent / "join_pairs.tsv.gz")
+    result = measure(truth, shop, ["equi", "pexeso-pq", "fasttext"], lambda text: None)
+    assert list(result["methods"]) == ["equi"]
+    assert result["skipped"] == {
+        "pexeso-pq": "The index holds no model of vectors.",
+        "fasttext": "The index holds no model fasttext.",
+    }

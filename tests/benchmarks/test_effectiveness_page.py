@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from benchmarks.effectiveness import lexical_study, model_study, score_study
+from benchmarks.effectiveness import combined_study, lexical_study, model_study, score_study
 from benchmarks.effectiveness.command import main
 from benchmarks.effectiveness.page import PAGE, STUDIES, rendered, summary, verdict, write_page
 from benchmarks.effectiveness.plots import SOURCE, fingerprint
@@ -77,7 +77,8 @@ def test_the_commands_that_are_shown_are_understood(tmp_path, monkeypatch):
     assert len(COMMANDS) >= 4
     for command in COMMANDS:
         module, *arguments = shlex.split(command)[2:]
-        own = {each.__name__: each.main for each in (lexical_study, model_study, score_study)}
+        studies = (combined_study, lexical_study, model_study, score_study)
+        own = {each.__name__: each.main for each in studies}
         found = own.get(module, main)
         found.make_context(module, arguments)  # refuses options that are none
 
@@ -108,6 +109,8 @@ def test_the_summary_says_where_pexeso_loses():
     # Sentence vectors are told, but are no method of table IV.
     first = verdict("x", {"pexeso": 0.5, "sentence": 0.9, "equi": 0.2})
     assert first == "x: pexeso is first in F1 (.500), before equi (.200)."
+    normalised = verdict("x", {"pexeso": 0.5, "tf-idf-normalised": 0.6})
+    assert normalised == "x: pexeso is second in F1 (.500), behind tf-idf-normalised (.600)."
     even = verdict("x", {"pexeso": 0.5001, "equi": 0.5003, "tf-idf": 0.6, "edit": 0.55})
     assert (
         even

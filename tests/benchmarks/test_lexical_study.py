@@ -84,11 +84,14 @@ def test_words_are_as_similar_as_their_counts_and_the_same_word_by_its_share():
 
 
 def test_words_of_digits_alone_can_be_wholes():
-    grams = WordGrams(["2006", "2007", "b2006"])
+    long = "1" * 15
+    grams = WordGrams(["2006", "2007", "b2006", long, f"{long}2", "٢٠٠٦"])
     whole = word_vectors(grams, LexicalModel(N_GRAMS, 0.1, has_whole_numbers=True))
-    similar = (whole @ whole.T).toarray()
+    place = [grams.number[word] for word in ("2006", "2007", "b2006", long, f"{long}2")]
+    similar = (whole @ whole.T).toarray()[np.ix_(place, place)]
     assert similar[0, 1] == similar[0, 2] == 0
     assert similar[0, 0] == pytest.approx(1)
+    assert similar[3, 4] > 0.5
 
 
 def test_weights_are_those_of_the_embedder():

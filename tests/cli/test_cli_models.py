@@ -162,3 +162,24 @@ def test_updates_are_told_of_all_models(run, built, lake, tmp_path):
     info = json.loads(shown(run, "info", tmp_path / "copy", "--json"))
     assert len(info["partitions"]) == len(info["further_models"][0]["partitions"]) == 2
     shown(run, "check", tmp_path / "copy")
+
+
+def test_a_model_is_added(run, fail, built, query, tmp_path):
+    shutil.copytree(built["lexical"], tmp_path / "copy")
+    told = json.loads(shown(run, "add-model", tmp_path / "copy", "hashing", "--json"))
+    assert (told["committed"], told["partitions_added"], told["generation"]) == (True, 1, 2)
+    asked = (query, "--explain", "--min-joinability", 0.2, *OTHER)
+    found, expected = (
+        shown(run, "search", path, *asked) for path in (tmp_path / "copy", built["both"])
+    )
+    assert found == expected
+    said = fail(2, "add-model", tmp_path / "copy", "hashing")
+    assert "Got the model 'hashing' to be added: name one that it does not hold" in said
+    said = fail(2, "add-model", tmp_path / "copy", "fasttext", "--dimensions", 1)
+    assert "dimensions must be a whole number of at least 2" in said
+    said = fail(1, "add-model", tmp_path / "copy", "cc.bin")
+    assert "There is no fastText model at cc.bin." in said
+    result = run("add-model", tmp_path / "copy", "fasttext", "--value-vectors", "mean")
+    assert "Added fasttext with 1 partition; generation 3, " in result.stderr
+    info = json.loads(shown(run, "info", tmp_path / "copy", "--json"))
+    assert [each["model"] for each in info["further_models"]] == ["hashing", "fasttext"]

@@ -16,6 +16,7 @@ NAMES = [
     "append",
     "delete",
     "compact",
+    "add-model",
     "search",
     "overlap",
     "contain",

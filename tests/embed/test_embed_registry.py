@@ -101,6 +101,14 @@ def test_a_model_without_the_choice_refuses_it(model: str, chosen: str, message:
             refusing(model=model, value_vectors=chosen)
 
 
+def test_with_several_models_the_choice_is_for_those_that_have_it(tmp_path: Path) -> None:
+    assert BuildOptions(model="lexical,fasttext", value_vectors="mean").models[1] == "fasttext"
+    with pytest.raises(InputError, match="Got 'mean' with the model 'lexical': leave it out"):
+        BuildOptions(model="lexical,hashing", value_vectors="mean")
+    with pytest.raises(InputError, match=r"glove\.txt does not say how rare"):
+        BuildOptions(model="lexical,fasttext,glove.txt", value_vectors="weighted")
+
+
 def test_dimensions_of_a_model_that_is_read_are_its_own(binary: Path) -> None:
     with pytest.raises(InputError, match="has 12 dimensions; got dimensions=50"):
         create_embedder(str(binary), dimensions=50)

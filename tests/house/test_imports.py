@@ -27,6 +27,7 @@ SPARK_MODULES = {
                 for part in ("semantic", "token_sets")
                 for name in ("rewrite", "write")
             ),
+            "parts.semantic.stored",
             *(
                 "join.spark",
                 "io.spark_schema",

@@ -96,3 +96,46 @@ def test_a_space_that_none_can_have_is_damage(lake, tmp_path, spark, monkeypatch
 
     with pytest.raises(IndexCorruptError, match="lexical space that none can have"):
         stored_space(index.store.manifest)
+
+
+LONG = "".join(chr(0x4E00 + 7 * n % 20_000) for n in range(10_000))
+ODD = {
+    "a" * 10_000: "a" * 9_999,
+    "qw" * 5_000: "qw" * 4_999 + "q",
+    LONG: LONG[:5_000] + LONG[5_001:],
+    "😀😀😀": "😀😀😀",
+    "👩‍🔬 Curie": "👩‍🔬 Curiee",
+    "שלום עולם": "שלום עולמ",
+    "مدينة الكويت": "مدينه الكويت",
+    "x": "x",
+    "東": "東",
+    "İstanbul": "Istanbul",
+}
+"""Values, and each as another column has it."""
+
+
+def test_odd_values_are_searched_as_brute_force_does(tmp_path, spark):
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    for name, values in (("odd", ODD), ("other", ODD.values())):
+        lines = [f"{name},n", *(f"{value},{n}" for n, value in enumerate(values))]
+        (folder / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
+    index = build(folder, tmp_path / "index", spark)
+    asked, table = list(ODD), "other.csv"
+    at_least = {0.0: 3, 0.1: 4, 0.4: 5}
+    for distance, n_least in at_least.items():
+        options = {"max_distance": distance, "k": "all"}
+        answers = found(index, asked, **options)
+        assert answers[0] == ("odd.csv", "odd", 10)
+        assert {name: n for name, _, n in answers}[table] >= n_least
+        batch = index.search_batch([asked, asked[:3]], min_joinability=0.2, rerank=False, **options)
+        assert [(match.table, match.column, match.matched) for match in batch[0]] == answers
+        told, exact = (
+            index.explain(asked, table, "other", max_distance=distance, exact=each).to_dict()
+            for each in (False, True)
+        )
+        assert told["pairs"] == exact["pairs"]
+        assert len(told["pairs"]) >= n_least
+    torch = pexeso.open_index(index.path, kernel="torch", device="cpu")
+    assert found(torch, asked) == found(index, asked)
+    assert index.check() == []

@@ -117,6 +117,12 @@ def _add(lakes: Path, path: Path) -> None:
     open_index(path).add_parts(["containment"])
 
 
+def _add_model(lakes: Path, path: Path) -> None:
+    index = open_index(path)
+    if index.models == ("hashing",):
+        index.add_model("lexical")
+
+
 OPERATIONS = {
     operation.name: operation
     for operation in (
@@ -126,6 +132,7 @@ OPERATIONS = {
         Operation("delete", "appended", _delete, with_spark=False),
         Operation("compact", "deleted", _compact),
         Operation("add", "deleted", _add),
+        Operation("add model", "deleted", _add_model),
     )
 }
 PREPARED = {
@@ -160,8 +167,9 @@ def answers(path: Path) -> Answers:
     found = [
         [
             (match.table, match.column, match.matched)
-            for match in index.search(query, min_joinability=0.1)
+            for match in index.with_model(model).search(query, min_joinability=0.1)
         ]
+        for model in index.models
         for query in _QUERIES
     ]
     found += [

@@ -46,15 +46,16 @@ from kill_operations import (  # noqa: E402
 
 from pexeso.build.build import SMALL_LAKE_SETTINGS  # noqa: E402
 
-KILLS, SHORT_KILLS = 200, 6
+KILLS, SHORT_KILLS = 200, 7
 SEED = 20_250_101
 SHARES = {
-    "build": 0.22,
+    "build": 0.2,
     "overwrite": 0.13,
-    "append": 0.23,
-    "delete": 0.17,
-    "compact": 0.13,
-    "add": 0.12,
+    "append": 0.2,
+    "delete": 0.15,
+    "compact": 0.12,
+    "add": 0.1,
+    "add model": 0.1,
 }
 AFTER_ITS_END = 1.1
 CONF = {**SMALL_LAKE_SETTINGS, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import kill_run
 import pytest
 from kill_operations import OPERATIONS
-from kill_run import KILLS, SEED, SHARES, Kill, KillTest, choose_operations, summary
+from kill_run import KILLS, SEED, SHARES, SHORT_KILLS, Kill, KillTest, choose_operations, summary
 
 
 @pytest.mark.spark
@@ -33,7 +33,7 @@ def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(
 
 def test_every_operation_has_its_share_of_the_kills() -> None:
     assert set(SHARES) == set(OPERATIONS)
-    for n_kills in (6, KILLS):
+    for n_kills in (SHORT_KILLS, KILLS):
         chosen = choose_operations(n_kills, None, SEED)
         assert len(chosen) == n_kills
         assert set(chosen) == set(OPERATIONS)

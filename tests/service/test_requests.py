@@ -12,6 +12,7 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.service import bases, plain_fields, requests, verbs
 from pexeso.service.bases import REQUESTS, Request, RequestError
 from pexeso.service.requests import (
+    AddModelRequest,
     AddPartsRequest,
     AppendRequest,
     BatchRequest,
@@ -47,6 +48,7 @@ EXAMPLES = [
     AppendRequest(index="lake.pexeso", compare="content"),
     CompactRequest(index="lake.pexeso", everything=True, master="local[2]"),
     AddPartsRequest(index="lake.pexeso", parts=("overlap", "containment")),
+    AddModelRequest(index="lake.pexeso", model="lexical,fasttext", value_vectors="mean"),
     DeleteRequest(index="lake.pexeso", tables=("a.csv", "b.csv")),
     SearchRequest(index="lake.pexeso", query="a.csv:city", k=3, min_cosine=0.9, rerank=False),
     SearchRequest(index="lake.pexeso", query=("Oslo", None, 7, 2.5), method="containment"),

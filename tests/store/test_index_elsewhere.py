@@ -111,3 +111,10 @@ def test_lake_and_index_elsewhere_answer_as_those_here(
     assert (compacted.committed, compacted.partitions_rewritten) == (True, 2)
     assert answers(built) == answers(here)
     assert built.check() == []
+    built.add_model("lexical")
+    other, same = (pexeso.open_index(place, device="cpu", model="lexical") for place in (url, url))
+    assert [match.table for match in other.search(TOWNS, k=2)] == [
+        match.table for match in same.search(TOWNS, k=2, exact=True)
+    ]
+    assert answers(built) == answers(here)
+    assert built.check() == []

@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numba
 import numpy as np
 import scipy.sparse as sp
 
-Vectors = sp.csr_matrix | np.ndarray
+
+@dataclass(frozen=True)
+class Combined:
+    """Sparse and dense vectors, one after the other, as rows of one matrix.
+
+    Their products are weighted, so that rows of unit length in both have unit length together.
+
+    Attributes
+    ----------
+    sparse : scipy.sparse.csr_matrix
+    dense : numpy.ndarray
+    weight : float
+        Of the dense ones, in [0, 1]; the sparse ones have the rest.
+    """
+
+    sparse: sp.csr_matrix
+    dense: np.ndarray
+    weight: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and coordinates of both."""
+        return self.sparse.shape[0], self.sparse.shape[1] + self.dense.shape[1]
+
+    def __getitem__(self, rows: np.ndarray) -> Combined:
+        """Return some of the rows."""
+        return Combined(self.sparse[rows], self.dense[rows], self.weight)
+
+
+Vectors = sp.csr_matrix | np.ndarray | Combined
 
 ROWS = 128
 """Rows of dense vectors that are multiplied together."""
@@ -16,7 +46,11 @@ ROWS = 128
 
 def products(left: Vectors, right: Vectors) -> Iterator[np.ndarray]:
     """Return the products of each row of `left` with all rows of `right`, float64."""
-    if sp.issparse(left):
+    if isinstance(left, Combined):
+        both = (products(left.sparse, right.sparse), products(left.dense, right.dense))
+        for sparse, dense in zip(*both, strict=True):
+            yield (1 - left.weight) * sparse + left.weight * dense
+    elif sp.issparse(left):
         postings, found = right.T.tocsr(), np.empty(right.shape[0])
         for start, stop in zip(left.indptr[:-1], left.indptr[1:], strict=True):
             found[:] = 0
@@ -26,6 +60,15 @@ def products(left: Vectors, right: Vectors) -> Iterator[np.ndarray]:
     else:
         for start in range(0, left.shape[0], ROWS):
             yield from (left[start : start + ROWS] @ right.T).astype(np.float64)
+
+
+def all_products(left: Vectors, right: Vectors) -> np.ndarray:
+    """Return the products of all rows of `left` with all rows of `right`, as one matrix."""
+    if isinstance(left, Combined):
+        sparse = all_products(left.sparse, right.sparse)
+        return (1 - left.weight) * sparse + left.weight * all_products(left.dense, right.dense)
+    product = left @ right.T
+    return product.toarray() if sp.issparse(product) else product
 
 
 def best_by_column(
@@ -45,20 +88,49 @@ def best_by_column(
     -------
     scipy.sparse.csr_matrix of shape (rows, columns)
     """
-    columns, offsets, members, data = held.T.tocsr(), [0], [], []
-    best = np.zeros(held.shape[0])
+    found = _Best(held, least)
     for product in products(left, right):
-        near = np.flatnonzero(product >= least)
-        starts, lengths = columns.indptr[near], np.diff(columns.indptr)[near]
+        found.add(product)
+    return found.matrix()
+
+
+def best_by_column_of_each(
+    left: Combined, right: Combined, held: sp.csr_matrix, least: float, weights: Sequence[float]
+) -> dict[float, sp.csr_matrix]:
+    """Do as `best_by_column` for each of several weights, whose products are computed once."""
+    found = {weight: _Best(held, least) for weight in weights}
+    both = (products(left.sparse, right.sparse), products(left.dense, right.dense))
+    for sparse, dense in zip(*both, strict=True):
+        for weight, own in found.items():
+            own.add((1 - weight) * sparse + weight * dense)
+    return {weight: own.matrix() for weight, own in found.items()}
+
+
+class _Best:
+    """The highest products of rows with the values of each column, row by row."""
+
+    def __init__(self, held: sp.csr_matrix, least: float) -> None:
+        self._columns, self._least = held.T.tocsr(), least
+        self._lengths, self._best = np.diff(self._columns.indptr), np.zeros(held.shape[0])
+        self._members: list[np.ndarray] = []
+        self._data: list[np.ndarray] = []
+
+    def add(self, product: np.ndarray) -> None:
+        """Add a row, its products with all values."""
+        near = np.flatnonzero(product >= self._least)
+        starts, lengths = self._columns.indptr[near], self._lengths[near]
         ahead = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-        holding = columns.indices[ahead + np.arange(len(ahead))]
-        best[:] = 0
-        np.maximum.at(best, holding, np.repeat(product[near], lengths))
-        members.append(np.flatnonzero(best))
-        data.append(best[members[-1]])
-        offsets.append(offsets[-1] + len(members[-1]))
-    arrays = np.concatenate(data), np.concatenate(members), np.array(offsets)
-    return sp.csr_matrix(arrays, shape=(left.shape[0], held.shape[0]))
+        holding = self._columns.indices[ahead + np.arange(len(ahead))]
+        self._best[:] = 0
+        np.maximum.at(self._best, holding, np.repeat(product[near], lengths))
+        self._members.append(np.flatnonzero(self._best))
+        self._data.append(self._best[self._members[-1]])
+
+    def matrix(self) -> sp.csr_matrix:
+        """Return all rows, (rows, columns)."""
+        offsets = np.cumsum([0, *map(len, self._members)])
+        arrays = np.concatenate(self._data), np.concatenate(self._members), offsets
+        return sp.csr_matrix(arrays, shape=(len(self._members), len(self._best)))
 
 
 @numba.njit(cache=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +10,13 @@ import scipy.sparse as sp
 
 from benchmarks.effectiveness.found import LEAST_JOINABILITY, found_pairs
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NEGATIVE, Judged, incidence
-from benchmarks.effectiveness.lexical.products import Vectors, best_by_column
+from benchmarks.effectiveness.lexical.products import Vectors, all_products, best_by_column
 from benchmarks.effectiveness.lexical.space import cosines_of
 from benchmarks.effectiveness.nearest import TIE
 from benchmarks.effectiveness.scoring import JOINABILITIES, folds_of
 from benchmarks.effectiveness.tasks import Task
+
+BestOf = Callable[[Vectors, Vectors, sp.csr_matrix, float], sp.csr_matrix]
 
 DISTANCES = tuple(np.round(np.arange(0.2, 0.521, 0.01), 3).tolist())
 """Largest distances that are tried, as a share of the largest there is."""
@@ -68,6 +70,7 @@ def column_scores(
     vectors: Vectors,
     number: dict[str, int],
     distances: Sequence[float] = DISTANCES,
+    best_of: BestOf = best_by_column,
 ) -> ColumnScores:
     """Count the pairs of columns that are found at each distance and joinability.
 
@@ -80,13 +83,15 @@ def column_scores(
     number : dict of str to int
         The row of each value.
     distances : sequence of float
+    best_of : callable
+        Does as `best_by_column`.
     """
     values, held = incidence([[value for value in column if value] for column in columns])
     rows = vectors[np.array([number[value] for value in values], np.int64)]
     asked = np.arange(held.shape[0]) if judged.asked is None else judged.asked
     used = np.flatnonzero(np.asarray(held[asked].sum(0)).ravel())
     cosines = cosines_of(distances)
-    best = best_by_column(rows[used], rows, held, float(cosines.min()))
+    best = best_of(rows[used], rows, held, float(cosines.min()))
     fold_of = np.zeros(judged.n_columns, np.int64)
     folds = folds_of(judged)
     for position, fold in enumerate(folds):
@@ -141,8 +146,7 @@ def nearest(
     left, right = (
         vectors[np.array([number[value] for value in side], np.int64)] for side in (asked, others)
     )
-    product = left @ right.T
-    product = product.toarray() if sp.issparse(product) else product
+    product = all_products(left, right)
     best = product.max(1)
     ties = product >= best[:, None] - TIE
     right_ones = np.asarray(task.partners.multiply(ties).sum(1)).ravel()

@@ -9,7 +9,7 @@ words are as similar as ``(1 - sigma) * cosine of counts + sigma * [same word]``
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +47,7 @@ class LexicalModel:
     has_repeated_words : bool
         Whether a word counts as often as a value has it.
     has_whole_numbers : bool
-        Whether a word of digits alone is itself and nothing else.
+        Whether a word of 1 to 14 digits and nothing else is itself alone.
     """
 
     grams: Mapping[str, int]
@@ -61,7 +61,19 @@ class LexicalModel:
     has_whole_numbers: bool = False
 
 
-RECOMMENDED = LexicalModel(PLACED_PAIRS, 0.05)
+SPELLED = LexicalModel(PLACED_PAIRS, 0.05)
+RECOMMENDED = replace(SPELLED, has_whole_numbers=True)
+
+
+def is_number(word: str) -> bool:
+    """Return whether a word is a number that the lexical model takes for a feature of its own.
+
+    Examples
+    --------
+    >>> is_number("1814"), is_number("1814a"), is_number("1" * 15)
+    (True, False, False)
+    """
+    return word.isascii() and word.isdigit() and len(word) < 15
 
 
 def weights_of(words: Sequence[str], counts: Mapping[str, int], model: LexicalModel) -> np.ndarray:
@@ -98,7 +110,7 @@ def word_vectors(grams: WordGrams, model: LexicalModel) -> sp.csr_matrix:
         spelled = spelled @ sp.diags(np.log1p(spelled.shape[0] / np.maximum(holding, 1)))
     sigma = np.full(len(grams.words), model.sigma)
     if model.has_whole_numbers:
-        sigma[[word.isdigit() for word in grams.words]] = 1.0
+        sigma[[is_number(word) for word in grams.words]] = 1.0
     spelled = sp.diags(np.sqrt(1 - sigma)) @ with_unit_rows(spelled)
     vectors = sp.hstack([spelled, sp.diags(np.sqrt(sigma))], "csr")
     vectors.eliminate_zeros()

@@ -20,11 +20,12 @@ from benchmarks.effectiveness.lexical.misspelt import (
     may_be_same,
     nearest_unrelated,
 )
-from benchmarks.effectiveness.lexical.products import Vectors
-from benchmarks.effectiveness.lexical.scores import DISTANCES, column_scores, value_scores
+from benchmarks.effectiveness.lexical.products import Vectors, best_by_column
+from benchmarks.effectiveness.lexical.scores import DISTANCES, BestOf, column_scores, value_scores
 from benchmarks.effectiveness.lexical.space import (
     N_GRAMS,
     RECOMMENDED,
+    SPELLED,
     LexicalModel,
     cosines_of,
     projected_vectors,
@@ -39,8 +40,9 @@ TODAY, TFIDF_WORDS, TFIDF_LETTERS = "projected", "tf-idf of words", "tf-idf of n
 
 MODELS: dict[str, LexicalModel] = {
     "placed pairs": RECOMMENDED,
+    "placed pairs with spelled numbers": SPELLED,
     **{
-        f"placed pairs of sigma {sigma:g}": replace(RECOMMENDED, sigma=sigma)
+        f"placed pairs of sigma {sigma:g}": replace(SPELLED, sigma=sigma)
         for sigma in (0.0, 0.1, 0.25)
     },
     **{
@@ -58,19 +60,18 @@ MODELS: dict[str, LexicalModel] = {
     "pairs and halves": LexicalModel({"near": 1, "half": 1}, 0.05),
     "placed pairs with edges twice": LexicalModel({"edges": 2, "start": 1, "end": 1}, 0.05),
     **{
-        f"placed pairs with rarity ** {exponent:g}": replace(RECOMMENDED, exponent=exponent)
+        f"placed pairs with rarity ** {exponent:g}": replace(SPELLED, exponent=exponent)
         for exponent in (1.0, 1.5)
     },
     **{
-        f"placed pairs with numbers as rare as {most}": replace(RECOMMENDED, most_of_a_number=most)
+        f"placed pairs with numbers as rare as {most}": replace(SPELLED, most_of_a_number=most)
         for most in (None, 3, 30)
     },
-    "placed pairs with whole numbers": replace(RECOMMENDED, has_whole_numbers=True),
-    "placed pairs without counts": replace(RECOMMENDED, is_counted=False),
-    "placed pairs with rare ones counting more": replace(RECOMMENDED, has_rare_grams=True),
-    "placed pairs with repeated words once": replace(RECOMMENDED, has_repeated_words=False),
+    "placed pairs without counts": replace(SPELLED, is_counted=False),
+    "placed pairs with rare ones counting more": replace(SPELLED, has_rare_grams=True),
+    "placed pairs with repeated words once": replace(SPELLED, has_repeated_words=False),
 }
-"""Models by name; the first is the recommended one."""
+"""Models by name; the first is the recommended one, and all others spell numbers like words."""
 
 MISSPELT_DISTANCES = tuple(np.round(np.arange(0.3, 0.601, 0.01), 3).tolist())
 
@@ -110,12 +111,15 @@ def _tfidf(values: Sequence[str], **options: Any) -> sp.csr_matrix:
 
 
 def scores_of(
-    prepared: PreparedSet, method: Method, distances: Sequence[float] = DISTANCES
+    prepared: PreparedSet,
+    method: Method,
+    distances: Sequence[float] = DISTANCES,
+    best_of: BestOf = best_by_column,
 ) -> SetScores:
     """Score a method on one data set."""
     vectors, number = method(prepared.values, prepared.counts), prepared.number()
     study = prepared.study
-    columns = column_scores(study.judged, prepared.columns, vectors, number, distances)
+    columns = column_scores(study.judged, prepared.columns, vectors, number, distances, best_of)
     values = value_scores(study.tasks, prepared.sides, vectors, number, distances)
     return SetScores.of(columns, values, distances)
 

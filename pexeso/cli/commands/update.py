@@ -1,6 +1,6 @@
 """The commands that change an index that is there.
 
-``pexeso append``, ``delete``, ``compact``, ``overlap build`` and ``contain build``.
+``pexeso append``, ``delete``, ``compact``, ``add-model``, ``overlap build`` and ``contain build``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pexeso.cli.logs import log_json_option
-from pexeso.cli.options import field_option, index_argument, spark_options, takes
+from pexeso.cli.options import (
+    field_option,
+    index_argument,
+    model_settings,
+    spark_options,
+    takes,
+)
 from pexeso.cli.output.output import count, output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
-from pexeso.service.requests import AddPartsRequest, AppendRequest, CompactRequest, DeleteRequest
+from pexeso.service.requests import (
+    AddModelRequest,
+    AddPartsRequest,
+    AppendRequest,
+    CompactRequest,
+    DeleteRequest,
+)
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
@@ -100,6 +112,32 @@ def compact(request: CompactRequest, form: str | None) -> None:
     """  # noqa: D301  click reads \b
     done, seconds = run_stages(request)
     _tell(done, form, compact_summary(done), seconds)
+
+
+@click.command("add-model")
+@index_argument
+@click.argument("model", metavar="MODEL,...")
+@model_settings
+@spark_options
+@log_json_option
+@output_options("json")
+@takes(AddModelRequest)
+def add_model(request: AddModelRequest, form: str | None) -> None:
+    """Add a model to an index that is there.
+
+    \b
+    Example:
+      pexeso add-model lake.pexeso fasttext
+
+    MODEL is what pexeso index --model takes. The values that the index holds are embedded by it; no
+    table is read again, and the models there stay as they are. Searches by the new model (--model)
+    answer as if the index had been built with it, and later updates keep it up to date.
+
+    In Python: pexeso.open_index(INDEX).add_model(MODEL).
+    """  # noqa: D301  click reads \b
+    done, seconds = run_stages(request)
+    said = f"Added {request.model} with {count(done.partitions_added, 'partition')}"
+    _tell(done, form, said, seconds)
 
 
 @click.command("build")

@@ -34,6 +34,7 @@ from pexeso.parts.models import (
 )
 from pexeso.parts.semantic.part import stage_of
 from pexeso.parts.semantic.placed import PlacedPartition, one_array, read_placed
+from pexeso.parts.semantic.stored import read_values
 from pexeso.store.local.removal import empty_folder
 from pexeso.store.local.target import CHOICE, METRIC
 from pexeso.store.manifest import FolderEntry
@@ -58,11 +59,13 @@ VALUES_PER_CORPUS = MAX_TOKENS // 2
 def write(job: BuildJob, *, model: int = 0) -> Written:
     """Write partitions of the values in the job's catalog, embedded by a model of the index.
 
-    A build creates the model first.
+    Where the index is to get the model in this job, it is made first.
     """
-    found = job.stages.finished("catalog")
-    if job.store is None:
-        made = _make_model(job, model)
+    is_new = job.makes_model(model)
+    source = read_values(job) if is_new and job.store is not None else "catalog"
+    found = job.stages.finished(source)
+    if is_new:
+        made = _make_model(job, model, source)
         folder = folder_of_model(job.writer.embedder_folder, model)
         facts = {
             "embedder": made["kind"],
@@ -82,16 +85,16 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
     embedded = None
     if "letters" not in facts:
         stage = stage_of("embed", model)
-        _embed(job, stage, folder)
+        _embed(job, stage, source, folder)
         embedded = job.stages.folder(stage) / "vectors"
-    n_partitions = job.options.n_partitions if job.store is None else None
+    n_partitions = job.options.n_partitions if is_new else None
 
     def frames(_: Path) -> tuple[DataFrame, DataFrame]:
         if embedded is None:
-            vectors = embed_values(job.frame("catalog", "values"), folder)
+            vectors = embed_values(job.frame(source, "values"), folder)
         else:
             vectors = read_parquet(job.spark, embedded)
-        return job.frame("catalog", "postings"), vectors
+        return job.frame(source, "postings"), vectors
 
     limits = limits_of(
         found["columns"],
@@ -101,7 +104,7 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         None if n_partitions else job.options.partition_bytes,
         entry_bytes(options_for_model(job.options, model)),
     )
-    divide = partial(_place_all, job, embedded) if limits.n_bins == 1 else None
+    divide = partial(_place_all, job, source, embedded) if limits.n_bins == 1 else None
     entries = divide_and_write(job, frames, facts, n_partitions, folder, model, divide=divide)
     more = {
         "values": facts["values"] + found["values"],
@@ -110,14 +113,14 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
     return Written(entries, **told(job.store, model, {**facts, **more}, fingerprints))
 
 
-def _make_model(job: BuildJob, model: int) -> Facts:
-    """Train the model or read it, and save it into the index."""
+def _make_model(job: BuildJob, model: int, source: str) -> Facts:
+    """Train the model on what a stage left, or read it, and save it into the index."""
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
         options, corpus = options_for_model(job.options, model), None
         if options.model in MADE_FROM_CORPUS:
             corpus = folder / "corpus.txt"
-            _write_corpus(job, folder / "pairs", corpus)
+            _write_corpus(job, source, folder / "pairs", corpus)
         embedder = create_embedder(
             options.model,
             corpus=corpus,
@@ -140,19 +143,19 @@ def _make_model(job: BuildJob, model: int) -> Facts:
     return job.stage(stage_of("train", model), work)
 
 
-def _write_corpus(job: BuildJob, pairs_folder: Path, path: Path) -> None:
+def _write_corpus(job: BuildJob, source: str, pairs_folder: Path, path: Path) -> None:
     """Write a sample of (column, value) pairs as text.
 
     Spark draws the sample if the lake is larger than the sample.
     """
-    pairs = job.stages.folder("catalog") / "postings"
-    n_pairs = job.stages.finished("catalog")["postings"]
+    pairs = job.stages.folder(source) / "postings"
+    n_pairs = job.stages.finished(source)["postings"]
     if n_pairs > VALUES_PER_CORPUS:
         from pyspark.sql import functions as sql
 
         share = VALUES_PER_CORPUS / n_pairs
         drawn = sql.xxhash64("column_id", "value", sql.lit(job.options.seed)) % 1_000_000
-        sample = job.frame("catalog", "postings").where(sql.abs(drawn) < int(share * 1_000_000))
+        sample = job.frame(source, "postings").where(sql.abs(drawn) < int(share * 1_000_000))
         sample.select("column_id", "value").write.parquet(spark_path(pairs_folder))
         pairs = pairs_folder
     columns = {"group": ds.field("column_id"), "value": ds.field("value")}
@@ -160,13 +163,11 @@ def _write_corpus(job: BuildJob, pairs_folder: Path, path: Path) -> None:
     write_corpus(batches, path, CorpusOptions(seed=job.options.seed))
 
 
-def _embed(job: BuildJob, stage: str, embedder_folder: Path) -> Facts:
+def _embed(job: BuildJob, stage: str, source: str, embedder_folder: Path) -> Facts:
     """Embed each distinct value once."""
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
-        frame = embed_values(
-            job.frame("catalog", "values"), embedder_folder, measured=meter.measured
-        )
+        frame = embed_values(job.frame(source, "values"), embedder_folder, measured=meter.measured)
         frame.write.parquet(spark_path(folder / "vectors"))
         return {"dimensions": load_embedder(embedder_folder).dimensions}
 
@@ -247,10 +248,10 @@ def divide_and_write(
     return job.write_folders(stage_of("index", model), planned["partitions"], fill)
 
 
-def _place_all(job: BuildJob, vectors: Path | None, folder: Path) -> int:
+def _place_all(job: BuildJob, source: str, vectors: Path | None, folder: Path) -> int:
     """Lay everything out for one partition, which is what earlier stages left as it is."""
     left = {
-        "postings": job.stages.folder("catalog") / "postings",
+        "postings": job.stages.folder(source) / "postings",
         "columns": job.writer.catalog_folder,
         **({} if vectors is None else {"vectors": vectors}),
     }

@@ -16,6 +16,23 @@ from pexeso.engine.sparse.vectors import SparseVectors
 
 SPACE = LetterSpace(0.1)
 
+LONG = [
+    "a" * 10_000,
+    "a" * 9_999,
+    "a" * 9_999 + "b",
+    "qw" * 5_000,
+    "".join(chr(0x4E00 + 7 * n % 20_000) for n in range(10_000)),
+    "".join(chr(0x4E00 + 7 * n % 20_000) for n in range(10_000) if n != 5_000),
+    "ab" * 5_000 + " " + "a" * 10_000,
+    " ".join(["abcd" * 50] * 50),
+    " ".join(["abcd" * 50] * 49) + " abce",
+    " ".join(f"{n:b}" * 20 for n in range(500, 560)),
+    "a",
+    "abcd",
+    "😀" * 3_333,
+]
+"""Values of ten thousand letters: of one letter, of pairs, of many letters, of many words."""
+
 
 def weight_of(word: str) -> float:
     """Weigh a word by its letters: any float32 above 0 will do."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bags import SPACE, distances_of, vectors_of
+from bags import LONG, SPACE, distances_of, vectors_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -97,6 +97,34 @@ def test_any_values_are_found(stored, asked, limit):
     found = search.find_rows(partition, vectors_of(asked), limit, 1, Work())
     rows = np.repeat(np.arange(len(asked)), np.diff(found.offsets))
     np.testing.assert_array_equal(np.stack([rows, found.members], 1), np.argwhere(exact <= limit))
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.1, 0.4, 0.6])
+def test_values_of_ten_thousand_letters_are_found(limit):
+    arrays, order = build_partition(
+        vectors_of(LONG), np.array([0, len(LONG)]), np.arange(len(LONG))
+    )
+    partition = SparsePartition.from_arrays(arrays, SPACE)
+    asked = [*LONG, "a" * 5_000, "abcd abcd", "zz", "😀"]
+    exact = distances_of(asked, [LONG[row] for row in order])
+    found = search.find_rows(partition, vectors_of(asked), limit, 1, Work())
+    rows = np.repeat(np.arange(len(asked)), np.diff(found.offsets))
+    np.testing.assert_array_equal(np.stack([rows, found.members], 1), np.argwhere(exact <= limit))
+
+
+def test_a_word_that_repeats_its_pairs_is_found_at_every_distance():
+    """Its nearness is a sum of as many float32 numbers as it has pairs, each of them rounded."""
+    values = ["a" * 100_000, "ab" * 50_000, "b" + "a" * 99_999, "a" * 9_000]
+    arrays, order = build_partition(vectors_of(values), np.array([0, 4]), np.arange(4))
+    partition = SparsePartition.from_arrays(arrays, SPACE)
+    exact = vectors_of(values).distances(vectors_of([values[row] for row in order]))
+    torch = pytest.importorskip("torch")
+    for each in (partition, replace(partition, device=torch.device("cpu"))):
+        for limit in (0.0, 1e-6, 0.01, float(exact[0, 3]), 0.06, 0.4):
+            found = search.find_rows(each, vectors_of(values), limit, 1, Work())
+            rows = np.repeat(np.arange(4), np.diff(found.offsets))
+            expected = np.argwhere(exact <= limit)
+            np.testing.assert_array_equal(np.stack([rows, found.members], 1), expected)
 
 
 def test_lists_are_left_out_and_nothing_is_missed():

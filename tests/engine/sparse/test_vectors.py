@@ -1,8 +1,10 @@
 """Distances of bags of words are those of the definition, to the last bit."""
 
+import time
+
 import numpy as np
 import pytest
-from bags import SPACE, common_features, distances_of, vectors_of
+from bags import LONG, SPACE, common_features, distances_of, vectors_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +40,31 @@ texts = st.text(st.sampled_from("abcé東 <019"), max_size=20)
 def test_odd_values_have_the_distances_of_the_definition(space):
     vectors = vectors_of(ODD, space)
     np.testing.assert_array_equal(vectors.distances(vectors), distances_of(ODD, ODD, space))
+
+
+def test_values_of_ten_thousand_letters_have_the_distances_of_the_definition():
+    vectors = vectors_of(LONG)
+    expected = distances_of(LONG, LONG)
+    np.testing.assert_array_equal(vectors.distances(vectors), expected)
+    turned = vectors_of(LONG[::-1])
+    np.testing.assert_array_equal(pair_distances(vectors, turned), np.diag(expected[:, ::-1]))
+
+
+@pytest.mark.parametrize(
+    "value", [lambda n: "a" * n, lambda n: "ab" * (n // 2), lambda n: "abcd " * (n // 5)]
+)
+def test_time_does_not_grow_with_the_square_of_the_letters_of_a_value(value):
+    """Ten times the letters would take a hundred times as long, by far more than any noise."""
+    vectors_of(["warm up"])
+    seconds = []
+    for n_letters in (20_000, 200_000):
+        times = []
+        for _ in range(3):
+            started = time.process_time()
+            vectors_of([value(n_letters)])
+            times.append(time.process_time() - started)
+        seconds.append(min(times))
+    assert seconds[1] < 40 * seconds[0] + 0.05
 
 
 @given(st.lists(texts, max_size=6), st.lists(texts, max_size=6))

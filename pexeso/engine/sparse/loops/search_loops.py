@@ -65,6 +65,8 @@ left out, rows whose similarity was added up."""
 
 _ROOM = 1 << 12
 _ROUNDING = np.float64(2.0**-22)
+_ROUNDING_OF_A_SUM = np.float64(1.01 * 2.0**-24)
+_LEAST_FLOOR = 1e-6
 
 
 @loop
@@ -139,8 +141,8 @@ def find_matches(
                 value, asked, stored, noted, shares, norms, costs, lists, letters, cosine,
                 near, room.words, work,
             )  # fmt: skip
-            rounding = rounding_of(value, asked, noted, most_value_words)
-            floor = np.float32(bound * (1.0 - rounding))
+            rounding = rounding_of(value, asked, longest_word, most_value_words)
+            floor = np.float32(max(bound * (1.0 - rounding), _LEAST_FLOOR))
             sure = np.float32(cosine * (1.0 + rounding) + 1e-6 if is_whole else np.inf)
             max_cost = np.inf
             if dense:
@@ -177,11 +179,11 @@ def find_matches(
             for lane in range(n_waiting):
                 late, near, floor = waiting[lane], room.lanes[lane], np.float32(floors[lane])
                 take_note(late, asked, noted)
+                rounding = rounding_of(late, asked, longest_word, most_value_words)
                 n_near = select_words(near, stored.reach, floor, room.flags, room.words)
                 n_hits = look_up(
                     room.words[:n_near], near, late, asked, stored, noted, room, floor,
-                    np.float32(sure_from[lane]), rounding_of(late, asked, noted, most_value_words),
-                    np.inf, letters, max_distance, work,
+                    np.float32(sure_from[lane]), rounding, np.inf, letters, max_distance, work,
                 )  # fmt: skip
                 found_rows = with_rows(found_rows, n_found, room.rows[:n_hits])
                 found_starts[late - begin], found_sizes[late - begin] = n_found, n_hits
@@ -204,10 +206,12 @@ def take_note(value: int, asked: Asked, noted: Noted) -> None:
 
 
 @loop
-def rounding_of(value: int, asked: Asked, noted: Noted, most_value_words: int) -> float:
+def rounding_of(value: int, asked: Asked, longest_word: int, most_value_words: int) -> float:
     """Return the share by which sums of float32 may be off for a query value."""
     n_words = asked.offsets[value + 1] - asked.offsets[value]
-    return (noted.sizes[0] + n_words + most_value_words + 64) * _ROUNDING
+    # A stored word is added to once for each of its keys, as often as it has them.
+    of_keys = (2 * longest_word + 2) * _ROUNDING_OF_A_SUM
+    return (n_words + most_value_words + 64) * _ROUNDING + of_keys
 
 
 @loop

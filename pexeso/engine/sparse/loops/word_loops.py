@@ -278,29 +278,40 @@ def value_squares(
     pairs, heads = np.empty(n_slots, np.int64), np.full(n_slots, -1, np.int32)
     chain, filled = np.empty((room, 4), np.int32), np.empty(room, np.int32)
     sizes, counts = np.zeros(2, np.int64), np.zeros(most, np.int64)
+    words, times = np.empty(most, np.int64), np.empty(most, np.int64)
     for value in range(begin, end):
         first, last = offsets[value], offsets[value + 1]
         if last - first == 1:
             weight = np.float64(weights[members[first]])
             found[value] = weight * weight
             continue
-        add_words(text, starts, members[first:last], keys, pairs, heads, chain, filled, sizes)
-        total = 0.0
+        # A word that a value repeats is compared once, and added as often as it is there.
+        n_words = 0
         for position in range(first, last):
-            word, n_words = members[position], last - first
+            if position == first or members[position] != members[position - 1]:
+                words[n_words], times[n_words] = members[position], 0
+                n_words += 1
+            times[n_words - 1] += 1
+        add_words(text, starts, words[:n_words], keys, pairs, heads, chain, filled, sizes)
+        total = 0.0
+        for word, n_times in zip(words[:n_words], times[:n_words]):  # noqa: B905  for numba
             count_common(
                 text, starts[word], starts[word + 1],
                 keys, pairs, heads, chain, counts[:n_words],
             )  # fmt: skip
             nearness = 0.0
             for other in range(n_words):
-                mine = members[first + other]
+                mine = words[other]
+                if counts[other] == 0:
+                    continue
                 alike = (
                     1.0 if mine == word
                     else similarity(counts[other], squares[mine], squares[word], letters)
                 )  # fmt: skip
-                nearness += np.float64(weights[mine]) * alike
-            total += np.float64(weights[word]) * nearness
+                for _ in range(times[other]):
+                    nearness += np.float64(weights[mine]) * alike
+            for _ in range(n_times):
+                total += np.float64(weights[word]) * nearness
         clear_table(heads, filled, sizes)
         found[value] = total
 

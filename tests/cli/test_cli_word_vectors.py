@@ -1,0 +1,145 @@
+"""fastText `.bin` files and files of word vectors: `--value-vectors` on the command line."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pexeso
+
+pytestmark = pytest.mark.spark
+
+CITIES = ["oslo fjord", "bergen harbour", "trondheim", "narvik harbour", "hamar"]
+TOWNS = ["bergen port", "oslo", "narvik", "hamar fjord", "molde port"]
+WORDS = sorted({word for value in (*CITIES, *TOWNS) for word in value.split()})
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("word-vectors") / "lake"
+    folder.mkdir()
+    (folder / "towns.csv").write_text("town\n" + "".join(f"{town}\n" for town in TOWNS), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def binary(tmp_path_factory):
+    """Return a tiny model of the fasttext package, and the file that it wrote."""
+    package = pytest.importorskip("fasttext")
+    folder, generator = tmp_path_factory.mktemp("binary"), np.random.default_rng(5)
+    lines = (" ".join(generator.choice(WORDS, 4)) for _ in range(300))
+    (folder / "corpus.txt").write_text("\n".join(lines), encoding="utf-8")
+    model = package.train_unsupervised(
+        str(folder / "corpus.txt"), dim=12, epoch=5, bucket=500, minCount=1, thread=12, verbose=0
+    )
+    model.save_model(str(folder / "small.bin"))
+    return model, folder / "small.bin"
+
+
+def write_vectors(path, header=""):
+    rows = np.random.default_rng(7).standard_normal((len(WORDS), 6)).round(4)
+    lines = (f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, rows, strict=True))
+    path.write_text(header + "".join(lines), encoding="utf-8")
+    return dict(zip(WORDS, rows, strict=True))
+
+
+def published_distances(vector_of):
+    """Return the distances of the means of unit word vectors, as fractions of the largest."""
+
+    def unit(vector):
+        return vector / np.linalg.norm(vector)
+
+    asked, others = (
+        np.array([unit(sum(unit(vector_of(word)) for word in value.split())) for value in side])
+        for side in (CITIES, TOWNS)
+    )
+    return np.linalg.norm(asked[:, None] - others[None], axis=2) / 2
+
+
+def distances_of(index):
+    """Return the distances that an index has for the same values."""
+    asked, others = (index.prepared(pa.array(side)) for side in (CITIES, TOWNS))
+    found = (asked.vectors[:, None] - others.vectors[None]).norm(dim=2) / 2
+    order = [[list(each.values.to_pylist()).index(value) for value in side]
+             for each, side in ((asked, CITIES), (others, TOWNS))]  # fmt: skip
+    return found.numpy()[np.ix_(*order)]
+
+
+def built(run, lake, path, *options):
+    result = run("index", lake, path, *options)
+    assert result.exit_code == 0, result.output
+    return pexeso.open_index(path, device="cpu")
+
+
+def require_answers(run, index, query, distances):
+    """Require that searches by the command line count what the distances say."""
+    for limit in (0.06, 0.2, 0.4):
+        expected = int((distances.min(1) <= limit).sum())
+        found = run("search", index.path, query, "--max-distance", limit, "-k", 1, "--json")
+        matches = json.loads(found.stdout)["results"]
+        assert [match["matched"] for match in matches] == ([expected] if expected else [])
+
+
+@pytest.fixture
+def query(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("city\n" + "".join(f"{city}\n" for city in CITIES), encoding="utf-8")
+    return f"{path}:city"
+
+
+def test_a_fasttext_file_as_published_and_weighted(run, lake, binary, query, tmp_path):
+    package, path = binary
+    mean = built(run, lake, tmp_path / "mean", "--model", path, "--value-vectors", "mean")
+    assert (mean.embedder.kind, mean.usual_max_distance) == ("fasttext-mean", 0.06)
+    expected = published_distances(package.get_word_vector)
+    np.testing.assert_allclose(distances_of(mean), expected, atol=1e-4)
+    require_answers(run, mean, query, distances_of(mean))
+    weighted = built(run, lake, tmp_path / "weighted", "--model", path)
+    assert (weighted.embedder.kind, weighted.usual_max_distance) == ("fasttext", 0.22)
+    assert np.abs(distances_of(weighted) - expected).max() > 0.05
+    require_answers(run, weighted, query, distances_of(weighted))
+    other = pexeso.build_index(lake, tmp_path / "other", model=str(path), value_vectors="mean")
+    assert other.embedder.fingerprint == mean.embedder.fingerprint
+    np.testing.assert_array_equal(distances_of(other), distances_of(mean))
+
+
+@pytest.mark.parametrize("header", ["", f"{len(WORDS)} 6\n"])
+def test_a_file_of_word_vectors_is_the_published_mean(run, lake, query, tmp_path, header):
+    path = tmp_path / "words.txt"
+    rows = write_vectors(path, header)
+    mean = built(run, lake, tmp_path / "mean", "--model", path, "--value-vectors", "mean")
+    assert (mean.embedder.kind, mean.usual_max_distance) == ("glove", 0.06)
+    np.testing.assert_allclose(distances_of(mean), published_distances(rows.get), atol=1e-5)
+    require_answers(run, mean, query, distances_of(mean))
+    if header:
+        plain = pexeso.build_index(lake, tmp_path / "plain", model=str(path))
+        assert plain.embedder.fingerprint == mean.embedder.fingerprint
+
+
+def test_wrong_files_and_options_are_refused_and_leave_no_index(fail, lake, binary, tmp_path):
+    words, cut = tmp_path / "words.txt", tmp_path / "cut.bin"
+    write_vectors(words)
+    good = words.read_text(encoding="utf-8")
+    cut.write_bytes(binary[1].read_bytes()[:-100])
+    index = tmp_path / "index"
+    refused = [(cut, "is damaged or cut short, at")]
+    for name, text, said in (
+        ("nan", good + "odd nan 1 2 3 4 5\n", "holds vectors that are not finite numbers"),
+        ("cut", good.rstrip()[:-30], "a line is not a word and 6 numbers"),
+        ("header", f"{len(WORDS)} 7\n{good}", "a line is not a word and 7 numbers"),
+        ("prose", "All happy families are alike.\n", "its first line is not a word and numbers"),
+        ("empty", "", "its first line is not a word and numbers"),
+    ):
+        path = tmp_path / f"{name}.txt"
+        path.write_text(text, encoding="utf-8")
+        refused.append((path, said))
+    for path, said in refused:
+        shown = fail(1, "index", lake, index, "--model", path)
+        assert said in shown
+        assert path.name in shown
+        assert not (index / "manifest.json").exists()
+    said = fail(2, "index", lake, index, "--model", words, "--value-vectors", "weighted")
+    assert "does not say how rare words are, so value_vectors must be 'mean'" in said
+    said = fail(2, "index", lake, index, "--model", words, "--dimensions", 7)
+    assert "has 6 dimensions; got dimensions=7" in said
