@@ -1,16 +1,17 @@
 """The command ``python -m benchmarks.lexical_speed``: searches of lexical indexes, and products.
 
-Searches of a lexical partition in one thread beside a blocked float32 product of as many vectors of
-256 numbers, which is what finding the same pairs among dense vectors takes at least. Both are
-measured in turn, in processor time, the fastest of `REPEATS`; what is told is their ratio. Of
-made-up lakes of several sizes searches alone are measured: how they grow.
+Searches of a lexical partition beside a blocked float32 product of as many vectors of 256 numbers,
+which is what finding the same pairs among dense vectors takes at least. Both are measured in turn,
+the fastest of `REPEATS`; what is told is their ratio. Times are processor time in one thread, and
+time waited in several. Of made-up lakes of several sizes searches alone are measured: how they
+grow.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,12 @@ def planted_partition(n_values: int, seed: int = 0) -> SparsePartition:
     return SparsePartition.from_arrays(arrays, space)
 
 
-def measured(partition: SparsePartition, distances: tuple[float, ...]) -> list[dict[str, Any]]:
+def measured(
+    partition: SparsePartition, distances: tuple[float, ...], n_threads: int
+) -> list[dict[str, Any]]:
     """Measure lone searches and a batch at each distance, beside products."""
+    pin_threads(n_threads)
+    clock = time.process_time if n_threads == 1 else time.perf_counter
     space, rng = SparseSpace(partition.space), np.random.default_rng(1)
     sizes = np.diff(partition.column_lists.offsets)
     usable = np.flatnonzero(sizes >= 5)
@@ -116,10 +121,10 @@ def measured(partition: SparsePartition, distances: tuple[float, ...]) -> list[d
         goal = Goal(distance)
         times = [
             (
-                _seconds(_multiply, stored, 20, _LONE_BLOCK) / 20,
-                _seconds(_ask_alone, space, partition, chosen[:N_LONE], goal) / n_lone,
-                _seconds(_multiply, stored, 1024, _BATCH_BLOCK) / 1024,
-                _seconds(_ask_together, space, partition, chosen, goal) / n_batch,
+                _seconds(clock, _multiply, stored, 20, _LONE_BLOCK) / 20,
+                _seconds(clock, _ask_alone, space, partition, chosen[:N_LONE], goal) / n_lone,
+                _seconds(clock, _multiply, stored, 1024, _BATCH_BLOCK) / 1024,
+                _seconds(clock, _ask_together, space, partition, chosen, goal) / n_batch,
             )
             for _ in range(REPEATS)
         ]
@@ -140,14 +145,16 @@ def measured(partition: SparsePartition, distances: tuple[float, ...]) -> list[d
 def measured_alone(
     partition: SparsePartition, distances: tuple[float, ...]
 ) -> list[dict[str, Any]]:
-    """Measure lone searches at each distance."""
+    """Measure lone searches at each distance, in one thread."""
+    pin_threads(1)
     space, rng = SparseSpace(partition.space), np.random.default_rng(1)
-    chosen = rng.choice(partition.n_columns, N_PLANTED, replace=False)
+    chosen = rng.choice(partition.n_columns, min(partition.n_columns, N_PLANTED), replace=False)
     n_values = int(np.diff(partition.column_lists.offsets)[chosen].sum())
     found = []
     for distance in distances:
         times = [
-            _seconds(_ask_alone, space, partition, chosen, Goal(distance)) for _ in range(REPEATS)
+            _seconds(time.process_time, _ask_alone, space, partition, chosen, Goal(distance))
+            for _ in range(REPEATS)
         ]
         found.append(
             {
@@ -159,10 +166,10 @@ def measured_alone(
     return found
 
 
-def _seconds(function: Callable[..., None], *arguments: Any) -> float:
-    started = time.process_time()
+def _seconds(clock: Callable[[], float], function: Callable[..., None], *arguments: Any) -> float:
+    started = clock()
     function(*arguments)
-    return time.process_time() - started
+    return clock() - started
 
 
 def _ask_alone(
@@ -197,25 +204,53 @@ def _multiply(stored: torch.Tensor, n_queries: int, block: int) -> None:
         (stored[begin : begin + block] @ queries.T > 1e9).nonzero()
 
 
+def tables_of(result: Mapping[str, Any]) -> str:
+    """Return a stored result as tables of Markdown."""
+    lines = []
+    for n_threads, rows in result["index"]["threads"].items():
+        lines += [
+            f"| `max_distance`, threads: {n_threads} | one value of a lone column "
+            "| the product takes | one value in a batch | the product takes |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {row['max_distance']} | {row['microseconds_a_value']} µs "
+            f"| {row['product_over_search']:.1f}x | {row['microseconds_a_value_in_a_batch']} µs "
+            f"| {row['product_over_search_in_a_batch']:.1f}x |"
+            for row in rows
+        ]
+        lines.append("")
+    lakes = result["planted"].values()
+    sizes = [f"{lake['values']:,} values, {lake['words']:,} words" for lake in lakes]
+    lines += [f"| `max_distance` | {' | '.join(sizes)} |", "|---" * (len(sizes) + 1) + "|"]
+    for rows in zip(*(lake["measured"] for lake in lakes), strict=True):
+        times = [f"{row['microseconds_a_value']:,} µs" for row in rows]
+        lines.append(f"| {rows[0]['max_distance']} | {' | '.join(times)} |")
+    return "\n".join(lines) + "\n"
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("index", type=click.Path(exists=True, path_type=Path), required=False)
+@click.option("--threads", default="1", help="Numbers of threads, such as 1,2.", show_default=True)
 @click.option("--planted", help="Values of made-up lakes, such as 1000000,10000000.")
 @click.option("--write", is_flag=True, help="Keep the result in benchmarks/results.")
-def main(index: Path | None, planted: str | None, write: bool) -> None:
-    """Measure searches of a lexical INDEX of one partition, or of made-up lakes, in one thread."""
-    pin_threads(1)
+def main(index: Path | None, threads: str, planted: str | None, write: bool) -> None:
+    """Measure searches of a lexical INDEX of one partition, or of made-up lakes."""
     result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu"))}
     if index is not None:
         partition = partition_of(index)
         result["index"] = {
             "values": partition.n_values,
             "words": partition.n_words,
-            "measured": measured(partition, DISTANCES),
+            "threads": {
+                number: measured(partition, DISTANCES, int(number)) for number in threads.split(",")
+            },
         }
     for n_values in map(int, planted.split(",") if planted else ()):
         partition = planted_partition(n_values)
-        click.echo(f"{n_values:,} values, {partition.n_words:,} words")
+        click.echo(f"{partition.n_values:,} values, {partition.n_words:,} words")
         result.setdefault("planted", {})[str(n_values)] = {
+            "values": partition.n_values,
             "words": partition.n_words,
             "measured": measured_alone(partition, (0.06, 0.2, 0.4)),
         }

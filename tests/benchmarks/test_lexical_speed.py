@@ -1,26 +1,47 @@
 """The measurement of lexical searches beside products, on a small made-up lake."""
 
 import json
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner
 
-from benchmarks.lexical_speed import main, planted_partition
+from benchmarks import lexical_speed
+from benchmarks.lexical_speed import main, planted_partition, tables_of
 
 
-def test_a_planted_lake_has_columns_of_twenty_values_in_the_space_of_letters():
+def test_a_planted_lake_has_columns_of_twenty_different_values_in_the_space_of_letters():
     partition = planted_partition(400)
-    assert (partition.n_values, partition.n_columns) == (400, 20)
-    assert np.diff(partition.column_lists.offsets).tolist() == [20] * 20
-    np.testing.assert_array_equal(
-        partition.vectors.norms, planted_partition(400).vectors.norms, "the same each time"
+    vectors, again = partition.vectors, planted_partition(400).vectors
+    assert np.diff(partition.column_lists.offsets).tolist() == [20] * partition.n_columns
+    assert 300 < partition.n_values == 20 * partition.n_columns <= 400
+    values = {tuple(vectors.members[begin:end]) for begin, end in pairwise(vectors.offsets)}
+    assert len(values) == partition.n_values
+    np.testing.assert_array_equal(vectors.norms, again.norms, "the same each time")
+
+
+def test_times_are_told_for_each_distance(tmp_path, monkeypatch):
+    monkeypatch.setattr(lexical_speed, "partition_of", lambda path: planted_partition(400))
+    monkeypatch.setattr(lexical_speed, "RESULTS", tmp_path / "effectiveness")
+    monkeypatch.setattr(lexical_speed, "DISTANCES", (0.4,))
+    done = CliRunner().invoke(
+        main,
+        [str(tmp_path), "--threads", "1,2", "--planted", "400", "--write"],
+        catch_exceptions=False,
     )
+    *measured, head, first, second, third = done.output.splitlines()[:6]
+    assert head.startswith("3")
+    told = [json.loads(line) for line in (*measured, first, second, third)]
+    assert [each["max_distance"] for each in told] == [0.4, 0.4, 0.06, 0.2, 0.4]
+    result = json.loads((tmp_path / "lexical" / "speed.json").read_text("utf-8"))
+    assert [rows[0] for rows in result["index"]["threads"].values()] == told[:2]
+    assert result["planted"]["400"]["measured"] == told[2:]
+    assert f"{told[-1]['microseconds_a_value']:,} µs" in tables_of(result).splitlines()[-1]
 
 
-def test_ratios_are_told_for_each_distance():
-    done = CliRunner().invoke(main, ["--planted", "400"], catch_exceptions=False)
-    head, *lines = done.output.splitlines()
-    assert head.startswith("400 values, ")
-    told = [json.loads(line) for line in lines]
-    assert [each["max_distance"] for each in told] == [0.06, 0.2, 0.4]
-    assert all(each["product_over_search"] >= 0 for each in told)
+def test_the_page_has_the_figures_of_the_kept_result():
+    root = Path(lexical_speed.__file__).parent
+    result = json.loads((root / "results" / "lexical" / "speed.json").read_text("utf-8"))
+    page = (root.parent / "docs" / "explanation" / "benchmarks.md").read_text("utf-8")
+    assert tables_of(result) in page
