@@ -69,10 +69,21 @@ def write_records(
     yield pa.RecordBatch.from_pydict({"folder": pa.array([name], pa.string())})
 
 
-def gather_records(folder: Path, names: Sequence[str]) -> None:
-    """Put what tasks wrote with `write_records` into one folder for each kind, ``record=KIND``."""
+def gather_records(attempts: Path, names: Sequence[str], folder: Path) -> None:
+    """Put what tasks wrote with `write_records` into one folder for each kind, ``record=KIND``.
+
+    Parameters
+    ----------
+    attempts : Path
+        Where the tasks wrote: another folder than that of the records, since Spark reads all that
+        lies there, and an attempt that failed or was given up may have left some or go on writing.
+    names : sequence of str
+        The attempts that count.
+    folder : Path
+        Where the records go.
+    """
     for number, name in enumerate(names):
-        for path in sorted(folder.glob(f"{name}/record=*")):
+        for path in sorted(attempts.glob(f"{name}/record=*")):
             target = folder / path.name
             target.mkdir(exist_ok=True)
             os.replace(path / _FILE, target / f"part-{number:05d}.parquet")
