@@ -446,7 +446,7 @@ class BuildJob:
         embedder, options = before and before.embedder, described(self.options)
         if self.makes_model(len(self.options.models) - 1):
             embedder = writer.seal_folder(writer.embedder_folder)
-            more = {name: options[name] for name in ("model", "grid")}
+            more = {name: options[name] for name in ("model", "grid", "layout")}
         else:
             more = {}
         if before:
