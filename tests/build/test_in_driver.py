@@ -91,6 +91,20 @@ def test_values_of_columns_that_are_left_out_are_no_postings(tmp_path):
     ]  # fmt: skip
 
 
+def test_the_driver_never_holds_a_long_list_of_files_that_are_no_tables(tmp_path, monkeypatch):
+    """A folder of few tables among millions of pictures is one that Spark goes through."""
+    monkeypatch.setattr(in_driver, "IN_DRIVER_BYTES", 100_000)
+    read = {"report": {"bytes_out": 50_000}}
+    assert in_driver.fits_the_driver(read, tmp_path)
+    assert not in_driver.fits_the_driver({"report": {"bytes_out": 100_001}}, tmp_path)
+    assert not in_driver.fits_the_driver({}, tmp_path)
+    for number in range(3):
+        names = [f"pictures/{number}/{row}.jpg" for row in range(1000)]
+        rows = pa.table([names, ["no table"] * 1000], schema=source.SKIPPED_SCHEMA)
+        pq.write_table(rows, tmp_path / f"{number}.parquet", compression="zstd")
+        assert in_driver.fits_the_driver(read, tmp_path) == (number < 2)
+
+
 def contents(path):
     """Return the rows of the catalog, and the bytes of every other file that tells no time."""
     found = {}
