@@ -27,21 +27,30 @@ if TYPE_CHECKING:
     from pexeso.build.stages import Facts
 
 IN_DRIVER_BYTES = 64 << 20
-"""Most bytes of records, as Arrow holds them, that the driver puts together."""
+"""Most bytes of records, and of the names of files that are no tables, that the driver puts
+together."""
 
 _FILE = "part-00000.parquet"
 
 
-def fits_the_driver(facts: Facts) -> bool:
+def fits_the_driver(facts: Facts, skipped: Path) -> bool:
     """Return whether the driver can hold the records of a lake.
 
     Parameters
     ----------
     facts : dict
         Of the stage that read them.
+    skipped : Path
+        A folder of Parquet: the files that are no tables, of which a lake may have millions however
+        few its records are.
     """
     n_bytes = facts.get("report", {}).get("bytes_out")
-    return n_bytes is not None and n_bytes <= IN_DRIVER_BYTES
+    if n_bytes is None:
+        return False
+    for path in skipped.glob("*.parquet"):
+        found = pq.read_metadata(path)
+        n_bytes += sum(found.row_group(n).total_byte_size for n in range(found.num_row_groups))
+    return n_bytes <= IN_DRIVER_BYTES
 
 
 def write_records(
@@ -69,10 +78,21 @@ def write_records(
     yield pa.RecordBatch.from_pydict({"folder": pa.array([name], pa.string())})
 
 
-def gather_records(folder: Path, names: Sequence[str]) -> None:
-    """Put what tasks wrote with `write_records` into one folder for each kind, ``record=KIND``."""
+def gather_records(attempts: Path, names: Sequence[str], folder: Path) -> None:
+    """Put what tasks wrote with `write_records` into one folder for each kind, ``record=KIND``.
+
+    Parameters
+    ----------
+    attempts : Path
+        Where the tasks wrote: another folder than that of the records, since Spark reads all that
+        lies there, and an attempt that failed or was given up may have left some or go on writing.
+    names : sequence of str
+        The attempts that count.
+    folder : Path
+        Where the records go.
+    """
     for number, name in enumerate(names):
-        for path in sorted(folder.glob(f"{name}/record=*")):
+        for path in sorted(attempts.glob(f"{name}/record=*")):
             target = folder / path.name
             target.mkdir(exist_ok=True)
             os.replace(path / _FILE, target / f"part-{number:05d}.parquet")

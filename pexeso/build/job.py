@@ -275,7 +275,7 @@ class BuildJob:
         def work(folder: Path, meter: TaskMeter) -> Facts:
             position = self.writer.catalog_folder
             self.empty_catalog()
-            if in_driver.fits_the_driver(self.stages.finished("read") or {}):
+            if in_driver.fits_the_driver(self.stages.finished("read") or {}, skipped):
                 records = self.stages.folder("read") / "records"
                 return in_driver.write_catalog(records, skipped, position, folder, first_id)
             others = read_parquet(self.spark, skipped)
@@ -446,7 +446,7 @@ class BuildJob:
         embedder, options = before and before.embedder, described(self.options)
         if self.makes_model(len(self.options.models) - 1):
             embedder = writer.seal_folder(writer.embedder_folder)
-            more = {name: options[name] for name in ("model", "grid")}
+            more = {name: options[name] for name in ("model", "grid", "layout")}
         else:
             more = {}
         if before:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from hashlib import blake2b
 from importlib import import_module
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,8 @@ def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> 
         # process.
         return njit(**options)(function)
     if made is not function:  # as it is where numba is told to compile nothing
-        # What was compiled holds the loops of other modules that it calls, and numba asks for a
-        # change of its own module alone.
+        # What was compiled holds the loops of other modules that it calls, their numbers and the
+        # places of the fields of their views, and numba asks for a change of its own module alone.
         made._cache._cache_file._source_stamp = _stamp_of(function)
     return made
 
@@ -124,7 +125,7 @@ _stamps: dict[str, str] = {}
 
 
 def _stamp_of(function: Callable[..., Any]) -> str:
-    """Return a digest of a function's module, and of those whose loops it imports."""
+    """Return a digest of a function's module, and of the loops, views and numbers it imports."""
     names = function.__globals__
     path = names["__file__"]
     if path not in _stamps:
@@ -137,6 +138,11 @@ def _stamp_of(function: Callable[..., Any]) -> str:
         digest = blake2b(Path(path).read_bytes(), digest_size=16)
         for other in sorted(others & set(_stamps)):
             digest.update(_stamps[other].encode())
+        for name, value in sorted(names.items()):
+            if isinstance(value, Number):
+                digest.update(f"{name} {value!r}".encode())
+            elif isinstance(value, type) and issubclass(value, tuple):
+                digest.update(f"{name} {getattr(value, '_fields', ())}".encode())
         _stamps[path] = digest.hexdigest()
     return _stamps[path]
 

@@ -27,9 +27,9 @@ def written(folder, *batches):
 
 
 def test_records_of_several_kinds_go_to_folders_of_their_own(tmp_path):
-    names = [written(tmp_path, batch_of(RECORDS)), written(tmp_path, batch_of(RECORDS[2:3]))]
-    written(tmp_path, batch_of(RECORDS))  # an attempt that nobody asks about again
-    in_driver.gather_records(tmp_path, names)
+    attempts = tmp_path / "attempts"
+    names = [written(attempts, batch_of(RECORDS)), written(attempts, batch_of(RECORDS[2:3]))]
+    in_driver.gather_records(attempts, names, tmp_path)
     found = {kind: in_driver.read_records(tmp_path, kind, SCHEMA.names[1:]) for kind in
              ("column", "table", "value", "token")}  # fmt: skip
     assert {kind: rows.num_rows for kind, rows in found.items()} == {
@@ -37,6 +37,25 @@ def test_records_of_several_kinds_go_to_folders_of_their_own(tmp_path):
     }  # fmt: skip
     everything = batch_of(RECORDS[:2]).to_pylist()
     assert [{"record": "column", **row} for row in found["column"].to_pylist()] == everything
+
+
+def write_twice(batches, *, task, folder):
+    """Do what Spark does where it gives up on an attempt at a task and makes another."""
+    batches = list(batches)
+    for _ in in_driver.write_records(iter(batches), task=task, folder=folder):
+        pass
+    yield from in_driver.write_records(iter(batches), task=task, folder=folder)
+
+
+@pytest.mark.spark
+def test_attempts_that_spark_gave_up_are_in_nobodys_way(small_lake, tmp_path, spark, monkeypatch):
+    monkeypatch.setattr(source, "write_records", write_twice)
+    index = build_index(small_lake, tmp_path / "index", parts=["overlap"])
+    found = index.overlap(["Oslo", "Bergen"])
+    monkeypatch.undo()
+    expected = build_index(small_lake, tmp_path / "expected", parts=["overlap"])
+    assert found
+    assert found.to_dict()["results"] == expected.overlap(["Oslo", "Bergen"]).to_dict()["results"]
 
 
 def test_a_task_that_fails_leaves_no_record(tmp_path):
@@ -51,7 +70,8 @@ def test_a_task_that_fails_leaves_no_record(tmp_path):
 
 def test_values_of_columns_that_are_left_out_are_no_postings(tmp_path):
     left_out = {**RECORDS[3], "position": 1, "value": "w"}
-    in_driver.gather_records(tmp_path, [written(tmp_path, batch_of([*RECORDS, left_out]))])
+    name = written(tmp_path / "attempts", batch_of([*RECORDS, left_out]))
+    in_driver.gather_records(tmp_path / "attempts", [name], tmp_path)
     for name in ("skipped", "catalog", "stage"):
         (tmp_path / name).mkdir()
     pq.write_table(
@@ -69,6 +89,20 @@ def test_values_of_columns_that_are_left_out_are_no_postings(tmp_path):
     assert [(row["table"], row["reason"]) for row in tables] == [
         ("a.csv", None), ("b.txt", "no table"),
     ]  # fmt: skip
+
+
+def test_the_driver_never_holds_a_long_list_of_files_that_are_no_tables(tmp_path, monkeypatch):
+    """A folder of few tables among millions of pictures is one that Spark goes through."""
+    monkeypatch.setattr(in_driver, "IN_DRIVER_BYTES", 100_000)
+    read = {"report": {"bytes_out": 50_000}}
+    assert in_driver.fits_the_driver(read, tmp_path)
+    assert not in_driver.fits_the_driver({"report": {"bytes_out": 100_001}}, tmp_path)
+    assert not in_driver.fits_the_driver({}, tmp_path)
+    for number in range(3):
+        names = [f"pictures/{number}/{row}.jpg" for row in range(1000)]
+        rows = pa.table([names, ["no table"] * 1000], schema=source.SKIPPED_SCHEMA)
+        pq.write_table(rows, tmp_path / f"{number}.parquet", compression="zstd")
+        assert in_driver.fits_the_driver(read, tmp_path) == (number < 2)
 
 
 def contents(path):

@@ -71,6 +71,44 @@ def test_a_loop_is_compiled_anew_where_one_that_it_calls_was_changed(tmp_path):
     assert answer(2) == "30\n"
 
 
+VIEWS = """
+from typing import NamedTuple
+import numpy as np
+FACTOR = {}
+class Pair(NamedTuple):
+    {}: np.ndarray
+    {}: np.ndarray
+"""
+READER = """
+import numpy as np
+from pexeso.runtime.jit import loop
+from views import FACTOR, Pair
+@loop
+def reader(pair):
+    return pair.left[0] * FACTOR
+print(reader(Pair(left=np.array([1]), right=np.array([2]))))
+"""
+
+
+def test_a_loop_is_compiled_anew_where_the_views_or_numbers_it_imports_were_changed(tmp_path):
+    """Fields of the same type in another order: what was compiled would read the wrong arrays."""
+
+    def answer(factor, *fields):
+        (tmp_path / "views.py").write_text(VIEWS.format(factor, *fields))
+        (tmp_path / "reader.py").write_text(READER)
+        command = [sys.executable, "reader.py"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert answer(10, "left", "right") == answer(10, "left", "right") == "10\n"
+    [kept] = tmp_path.rglob("reader.reader*.nbc")
+    written = kept.stat().st_mtime_ns
+    assert answer(10, "left", "right") == "10\n"
+    assert kept.stat().st_mtime_ns == written, "it is kept for the next process"
+    assert answer(10, "right", "left") == "10\n"
+    assert answer(300, "right", "left") == "300\n"
+
+
 OWN = """
 import sys
 from pexeso.runtime import jit

@@ -203,9 +203,10 @@ class FolderSource:
             hands = dealt_hands(files, n_tasks)
             numbers = spark.range(0, len(hands), 1, len(hands))
             task = measured(partial(_read_hands, hands, read))
-            write = partial(write_records, task=task, folder=folder)
+            attempts = folder.with_name("attempts")
+            write = partial(write_records, task=task, folder=attempts)
             done = numbers.mapInArrow(write, "folder string").collect()
-            gather_records(folder, [row.folder for row in done])
+            gather_records(attempts, [row.folder for row in done], folder)
             return
         n_tasks = max(4 * cores, n_bytes // READ_BYTES_PER_TASK)
         files = read_parquet(spark, listing) if isinstance(listing, Path) else listing

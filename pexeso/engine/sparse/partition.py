@@ -12,7 +12,7 @@ import numpy as np
 from pexeso.engine.lists import Lists
 from pexeso.engine.sparse.loops.views import Stored
 from pexeso.engine.sparse.space import LetterSpace
-from pexeso.engine.sparse.validation import require_shapes, require_words
+from pexeso.engine.sparse.validation import require_inside, require_shapes, require_words
 from pexeso.engine.sparse.vectors import SparseVectors
 
 if TYPE_CHECKING:
@@ -151,8 +151,17 @@ class SparsePartition:
 
     @cached_property
     def most_value_words(self) -> int:
-        """Words of the value that has most."""
-        return int(np.diff(self.vectors.offsets).max(initial=0))
+        """Words of the value that has most.
+
+        Raises
+        ------
+        IndexCorruptError
+            The offsets of the words of values are no bounds: as large a number would be made room
+            for.
+        """
+        offsets = self.vectors.offsets
+        require_inside(offsets, len(self.vectors.members), "value_words")
+        return int(np.diff(offsets).max(initial=0))
 
     @cached_property
     def scales(self) -> np.ndarray:

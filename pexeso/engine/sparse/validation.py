@@ -76,16 +76,19 @@ def require_shapes(arrays: Arrays) -> None:
 def require_words(arrays: Arrays) -> None:
     """Refuse words that cannot be: what compiled loops rely on without a look of their own."""
     starts, weights = arrays["word_starts"], arrays["word_weights"]
-    if starts[0] < 0 or starts[-1] > len(arrays["word_text"]) or (np.diff(starts) < 0).any():
-        _refuse("The words of a partition lead out of their text")
-    offsets = arrays["word_values_offsets"]
-    n_members = len(arrays["word_values_members"])
-    if offsets[0] < 0 or offsets[-1] > n_members or (np.diff(offsets) < 0).any():
-        _refuse("The rows of the words of a partition lead out of their lists")
+    require_inside(starts, len(arrays["word_text"]), "words")
+    require_inside(arrays["word_values_offsets"], len(arrays["word_values_members"]), "word_values")
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         _refuse("The weights of the words of a partition must be finite and above 0")
     if (arrays["word_squares"] < 1).any():
         _refuse("The words of a partition must have features")
+
+
+def require_inside(offsets: np.ndarray, n_members: int, name: str) -> None:
+    """Refuse offsets of the lists of a partition that are no bounds within so many entries."""
+    # Compared, not subtracted: a difference of numbers so large comes out with the wrong sign.
+    if offsets[0] < 0 or offsets[-1] > n_members or (offsets[1:] < offsets[:-1]).any():
+        _refuse(f"The offsets of {name} in a partition lead out of its lists")
 
 
 def check_arrays(arrays: Arrays, space: LetterSpace, *, n_texts: int | None = None) -> list[str]:
@@ -113,7 +116,8 @@ def _wrong_lists(arrays: Arrays) -> Iterator[str]:
     limits = dict(zip(LISTS, (n_words, n_values, n_words, n_columns, n_values), strict=True))
     for name, limit in limits.items():
         offsets, members = arrays[f"{name}_offsets"], arrays[f"{name}_members"]
-        if offsets[0] != 0 or offsets[-1] != len(members) or (np.diff(offsets) < 0).any():
+        ends = offsets[0], offsets[-1]
+        if ends != (0, len(members)) or (offsets[1:] < offsets[:-1]).any():
             yield f"{name}_offsets: they are not the bounds of {len(members):,} entries."
         elif len(members) and (members.min() < 0 or members.max() >= limit):
             yield f"{name}_members: an entry is not from 0 to {limit - 1:,}."

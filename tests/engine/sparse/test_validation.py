@@ -65,3 +65,24 @@ def test_no_number_leads_a_search_out_of_its_memory(arrays, name, number, device
             )  # fmt: skip
     except (IndexCorruptError, IndexError, ValueError):
         pass
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "number"),
+    [
+        ("word_starts", -1, -(1 << 63)),
+        ("word_values_offsets", -1, -(1 << 63)),
+        *(("value_words_offsets", 1, number) for number in (1 << 40, -(1 << 63), (1 << 63) - 1)),
+        *(("value_columns_offsets", 1, number) for number in (1 << 40, -(1 << 40), -(1 << 63))),
+        ("value_columns_offsets", 0, -1),
+    ],
+)
+def test_one_number_that_leads_out_of_a_list_is_told(arrays, name, position, number):
+    """Differences of numbers so large come out with the wrong sign."""
+    changed = {**arrays, name: arrays[name].copy()}
+    changed[name][position] = number
+    query = [BatchColumn(np.arange(6), np.ones(6, np.int64), 1)]
+    with pytest.raises(IndexCorruptError, match="'pexeso check' lists the damage"):
+        search.search(
+            SparsePartition.from_arrays(changed, SPACE), vectors_of(VALUES), query, 0.3, 1, Work()
+        )

@@ -326,7 +326,10 @@ def count_batch(
             mark += 1
             for pair in range(offsets[query], offsets[query + 1]):
                 row = rows[pair]
-                for posting in range(column_offsets[row], column_offsets[row + 1]):
+                first_posting, after = column_offsets[row], column_offsets[row + 1]
+                if first_posting < 0 or after < first_posting or after > columns.shape[0]:
+                    raise IndexCorruptError(_NO_RUN)
+                for posting in range(first_posting, after):
                     column = columns[posting]
                     if column < 0 or column >= n_columns:
                         raise IndexCorruptError(_NO_COLUMN)

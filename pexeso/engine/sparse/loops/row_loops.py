@@ -79,6 +79,8 @@ def collect_rows(
             firsts[number], lasts[number] = first, stored.word_value_offsets[word + 1]
             nearnesses[number] = near[word] * stored.scales[word]
             bands[number] = stored.first_bands[word]
+            # Nobody reads it: written so that the beginnings of many lists are on their way from
+            # memory at a time. A word without rows is never among these: its reach is 0.
             asked_for[number] = stored.word_values[first] ^ stored.value_shares[first]
         for number in range(n_some):
             first, last, nearness = firsts[number], lasts[number], nearnesses[number]
