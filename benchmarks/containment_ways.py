@@ -15,6 +15,8 @@ import psutil
 from benchmarks.containment_sets import ContainmentLake, scan
 from pexeso.containment.bands import build_tables
 from pexeso.containment.ensemble import Ensemble
+from pexeso.containment.hashing import as_hashes, distinct_sorted, gathered
+from pexeso.containment.minhash import seeds_of, signatures
 from pexeso.containment.options import EnsembleOptions
 
 Way = Callable[[int, float], tuple[np.ndarray, int]]
@@ -49,7 +51,7 @@ def baselines(index: Ensemble, lake: ContainmentLake, seed: int) -> dict[str, Wa
             lake.tokens, lake.offsets, index.lists, replace(options, partitions=n)
         )
         ways[f"bands, {n} partitions"] = way_of(other, lake, "bands")
-    ways["asymmetric"] = way_of(asymmetric(other, seed), lake, "bands")
+    ways["asymmetric"] = way_of(asymmetric(other, lake, seed), lake, "bands")
 
     def by_scan(number: int, threshold: float) -> tuple[np.ndarray, int]:
         counts = scan(lake, lake.queries[number])
@@ -61,15 +63,17 @@ def baselines(index: Ensemble, lake: ContainmentLake, seed: int) -> dict[str, Wa
     return {**ways, "linear scan": by_scan}
 
 
-def asymmetric(index: Ensemble, seed: int) -> Ensemble:
+def asymmetric(index: Ensemble, lake: ContainmentLake, seed: int) -> Ensemble:
     """Pad every set to the size of the largest one, with tokens of its own (asymmetric MinHash).
 
     The least of N fresh hashes over 32 bits is drawn as ``1 - u**(1 / N)``, from a uniform u of the
     seed, the set and the function, so that nothing is padded in truth. With one partition the tuner
-    takes the largest size for all.
+    takes the largest size for all. Signatures keep all 32 bits: which of two is the least cannot be
+    told from the 16 of an index.
     """
     m, largest = index.options.permutations, int(index.sizes.max(initial=1))
-    padded = np.array(index.signatures)
+    every = distinct_sorted(as_hashes(lake.tokens), np.asarray(lake.offsets))
+    padded = signatures(*gathered(*every, index.sets), seeds_of(m, index.options.seed))
     for row in range(0, len(index), 1 << 14):
         part = slice(row, row + (1 << 14))
         uniform = np.random.default_rng([seed, row]).random((len(index.sizes[part]), m))

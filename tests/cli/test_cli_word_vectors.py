@@ -93,7 +93,7 @@ def test_a_fasttext_file_as_published_and_weighted(run, lake, binary, query, tmp
     mean = built(run, lake, tmp_path / "mean", "--model", path, "--value-vectors", "mean")
     assert (mean.embedder.kind, mean.usual_max_distance) == ("fasttext-mean", 0.06)
     expected = published_distances(package.get_word_vector)
-    np.testing.assert_allclose(distances_of(mean), expected, atol=1e-4)
+    np.testing.assert_allclose(distances_of(mean), expected, atol=5e-4)
     require_answers(run, mean, query, distances_of(mean))
     weighted = built(run, lake, tmp_path / "weighted", "--model", path)
     assert (weighted.embedder.kind, weighted.usual_max_distance) == ("fasttext", 0.22)
@@ -110,7 +110,7 @@ def test_a_file_of_word_vectors_is_the_published_mean(run, lake, query, tmp_path
     rows = write_vectors(path, header)
     mean = built(run, lake, tmp_path / "mean", "--model", path, "--value-vectors", "mean")
     assert (mean.embedder.kind, mean.usual_max_distance) == ("glove", 0.06)
-    np.testing.assert_allclose(distances_of(mean), published_distances(rows.get), atol=1e-5)
+    np.testing.assert_allclose(distances_of(mean), published_distances(rows.get), atol=5e-4)
     require_answers(run, mean, query, distances_of(mean))
     if header:
         plain = pexeso.build_index(lake, tmp_path / "plain", model=str(path))

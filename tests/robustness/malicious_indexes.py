@@ -318,7 +318,9 @@ def token_files(index: Path) -> dict[str, dict[str, bytes]]:
 
     def put_in(name: str, place: int, value: int) -> dict[str, bytes]:
         changed = np.load(folder / f"{name}.npy")
-        changed.flat[place] = value
+        # As wide as the numbers are: a small index has narrow ones.
+        least, most = np.iinfo(changed.dtype).min, np.iinfo(changed.dtype).max
+        changed.flat[place] = min(max(value, least), most) if least or value > 0 else most - 1
         return at(f"{name}.npy", saved(changed))
 
     def described(**fields: object) -> dict[str, bytes]:
