@@ -1,4 +1,4 @@
-"""XASH: a hash of a text that sets few bits, which depend on its letters, their place and its length.
+"""XASH: a hash of a text that sets few bits, by its letters, their places and its length.
 
 M. Esmailoghli, J.-A. Quiané-Ruiz and Z. Abedjan, "MATE: Multi-Attribute Table Extraction", VLDB
 2022, section 5. A hash has a segment of bits for the length, leftmost, and one for each of 37

@@ -72,7 +72,7 @@ def test_other_types_are_refused():
 
 
 def test_two_filters_of_one_name_are_refused():
-    with pytest.raises(InputError, match="at most one filter of each name. Got xash, xash"):
+    with pytest.raises(InputError, match=r"at most one filter of each name\. Got xash, xash"):
         build_row_keys([], [Xash(), Xash(ones=4)])
 
 

@@ -41,7 +41,7 @@ ROWS = [
 TEXTS = st.lists(
     st.text(max_size=40)
     | st.text("abcz019 ", max_size=150)
-    | st.text("aéßя東𝔘𐍈٣²-.\u0301\U0001f600\U0003ffff", max_size=12),
+    | st.text("aéßя東\U0001d518𐍈٣²-.\u0301\U0001f600\U0003ffff", max_size=12),
     max_size=20,
 )
 HASHES = st.builds(
