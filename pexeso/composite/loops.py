@@ -94,7 +94,7 @@ def _not_before(numbers, low, end, wanted):
 @loop
 def best_tables(
     tables, hit_begins, hit_ends, hit_rows, hit_groups, group_ends, group_keys,
-    keys, repeats, key_bits, row_bits, cells, table_rows, table_cells, widths,
+    keys, repeats, first, key_bits, row_bits, cells, table_rows, table_cells, widths,
     k, at_least, work,
 ):  # fmt: skip
     """Find the tables that join most keys.
@@ -110,6 +110,8 @@ def best_tables(
         The keys of each group.
     keys, repeats : int32 (n, m), int32 (n, m)
         Numbers of values, and how often each is in its key.
+    first : int
+        The column of the key that was looked up.
     key_bits, row_bits : uint64 (n, w), uint64 (rows, w)
         Super keys; w is 0 for no filter.
     cells, table_rows, table_cells, widths
@@ -159,7 +161,7 @@ def best_tables(
                 if not covered:
                     continue
                 work[PASSED] += 1
-                if _holds(cells, begin, width, keys, repeats, key):
+                if _holds(cells, begin, width, keys, repeats, key, first):
                     if n_pairs == len(pair_cells):
                         pair_cells, pair_keys = _longer(pair_cells), _longer(pair_keys)
                     pair_cells[n_pairs], pair_keys[n_pairs] = begin, key
@@ -199,13 +201,17 @@ def _longer(array):
 
 
 @loop
-def _holds(cells, begin, width, keys, repeats, key):
+def _holds(cells, begin, width, keys, repeats, key, first):
     """Return whether a row holds each value of a key as often as the key does.
 
     Then, and only then, its values can be given a column each, all different ones: cells that are
-    admissible for two values of the key are so because these are equal.
+    admissible for two values of the key are so because these are equal. The value that was looked
+    up comes last, as it is there.
     """
-    for i in range(keys.shape[1]):
+    m = keys.shape[1]
+    for after in range(1, m + 1):
+        i = first + after
+        i -= m * (i >= m)
         value, n = keys[key, i], 0
         for column in range(begin, begin + width):
             n += cells[column] == value
@@ -274,10 +280,10 @@ def _distinct(pair_keys, stamps):
 
 
 @loop
-def joined_pairs(
+def rows_joined(
     hit_rows, hit_groups, group_ends, group_keys, keys, cells, first_row, first_cell, width, mapping
 ):
-    """Return the rows of a table that a mapping joins to a key, and the key of each.
+    """Count the rows of a table that a mapping joins to each key: int64 (n,).
 
     Parameters
     ----------
@@ -286,21 +292,13 @@ def joined_pairs(
     first_row, first_cell, width : int
         Of the table.
     mapping : int64 (m,)
-
-    Returns
-    -------
-    (int64 (p,), int64 (p,))
-        Rows of the table from 0 on, in the order of the hits, each once; and keys.
     """
-    rows, joined = np.empty(len(hit_rows), np.int64), np.empty(len(hit_rows), np.int64)
-    n = 0
+    counts = np.zeros(len(keys), np.int64)
     for hit in range(len(hit_rows)):
         begin = first_cell + (hit_rows[hit] - first_row) * width
         for at in range(group_ends[hit_groups[hit]], group_ends[hit_groups[hit] + 1]):
             key, fits = group_keys[at], True
             for i in range(len(mapping)):
                 fits &= cells[begin + mapping[i]] == keys[key, i]
-            if fits:
-                rows[n], joined[n] = hit_rows[hit] - first_row, key
-                n += 1
-    return rows[:n], joined[:n]
+            counts[key] += fits
+    return counts

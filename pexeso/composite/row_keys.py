@@ -28,6 +28,13 @@ MISSING = -1
 """A cell without a value."""
 
 _MOST = np.iinfo(np.int32).max
+_ARRAYS = {
+    "cells": np.int32,
+    "table_rows": np.int64,
+    "table_columns": np.int64,
+    "value_offsets": np.int64,
+    "posting_rows": np.int32,
+}
 
 
 class RowFilter(Protocol):
@@ -60,6 +67,9 @@ class SuperKeys:
 
     hashing: RowFilter
     words: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", _read_only(self.words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +116,8 @@ class RowKeys:
                 f"The arrays of an index for composite keys do not fit together: {wrong}. Restore "
                 "the index from a copy, or build it again."
             )
+        for name in _ARRAYS:
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
 
     @property
     def n_tables(self) -> int:
@@ -213,7 +225,7 @@ def row_keys_of(
     # What counts postings trusts its arrays, so they are examined before.
     nothing = np.zeros(len(values) + 1, np.int64), np.empty(0, np.int32)
     rows = RowKeys(values, cells, table_rows, table_columns, *nothing)
-    arrays = cells, table_rows, rows.widths
+    arrays = rows.cells, rows.table_rows, rows.widths
     last_row = np.full(len(values), -1, np.int64)
     ends = np.zeros(len(values) + 1, np.int64)
     _count_postings(*arrays, last_row, ends)
@@ -328,15 +340,16 @@ def _join_bits(cells, table_rows, widths, hashes, words):
                         words[row, word] |= hashes[value, word]
 
 
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view as mapped files are, so that loops are compiled once for both."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
 def _what_is_wrong(rows: RowKeys) -> str | None:
     """Return what does not fit in the arrays of an index, or None."""
-    for name, dtype in (
-        ("cells", np.int32),
-        ("table_rows", np.int64),
-        ("table_columns", np.int64),
-        ("value_offsets", np.int64),
-        ("posting_rows", np.int32),
-    ):
+    for name, dtype in _ARRAYS.items():
         array = getattr(rows, name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
             return f"{name} must be an array {np.dtype(dtype)} with one axis"

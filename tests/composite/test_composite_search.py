@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.composite.bloom import Bloom
+from pexeso.composite.loops import best_tables
 from pexeso.composite.query import FIRST_COLUMNS, key_query
 from pexeso.composite.row_keys import SuperKeys, build_row_keys
 from pexeso.composite.search import search_keys
@@ -44,7 +45,7 @@ def in_short(found):
 QUERIES = st.integers(1, 3).flatmap(lambda m: st.tuples(st.just(m), rows_of(m, most=8)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.lists(TABLES, max_size=6),
     QUERIES,
@@ -88,7 +89,8 @@ def test_filters_try_the_same_pairs_and_let_pass_all_that_hold_a_key(tables, que
 
 
 def test_running_example():
-    found = search_keys(row_keys([RUNNING_TABLE]), query_of(RUNNING_QUERY), first="cardinality")
+    rows, query = row_keys([RUNNING_TABLE]), query_of(RUNNING_QUERY)
+    found = search_keys(rows, query, row_filter="none", first="cardinality")
     assert in_short(found) == [(0, 5, (0, 1, 2))]
     assert (found.first, found.work.entries) == (0, 6)
     assert found.matches[0].relation == "1:1"
@@ -264,6 +266,29 @@ def test_other_parameters_of_a_hash_lose_rows():
     right = search_keys(rows, query, row_filter="xash")
     assert in_short(right) == MINI_ANSWER
     assert in_short(search_keys(wrong, query, row_filter="xash")) != MINI_ANSWER
+
+
+@pytest.mark.parametrize("row_filter", FILTERS)
+def test_mapped_files_are_searched_by_the_same_loops(tmp_path, row_filter):
+    rows, query = row_keys(MINI_LAKE), query_of(RUNNING_QUERY)
+    found = search_keys(rows, query, row_filter=row_filter)
+    compiled = len(best_tables.signatures)
+
+    def mapped(name, array):
+        np.save(tmp_path / name, array)
+        return np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+
+    arrays = ("cells", "table_rows", "table_columns", "value_offsets", "posting_rows")
+    opened = replace(
+        rows,
+        **{name: mapped(name, getattr(rows, name)) for name in arrays},
+        super_keys={
+            name: SuperKeys(keys.hashing, mapped(name, keys.words))
+            for name, keys in rows.super_keys.items()
+        },
+    )
+    assert search_keys(opened, query, row_filter=row_filter) == found
+    assert len(best_tables.signatures) == compiled == 1
 
 
 FIRST = [["uk", "a long name", "b"], ["us", "short", "b"], ["us", "c", "c"]]
