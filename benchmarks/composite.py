@@ -35,9 +35,9 @@ REPEATS, N_QUERIES, MOST_ROWS, K = 3, 200, 2000, 10
 def token_tables(folder: Path) -> list[pa.Table]:
     """Return the tables of a folder that can be read, all cells as tokens."""
     tables = []
-    for path in find_tables(folder):
+    for file in find_tables(folder)[0]:
         try:
-            columns = [tokens_of(column) for column in read_table(path).columns]
+            columns = [tokens_of(column) for column in read_table(file.path).columns]
         except PexesoError:
             continue
         tables.append(pa.table(columns, names=[str(number) for number in range(len(columns))]))

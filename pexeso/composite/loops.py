@@ -13,6 +13,11 @@ from pexeso.runtime.jit import loop
 ENTRIES, PROBES, PASSED, HELD, EVALUATED, ABANDONED = range(6)
 """What is counted: see `pexeso.composite.search.Work`."""
 
+_MAY_COMPARE, _NO_LIMIT = 1 << 25, 1 << 62
+"""Cells that are compared to find the mapping of a table, before others are tried first."""
+
+_TOO_MUCH = -1
+
 
 @loop
 def list_hits(value_offsets, posting_rows, values):
@@ -132,10 +137,17 @@ def best_tables(
     capacity = min(k, len(tables)) if k else len(tables)
     found, best = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     mappings = np.empty((capacity, m), np.int64)
-    mapping, stamps = np.empty(m, np.int64), np.zeros(len(keys) + 1, np.int64)
+    mapping = np.empty(m, np.int64)
     pair_cells, pair_keys = np.empty(64, np.int64), np.empty(64, np.int32)
     n_found, worst = 0, 0
-    for place in range(len(tables)):
+    places, n_places, n_postponed, next_place = np.arange(len(tables)), len(tables), 0, 0
+    may_compare = _MAY_COMPARE if k else _NO_LIMIT
+    while next_place < n_places or n_postponed:
+        if next_place == n_places:
+            # What was postponed, in the same order: by now more may be needed of a table.
+            n_places, n_postponed, next_place, may_compare = n_postponed, 0, 0, _NO_LIMIT
+        place = places[next_place]
+        next_place += 1
         table, needed = tables[place], at_least
         if k and n_found == k:
             # Of equal tables the one with the lower number is wanted.
@@ -144,7 +156,8 @@ def best_tables(
         if open_hits < needed:
             # Every key needs a row of its own. The tables behind have as many hits or fewer, and
             # those with as many have higher numbers.
-            break
+            next_place = n_places
+            continue
         work[EVALUATED] += 1
         width, n_pairs, abandoned = widths[table], 0, False
         for hit in range(hit_begins[place], hit_ends[place]):
@@ -174,9 +187,13 @@ def best_tables(
         work[ABANDONED] += abandoned
         if abandoned or n_pairs < needed:
             continue
+        by_key = np.argsort(pair_keys[:n_pairs], kind="mergesort")
         n = _best_mapping(
-            cells, width, keys, pair_cells[:n_pairs], pair_keys[:n_pairs], needed, stamps, mapping
+            cells, width, keys, pair_cells[by_key], pair_keys[by_key], needed, may_compare, mapping
         )
+        if n == _TOO_MUCH:
+            places[n_postponed] = place
+            n_postponed += 1
         if n < needed:
             continue
         at = worst
@@ -221,61 +238,87 @@ def _holds(cells, begin, width, keys, repeats, key, first):
 
 
 @loop
-def _best_mapping(cells, width, keys, pair_cells, pair_keys, needed, stamps, mapping):
+def _best_mapping(cells, width, keys, pair_cells, pair_keys, needed, may_compare, mapping):
     """Return the most keys that a mapping joins, and store the first such mapping.
 
-    Columns are tried in order, one for each value of the key; pairs of a row and a key that fit the
-    columns so far are kept, and a choice is left when they hold no more keys than are known to be
-    joined. Returns less than `needed` if no mapping joins so many.
+    Columns are chosen in order, one for each value of the key. The pairs of a row and a key that
+    fit the columns so far say how many keys each further column would leave; one that leaves no
+    more than are known to be joined is not tried. A first mapping, by the column that leaves most
+    in each step, says how many are joined at least.
+
+    The pairs are sorted by key. Returns less than `needed` if no mapping joins so many, and
+    `_TOO_MUCH` as soon as more cells would be compared than may be.
     """
     m, n_pairs = keys.shape[1], len(pair_cells)
-    kept = np.empty((m, n_pairs), np.int32)
-    n_kept = np.empty(m + 1, np.int64)
-    n_kept[0] = n_pairs
+    kept = np.empty((m, n_pairs), np.int32)  # by column: the pairs that fit those before
+    kept[0] = np.arange(n_pairs)
+    n_kept = np.full(m, n_pairs)
+    counts = np.empty((m, width), np.int32)
     column = np.full(m, -1, np.int64)
-    best = needed - 1
-    most = _distinct(pair_keys, stamps)
+    for i in range(m):
+        if i:
+            before = kept[i - 1, : n_kept[i - 1]]
+            n_kept[i] = _keep(
+                cells, keys, i - 1, column[i - 1], pair_cells, pair_keys, before, kept[i]
+            )
+        _count_keys(cells, keys, i, pair_cells, pair_keys, kept[i, : n_kept[i]], counts[i])
+        for c in range(width):
+            if (column[i] < 0 or counts[i, c] > counts[i, column[i]]) and not _used(column, i, c):
+                column[i] = c
+    best = max(needed, counts[m - 1, column[m - 1]]) - 1
+    column[:] = -1
     i = 0
-    while i >= 0 and best < most:
+    while i >= 0:
         column[i] += 1
-        if column[i] == width:
+        c = column[i]
+        if c == width:
             column[i] = -1
             i -= 1
-            continue
-        used = False
-        for before in range(i):
-            used |= column[before] == column[i]
-        if used:
-            continue
-        stamps[-1] += 1
-        stamp, n, n_keys = stamps[-1], 0, 0
-        for j in range(n_kept[i]):
-            pair = kept[i - 1, j] if i else j
-            key = pair_keys[pair]
-            if cells[pair_cells[pair] + column[i]] == keys[key, i]:
-                kept[i, n] = pair
-                n += 1
-                n_keys += stamps[key] != stamp
-                stamps[key] = stamp
-        if n_keys <= best:
-            continue
-        if i == m - 1:
-            best = n_keys
-            mapping[:] = column
-        else:
+        elif counts[i, c] > best and not _used(column, i, c):
+            if i == m - 1:
+                best = counts[i, c]
+                mapping[:] = column
+                continue
+            before = kept[i, : n_kept[i]]
             i += 1
-            n_kept[i] = n
+            n_kept[i] = _keep(cells, keys, i - 1, c, pair_cells, pair_keys, before, kept[i])
+            may_compare -= n_kept[i] * width
+            if may_compare < 0:
+                return _TOO_MUCH
+            _count_keys(cells, keys, i, pair_cells, pair_keys, kept[i, : n_kept[i]], counts[i])
     return best
 
 
 @loop
-def _distinct(pair_keys, stamps):
-    """Count the keys among pairs. The last stamp is that of the last count."""
-    stamps[-1] += 1
+def _used(column, i, c):
+    """Return whether a column is among the first i ones."""
+    used = False
+    for before in range(i):
+        used |= column[before] == c
+    return used
+
+
+@loop
+def _count_keys(cells, keys, i, pair_cells, pair_keys, kept, counts):
+    """Count for each column the keys of pairs whose value i the row has there."""
+    last_key = np.full(len(counts), -1, np.int32)
+    counts[:] = 0
+    for pair in kept:
+        begin, key = pair_cells[pair], pair_keys[pair]
+        value = keys[key, i]
+        for c in range(len(counts)):  # without a branch, so that several columns take one step
+            here = cells[begin + c] == value
+            counts[c] += here & (last_key[c] != key)
+            last_key[c] = key if here else last_key[c]
+
+
+@loop
+def _keep(cells, keys, i, c, pair_cells, pair_keys, before, kept):
+    """Keep the pairs whose value i the row has in column c, and return their number."""
     n = 0
-    for key in pair_keys:
-        n += stamps[key] != stamps[-1]
-        stamps[key] = stamps[-1]
+    for pair in before:
+        kept[n] = pair
+        n += cells[pair_cells[pair] + c] == keys[pair_keys[pair], i]
     return n
 
 
