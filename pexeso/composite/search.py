@@ -261,7 +261,8 @@ def cheapest_filter(rows: RowKeys, keys: np.ndarray, lengths: np.ndarray, column
     Notes
     -----
     What is read is known from the lengths; of pairs that pass a filter it is known that they are
-    at most as many as the shortest lists of the keys have entries, false ones apart.
+    at most as many as the shortest lists of the keys have entries, false ones apart. So nothing
+    tells two super keys apart, and the one that the index names first is taken.
     """
     if not len(keys):
         return "none"
@@ -270,7 +271,8 @@ def cheapest_filter(rows: RowKeys, keys: np.ndarray, lengths: np.ndarray, column
     shortest = np.sort(lengths, axis=1)
     fitting = int(shortest[:, 0].sum())
     width = len(rows.cells) / max(rows.n_rows, 1)
-    steps = float((shortest[:, :1] * np.log2(1 + shortest[:, 1:])).sum())
+    # Most rows are not in the second list either, so the lists behind it are seldom read.
+    steps = float((shortest[:, :1] * np.log2(1 + shortest[:, 1:2])).sum())
     fetched = entries * ENTRY_COST
     costs = {"none": fetched + probes * width * CELL_COST, "intersection": steps * STEP_COST}
     for name in rows.super_keys:
