@@ -119,7 +119,7 @@ def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
         The place of each, -1 where it is not there.
     """
     positions = np.zeros(len(wanted), np.int64)
-    if not _find(*_letters(texts), *_letters(wanted), positions):
+    if not _find(*utf8_of(texts), *utf8_of(wanted), positions):
         raise IndexCorruptError(
             "A text in the dictionary of an overlap index leads out of its file: 'pexeso check' "
             "tells which. Restore it from a copy, or build it again."
@@ -127,8 +127,19 @@ def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
     return positions
 
 
-def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return where texts begin and end, and their bytes, as they lie in Arrow's buffers."""
+def utf8_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return where texts begin and end, and their bytes, as they lie in Arrow's buffers.
+
+    Parameters
+    ----------
+    texts : Arrow texts (n,)
+        Without nulls.
+
+    Returns
+    -------
+    (int32 or int64 (n + 1,), uint8)
+        Read-only views, so that loops are compiled once for arrays in memory and mapped ones.
+    """
     dtype = np.int32 if texts.type == pa.string() else np.int64
     _, offsets, data = texts.buffers()
     ends = (
@@ -136,7 +147,7 @@ def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         if len(texts)
         else np.zeros(1, dtype)
     )
-    return _read_only(ends), np.frombuffer(data if data is not None else b"", np.uint8)
+    return _read_only(ends), _read_only(np.frombuffer(data if data is not None else b"", np.uint8))
 
 
 @loop

@@ -1,0 +1,132 @@
+"""A Bloom filter of the values of a row: the rival that the paper of XASH compares with.
+
+Each value sets bits at the places that several Murmur3 hashes of its UTF-8 bytes name, with seeds
+0, 1, 2 and so on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.composite.xash import BITS
+from pexeso.errors import InputError
+from pexeso.overlap.loops import utf8_of
+from pexeso.runtime.jit import loop
+
+
+@dataclass(frozen=True)
+class Bloom:
+    """The parameters of a Bloom filter. A query must be hashed by those of the lake.
+
+    Attributes
+    ----------
+    bits : int
+        Of a hash: 64, 128, 256 or 512.
+    n_hashes : int
+        Bits that a value sets, at least 1; some of them may be the same. `hashes_for` is the best
+        number for rows of a given width.
+
+    Examples
+    --------
+    >>> Bloom(n_hashes=3).hashes(pa.array(["lee", ""])).any(axis=1).tolist()
+    [True, False]
+    """
+
+    bits: int = 128
+    n_hashes: int = 9
+
+    name = "bloom"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bits, bool) or self.bits not in BITS:
+            raise InputError(
+                f"bits of a Bloom filter must be one of {', '.join(map(str, BITS))}. Got "
+                f"{self.bits!r}."
+            )
+        wrong = isinstance(self.n_hashes, bool) or not isinstance(self.n_hashes, int)
+        if wrong or self.n_hashes < 1:
+            raise InputError(
+                f"n_hashes of a Bloom filter must be an integer from 1 on. Got {self.n_hashes!r}."
+            )
+
+    @property
+    def n_words(self) -> int:
+        """Number of 64-bit words of a hash."""
+        return self.bits // 64
+
+    def hashes(self, texts: pa.Array) -> np.ndarray:
+        """Hash texts.
+
+        Parameters
+        ----------
+        texts : Arrow texts (n,)
+            Normalised, without nulls. The empty text is a missing value, and its hash 0.
+
+        Returns
+        -------
+        uint64 (n, bits / 64)
+            The most significant word first.
+        """
+        offsets, data = utf8_of(texts)
+        hashes = np.zeros((len(texts), self.n_words), np.uint64)
+        _set_bits(offsets, data, self.bits, self.n_hashes, hashes)
+        return hashes
+
+
+def hashes_for(bits: int, columns: float) -> int:
+    """Return the number of hashes with the fewest false positives.
+
+    Parameters
+    ----------
+    bits : int
+        Of a hash.
+    columns : float
+        Mean number of values of a row, above 0.
+
+    Examples
+    --------
+    >>> hashes_for(128, 5), hashes_for(128, 26)
+    (18, 3)
+    """
+    return max(1, round(bits / columns * log(2)))
+
+
+@loop
+def _set_bits(offsets, data, bits, n_hashes, hashes):
+    last = hashes.shape[1] - 1
+    for row in range(len(hashes)):
+        if offsets[row] == offsets[row + 1]:
+            continue
+        for seed in range(n_hashes):
+            bit = np.int64(_murmur3(data, offsets[row], offsets[row + 1], seed)) % bits
+            hashes[row, last - (bit >> 6)] |= np.uint64(1) << np.uint64(bit & 63)
+
+
+@loop
+def _murmur3(data, begin, end, seed):
+    """Return Murmur3 of 32 bits (A. Appleby, public domain) of the bytes from `begin` to `end`."""
+    mask = np.uint64(0xFFFFFFFF)
+    state = np.uint64(seed)
+    at = begin
+    while at < end:
+        n = min(4, end - at)
+        word = np.uint64(0)
+        for i in range(n):
+            word |= np.uint64(data[at + i]) << np.uint64(8 * i)
+        word = (word * np.uint64(0xCC9E2D51)) & mask
+        word = ((word << np.uint64(15)) | (word >> np.uint64(17))) & mask
+        state ^= (word * np.uint64(0x1B873593)) & mask
+        if n == 4:
+            state = ((state << np.uint64(13)) | (state >> np.uint64(19))) & mask
+            state = (state * np.uint64(5) + np.uint64(0xE6546B64)) & mask
+        at += 4
+    state ^= np.uint64(end - begin)
+    state ^= state >> np.uint64(16)
+    state = (state * np.uint64(0x85EBCA6B)) & mask
+    state ^= state >> np.uint64(13)
+    state = (state * np.uint64(0xC2B2AE35)) & mask
+    return state ^ (state >> np.uint64(16))

@@ -1,0 +1,405 @@
+"""The rows of a set of tables by the values in them: what composite keys are searched in.
+
+Every distinct value has a number, in the order of the texts. A table lies row by row as numbers of
+values, and every value has a posting list of its rows. So the cells of a row lie together and are
+compared as numbers, and no text is read but those of the query.
+
+Memory: 4 bytes for a cell and 4 for its entry in a posting list, where it has one; 16 for a
+distinct value, and its text; 32 for a table; 16 for each row and super key of 128 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.overlap.loops import find_texts
+from pexeso.runtime.jit import loop
+from pexeso.runtime.ranges import offsets_of
+
+MISSING = -1
+"""A cell without a value."""
+
+_MOST = np.iinfo(np.int32).max
+_ARRAYS = {
+    "cells": np.int32,
+    "table_rows": np.int64,
+    "table_columns": np.int64,
+    "value_offsets": np.int64,
+    "posting_rows": np.int32,
+}
+
+
+class RowFilter(Protocol):
+    """A hash of texts. A row is hashed by all the bits that its values set: its super key.
+
+    A row whose super key lacks a bit of a key does not hold the key.
+    """
+
+    name: str
+
+    @property
+    def n_words(self) -> int:
+        """Number of 64-bit words of a hash."""
+
+    def hashes(self, texts: pa.Array) -> np.ndarray:
+        """Hash texts: uint64 (n, n_words)."""
+
+
+@dataclass(frozen=True, eq=False)
+class SuperKeys:
+    """The super key of each row.
+
+    Attributes
+    ----------
+    hashing : RowFilter
+        What made them. Keys of a query are hashed by the same.
+    words : uint64 (rows, words)
+        The most significant word first, which holds the length bits of XASH.
+    """
+
+    hashing: RowFilter
+    words: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", _read_only(self.words))
+
+
+@dataclass(frozen=True, eq=False)
+class RowKeys:
+    """Tables as arrays, which may be memory-mapped. `build_row_keys` makes them.
+
+    They are examined when the object is made, so that no number leads a search out of them.
+
+    Attributes
+    ----------
+    values : Arrow texts (v,)
+        Distinct, not empty, in the order of their bytes.
+    cells : int32 (c,)
+        Numbers of values, -1 for a missing one: table after table, row after row.
+    table_rows : int64 (t + 1,)
+        The rows of table i have the numbers from ``table_rows[i]`` to ``table_rows[i + 1] - 1``.
+    table_columns : int64 (t + 1,)
+        Columns likewise.
+    value_offsets : int64 (v + 1,)
+        The list of value i is ``posting_rows[value_offsets[i]:value_offsets[i + 1]]``.
+    posting_rows : int32 (p,)
+        Rows that hold the value, ascending, each once.
+    super_keys : dict of str to SuperKeys
+        By the names of their filters. A search works without any.
+
+    Raises
+    ------
+    IndexCorruptError
+        The arrays do not fit together.
+    """
+
+    values: pa.Array
+    cells: np.ndarray
+    table_rows: np.ndarray
+    table_columns: np.ndarray
+    value_offsets: np.ndarray
+    posting_rows: np.ndarray
+    super_keys: Mapping[str, SuperKeys] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        wrong = _what_is_wrong(self)
+        if wrong:
+            raise IndexCorruptError(
+                f"The arrays of an index for composite keys do not fit together: {wrong}. Restore "
+                "the index from a copy, or build it again."
+            )
+        for name in _ARRAYS:
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
+
+    @property
+    def n_tables(self) -> int:
+        """Number of tables."""
+        return len(self.table_rows) - 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all tables."""
+        return int(self.table_rows[-1])
+
+    @cached_property
+    def widths(self) -> np.ndarray:
+        """Return the number of columns of each table: int64 (t,)."""
+        return np.diff(self.table_columns)
+
+    @cached_property
+    def table_cells(self) -> np.ndarray:
+        """Return where the cells of each table begin: int64 (t + 1,)."""
+        return offsets_of(np.diff(self.table_rows) * self.widths)
+
+    def find(self, texts: pa.Array) -> np.ndarray:
+        """Return the number of each text, -1 where no cell holds it: int32 (n,).
+
+        Parameters
+        ----------
+        texts : Arrow texts (n,)
+            Normalised as the values are, without nulls.
+        """
+        return find_texts(self.values, texts).astype(np.int32)
+
+
+def build_row_keys(
+    tables: Iterable[pa.Table | pa.RecordBatch], filters: Sequence[RowFilter] = ()
+) -> RowKeys:
+    """Index tables for the search of composite keys.
+
+    Parameters
+    ----------
+    tables : iterable of pa.Table or pa.RecordBatch
+        All columns are normalised texts; null and the empty text are missing. The tables get the
+        numbers 0, 1, 2 and so on.
+    filters : sequence of RowFilter
+        Super keys to keep, at most one for each name.
+
+    Returns
+    -------
+    RowKeys
+        The same for the same tables, on every machine.
+
+    Notes
+    -----
+    All texts are in memory at once. Time: sorting the distinct values, and a step for each cell.
+
+    Examples
+    --------
+    >>> table = pa.table({"first": ["ada", "alan"], "last": ["lovelace", None]})
+    >>> rows = build_row_keys([table])
+    >>> rows.values.to_pylist(), rows.cells.tolist()
+    (['ada', 'alan', 'lovelace'], [0, 2, 1, -1])
+    """
+    chunks: list[pa.Array] = []
+    n_rows: list[int] = []
+    widths: list[int] = []
+    for number, table in enumerate(tables):
+        for name, column in zip(table.schema.names, table.columns, strict=True):
+            chunks += texts_of(column, f"Column {name!r} of table {number}")
+        n_rows.append(table.num_rows)
+        widths.append(table.num_columns)
+    # A table without columns has no rows: there is nothing in them to find.
+    sizes = np.array([n if width else 0 for n, width in zip(n_rows, widths, strict=True)], np.int64)
+    table_rows, table_columns = offsets_of(sizes), offsets_of(np.array(widths, np.int64))
+    values, by_column = numbered(pa.chunked_array(chunks, pa.large_string()))
+    cells = np.empty(len(by_column), np.int32)
+    _row_after_row(by_column, table_rows, table_columns, cells)
+    return row_keys_of(values, cells, table_rows, table_columns, filters)
+
+
+def row_keys_of(
+    values: pa.Array,
+    cells: np.ndarray,
+    table_rows: np.ndarray,
+    table_columns: np.ndarray,
+    filters: Sequence[RowFilter] = (),
+) -> RowKeys:
+    """Index tables whose cells have been numbered.
+
+    Parameters
+    ----------
+    values, cells, table_rows, table_columns
+        See `RowKeys`.
+    filters : sequence of RowFilter
+        Super keys to keep, at most one for each name.
+    """
+    if len({hashing.name for hashing in filters}) < len(filters):
+        raise InputError(
+            "An index for composite keys keeps at most one filter of each name. Got "
+            f"{', '.join(hashing.name for hashing in filters)}."
+        )
+    if int(table_rows[-1]) > _MOST or len(values) > _MOST:
+        raise InputError(
+            f"An index for composite keys holds at most {_MOST:,} rows and as many distinct "
+            f"values. Got {int(table_rows[-1]):,} and {len(values):,}: build several indexes."
+        )
+    # What counts postings trusts its arrays, so they are examined before.
+    nothing = np.zeros(len(values) + 1, np.int64), np.empty(0, np.int32)
+    rows = RowKeys(values, cells, table_rows, table_columns, *nothing)
+    arrays = rows.cells, rows.table_rows, rows.widths
+    last_row = np.full(len(values), -1, np.int64)
+    ends = np.zeros(len(values) + 1, np.int64)
+    _count_postings(*arrays, last_row, ends)
+    offsets = np.cumsum(ends)
+    posting_rows = np.empty(offsets[-1], np.int32)
+    last_row[:] = -1
+    _fill_postings(*arrays, last_row, offsets[:-1].copy(), posting_rows)
+    super_keys = {}
+    for hashing in filters:
+        words = np.zeros((int(table_rows[-1]), hashing.n_words), np.uint64)
+        _join_bits(*arrays, hashing.hashes(values), words)
+        super_keys[hashing.name] = SuperKeys(hashing, words)
+    return RowKeys(values, cells, table_rows, table_columns, offsets, posting_rows, super_keys)
+
+
+def texts_of(
+    column: pa.Array | pa.ChunkedArray, what: str, error: type[InputError] = InputError
+) -> list[pa.Array]:
+    """Return the chunks of a column as large texts.
+
+    Parameters
+    ----------
+    column : Arrow texts
+        Dictionary-encoded ones too.
+    what : str
+        How an error names the column.
+    error : type
+        What is raised if the column holds something else.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        raise error(f"{what} must hold normalised texts. Got {column.type}: cast it first.")
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return [chunk.cast(pa.large_string()) for chunk in chunks]
+
+
+def numbered(texts: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
+    """Return the distinct texts in order, and the number of each: -1 for null and the empty text.
+
+    Parameters
+    ----------
+    texts : chunked large texts (n,)
+
+    Returns
+    -------
+    (Arrow texts (v,), int32 (n,))
+    """
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+    encoded = texts.dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # as it is where there are no chunks
+        encoded = pa.array([], pa.large_string()).dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary)
+    rank = np.empty(len(order), np.int32)
+    rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    numbers = pc.fill_null(encoded.indices, MISSING).to_numpy()
+    return encoded.dictionary.take(order), np.where(
+        numbers < 0, np.int32(MISSING), rank[numbers] if len(rank) else np.int32(MISSING)
+    ).astype(np.int32, copy=False)
+
+
+@loop
+def _row_after_row(by_column, table_rows, table_columns, cells):
+    at = 0
+    for table in range(len(table_rows) - 1):
+        n = table_rows[table + 1] - table_rows[table]
+        width = table_columns[table + 1] - table_columns[table]
+        for column in range(width):
+            for row in range(n):
+                cells[at + row * width + column] = by_column[at + column * n + row]
+        at += n * width
+
+
+@loop
+def _count_postings(cells, table_rows, widths, last_row, ends):
+    """Count the rows of each value in `ends`, one place behind it."""
+    at = 0
+    for table in range(len(widths)):
+        for row in range(table_rows[table], table_rows[table + 1]):
+            for _ in range(widths[table]):
+                value = cells[at]
+                at += 1
+                if value >= 0 and last_row[value] != row:
+                    last_row[value] = row
+                    ends[value + 1] += 1
+
+
+@loop
+def _fill_postings(cells, table_rows, widths, last_row, next_entry, posting_rows):
+    at = 0
+    for table in range(len(widths)):
+        for row in range(table_rows[table], table_rows[table + 1]):
+            for _ in range(widths[table]):
+                value = cells[at]
+                at += 1
+                if value >= 0 and last_row[value] != row:
+                    last_row[value] = row
+                    posting_rows[next_entry[value]] = row
+                    next_entry[value] += 1
+
+
+@loop
+def _join_bits(cells, table_rows, widths, hashes, words):
+    at = 0
+    for table in range(len(widths)):
+        for row in range(table_rows[table], table_rows[table + 1]):
+            for _ in range(widths[table]):
+                value = cells[at]
+                at += 1
+                if value >= 0:
+                    for word in range(hashes.shape[1]):
+                        words[row, word] |= hashes[value, word]
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view as mapped files are, so that loops are compiled once for both."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _what_is_wrong(rows: RowKeys) -> str | None:
+    """Return what does not fit in the arrays of an index, or None."""
+    for name, dtype in _ARRAYS.items():
+        array = getattr(rows, name)
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+            return f"{name} must be an array {np.dtype(dtype)} with one axis"
+    if rows.values.type not in (pa.string(), pa.large_string()) or rows.values.null_count:
+        return "values must be texts without nulls"
+    for name, end in (
+        ("table_rows", None),
+        ("table_columns", None),
+        ("value_offsets", len(rows.posting_rows)),
+    ):
+        offsets = getattr(rows, name)
+        if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+            return f"{name} must begin with 0 and never sink"
+        if end is not None and offsets[-1] != end:
+            return f"{name} must end with {end:,}"
+    if len(rows.table_rows) != len(rows.table_columns):
+        return "table_rows and table_columns must be equally long"
+    if len(rows.value_offsets) != len(rows.values) + 1:
+        return "value_offsets must be one longer than values"
+    if rows.table_cells[-1] != len(rows.cells):
+        return f"the tables have {int(rows.table_cells[-1]):,} cells, not {len(rows.cells):,}"
+    if len(rows.cells) and (rows.cells.min() < MISSING or rows.cells.max() >= len(rows.values)):
+        return "cells must be numbers of values, or -1"
+    if not _lists_are_sound(rows.value_offsets, rows.posting_rows, rows.n_rows):
+        return "posting_rows must be numbers of rows, ascending in each list"
+    for name, keys in rows.super_keys.items():
+        shape = (rows.n_rows, keys.hashing.n_words)
+        if keys.words.dtype != np.uint64 or keys.words.shape != shape:
+            return f"super keys {name} must be an array uint64 of shape {shape}"
+    return _what_is_wrong_with_values(rows.values)
+
+
+def _what_is_wrong_with_values(values: pa.Array) -> str | None:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        return f"values are damaged: {error}"
+    if not len(values):
+        return None
+    if values[0].as_py() == "" or pc.any(pc.greater_equal(values[:-1], values[1:])).as_py():
+        return "values must be distinct, not empty and in order"
+    return None
+
+
+@loop
+def _lists_are_sound(value_offsets, posting_rows, n_rows):
+    for value in range(len(value_offsets) - 1):
+        last = -1
+        for at in range(value_offsets[value], value_offsets[value + 1]):
+            if posting_rows[at] <= last or posting_rows[at] >= n_rows:
+                return False
+            last = posting_rows[at]
+    return True

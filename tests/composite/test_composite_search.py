@@ -1,0 +1,344 @@
+"""Search of composite keys against plain sets, with every filter and every first column."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from composite_lakes import (
+    MINI_LAKE,
+    RUNNING_QUERY,
+    RUNNING_TABLE,
+    TABLES,
+    arrow_table,
+    rows_of,
+)
+from composite_oracle import best_mapping, keys_of, search
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pexeso.composite.bloom import Bloom
+from pexeso.composite.loops import best_tables
+from pexeso.composite.query import FIRST_COLUMNS, key_query
+from pexeso.composite.row_keys import SuperKeys, build_row_keys
+from pexeso.composite.search import search_keys
+from pexeso.composite.xash import Xash
+from pexeso.errors import InputError, QueryError
+
+FILTERS = ("none", "xash", "bloom", "intersection", "auto")
+SUPER_KEYS = (Xash(64, 3), Bloom(64, 2))
+
+
+def row_keys(tables, filters=SUPER_KEYS):
+    return build_row_keys([arrow_table(table) for table in tables], filters)
+
+
+def query_of(rows, m=None):
+    columns = list(zip(*rows, strict=True)) if rows else [()] * m
+    return key_query([pa.array(column, pa.string()) for column in columns])
+
+
+def in_short(found):
+    return [(match.table, match.keys, match.columns) for match in found.matches]
+
+
+QUERIES = st.integers(1, 3).flatmap(lambda m: st.tuples(st.just(m), rows_of(m, most=8)))
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(TABLES, max_size=6),
+    QUERIES,
+    st.none() | st.integers(1, 4),
+    st.integers(1, 3),
+    st.lists(st.integers(0, 7), max_size=2),
+)
+def test_the_answer_is_that_of_plain_sets_whatever_the_filter_and_the_first_column(
+    tables, query, k, at_least, excluded
+):
+    m, query_rows = query
+    expected = search(tables, query_rows, k, at_least, excluded)
+    rows, keys = row_keys(tables), query_of(query_rows, m)
+    assert keys.n_rows == len(query_rows)
+    assert keys.n_keys == len(keys_of(query_rows))
+    for row_filter in FILTERS:
+        for first in (*FIRST_COLUMNS, m - 1):
+            found = search_keys(
+                rows, keys, k, at_least=at_least, row_filter=row_filter, first=first,
+                excluded=excluded,
+            )  # fmt: skip
+            matches = [asdict(match) for match in found.matches]
+            for match in matches:
+                match["rows_a_key"] = match.pop("most_rows")
+                match["query_rows_a_key"] = match.pop("most_query_rows")
+            assert matches == expected
+            assert found.n_keys == keys.n_keys
+
+
+@given(st.lists(TABLES, max_size=6), QUERIES, st.integers(1, 3))
+def test_filters_try_the_same_pairs_and_let_pass_all_that_hold_a_key(tables, query, k):
+    rows, keys = row_keys(tables), query_of(query[1], query[0])
+    plain = search_keys(rows, keys, k, row_filter="none").work
+    assert plain.passed == plain.probes
+    for row_filter in ("xash", "bloom"):
+        work = search_keys(rows, keys, k, row_filter=row_filter).work
+        assert replace(work, passed=plain.passed) == plain
+        assert plain.held <= work.passed <= plain.passed
+    crossed = search_keys(rows, keys, None, row_filter="intersection").work
+    assert crossed.held == search_keys(rows, keys, None, row_filter="none").work.held
+
+
+def test_running_example():
+    rows, query = row_keys([RUNNING_TABLE]), query_of(RUNNING_QUERY)
+    found = search_keys(rows, query, row_filter="none", first="cardinality")
+    assert in_short(found) == [(0, 5, (0, 1, 2))]
+    assert (found.first, found.work.entries) == (0, 6)
+    assert found.matches[0].relation == "1:1"
+
+
+def super_key_digits(words):
+    return "".join(f"{word:016x}" for word in words.tolist())
+
+
+@pytest.mark.parametrize(
+    ("ones", "key", "expected"),
+    [
+        (
+            4,
+            "00860000000020240004000014200000",
+            [
+                "00a600000040a0240004000014200000",
+                "00960000000c20840202040014200000",
+                "00e40000002839240004000010000000",
+            ],
+        ),
+        (
+            6,
+            "0086000000402024000c000014200000",
+            [
+                "00a600000040a124000c400014200000",
+                "00960000004c2084020a040114208000",
+                "00e4000000683924400c400210000000",
+            ],
+        ),
+    ],
+)
+def test_super_keys_of_the_running_example(ones, key, expected):
+    hashing = Xash(ones=ones)
+    query = query_of(RUNNING_QUERY[:1])
+    rows = row_keys([RUNNING_TABLE], [hashing])
+    bits, words = query.super_keys(hashing)[0], rows.super_keys["xash"].words
+    assert super_key_digits(bits) == key
+    assert [super_key_digits(words[row]) for row in (1, 4, 5)] == expected
+    assert [not (bits & ~words[row]).any() for row in (1, 4, 5)] == [True, False, False]
+    found = search_keys(rows, query, row_filter="xash", first=0).work
+    assert (found.probes, found.passed, found.held) == (3, 1, 1)
+
+
+def test_the_false_positive_of_the_running_example_is_found_out():
+    hashing = Xash()
+    query = query_of(RUNNING_QUERY[1:2])
+    rows = row_keys([RUNNING_TABLE], [hashing])
+    words = rows.super_keys["xash"].words[3]
+    assert super_key_digits(query.super_keys(hashing)[0]) == "00120000003008800004a00060200000"
+    assert super_key_digits(words) == "0812000008304ac00004a00864200000"
+    found = search_keys(rows, query, row_filter="xash", first=0)
+    assert (found.work.probes, found.work.passed, found.work.held) == (2, 2, 1)
+    assert in_short(found) == [(0, 1, (0, 1, 2))]
+
+
+MINI_ANSWER = [(1, 5, (0, 1, 2)), (2, 3, (1, 2, 0)), (4, 2, (1, 0, 2))]
+
+
+@pytest.mark.parametrize(
+    ("k", "evaluated", "probes", "passed", "passed_ref", "held"),
+    [(1, 2, 27, 6, 5, 5), (2, 3, 36, 11, 10, 10), (3, 4, 40, 13, 12, 12), (9, 4, 40, 13, 12, 12)],
+)
+def test_mini_lake_with_its_counts(k, evaluated, probes, passed, passed_ref, held):
+    query = query_of(RUNNING_QUERY)
+    for hashing, n_passed in ((Xash(), passed), (Xash(layout="ref"), passed_ref)):
+        rows = row_keys(MINI_LAKE, [hashing])
+        for row_filter, n in (("xash", n_passed), ("none", probes)):
+            found = search_keys(rows, query, k, row_filter=row_filter, first="cardinality")
+            assert in_short(found) == MINI_ANSWER[:k]
+            work = found.work
+            assert (work.evaluated, work.probes, work.passed, work.held) == (
+                evaluated, probes, n, held,
+            )  # fmt: skip
+            assert (work.tables, work.entries) == (4, 21)
+            assert work.precision == held / n
+
+
+def one_of_each(n, hits):
+    """Return a table with n rows whose key is there, and others where only its first value is."""
+    return [[f"a{i}", f"b{i}" if i < n else "no"] for i in range(hits)]
+
+
+def query_of_pairs(n):
+    return query_of([[f"a{i}", f"b{i}"] for i in range(n)])
+
+
+def test_tables_with_too_few_rows_are_not_evaluated():
+    five, query = one_of_each(5, 5), query_of_pairs(10)
+    evaluated = []
+    for others in ([one_of_each(0, 4), five], [five, one_of_each(0, 5)], [one_of_each(0, 5), five]):
+        found = search_keys(row_keys(others), query, 1, first=0, row_filter="none")
+        assert [match.keys for match in found.matches] == [5]
+        evaluated.append(found.work.evaluated)
+    # Four rows cannot join five keys; five can, and win where the table comes before the other.
+    assert evaluated == [1, 1, 2]
+
+
+@pytest.mark.parametrize(("best_first", "checked"), [(True, 6), (False, 7)])
+def test_a_table_is_left_as_soon_as_it_cannot_join_enough(best_first, checked):
+    """Of ten rows the first fits. Five keys are needed, and six to beat an earlier table."""
+    best, other = one_of_each(5, 12), one_of_each(1, 10)
+    tables = [best, other] if best_first else [other, best]
+    # A column too few to join, but keys with values that are nowhere would not be tried.
+    tables.append([[f"b{i}"] for i in range(12)])
+    found = search_keys(row_keys(tables), query_of_pairs(12), 1, first=0, row_filter="none")
+    assert in_short(found) == [(tables.index(best), 5, (0, 1))]
+    assert (found.work.evaluated, found.work.abandoned) == (2, 1)
+    assert found.work.probes == 12 + checked
+
+
+def test_rows_are_joined_both_ways():
+    query = query_of([["a", "x"], ["a", "x"], ["b", "y"], ["", "y"], ["c", "z"]])
+    tables = [
+        [["b", "y"], ["c", "z"]],
+        [["a", "x"]],
+        [["b", "y"], ["b", "y"]],
+        [["x", "a"], ["x", "a"], ["y", "b"]],
+    ]
+    found = {match.table: match for match in search_keys(row_keys(tables), query).matches}
+    assert {number: match.relation for number, match in found.items()} == {
+        0: "1:1",
+        1: "n:1",
+        2: "1:n",
+        3: "n:m",
+    }
+    last = found[3]
+    assert (last.keys, last.rows, last.query_rows, last.joined_rows) == (2, 3, 3, 5)
+    assert (last.most_rows, last.most_query_rows) == (2, 2)
+
+
+@pytest.mark.parametrize("row_filter", FILTERS)
+def test_a_key_of_equal_values_needs_two_cells(row_filter):
+    query = query_of([["x", "x"]])
+    rows = row_keys([[["x", "y"]], [["y", "x", "x"]]])
+    assert in_short(search_keys(rows, query, row_filter=row_filter)) == [(1, 1, (1, 2))]
+
+
+def test_a_row_of_many_equal_cells_takes_no_time():
+    tables = [[["x"] * 60], [["x"] * 30 + ["y"] * 30] * 3]
+    found = search_keys(row_keys(tables), query_of([["x"] * 4, ["x", "y", "y", "x"]]))
+    assert in_short(found) == [(0, 1, (0, 1, 2, 3)), (1, 1, (0, 1, 2, 3))]
+
+
+def test_keys_in_two_mappings_do_not_add_up():
+    query = query_of([["lee", "muhammad"], ["muhammad", "lee"], ["ada", "lovelace"]])
+    tables = [[["muhammad", "lee"], ["lovelace", "ada"]]]
+    assert in_short(search_keys(row_keys(tables), query)) == [(0, 2, (1, 0))]
+
+
+@pytest.mark.parametrize("row_filter", FILTERS)
+def test_what_joins_nothing(row_filter):
+    rows = row_keys([[["a", "b"]], []])
+    for query in (
+        query_of([], 2),
+        query_of([["", "b"], ["a", ""]]),
+        query_of([["a", "new"]]),
+        query_of([["a", "b", "a"]]),
+        query_of([["b", "b"]]),
+    ):
+        found = search_keys(rows, query, row_filter=row_filter)
+        assert found.matches == ()
+        assert found.work.held == 0
+    assert search_keys(row_keys([]), query_of([["a"]]), row_filter=row_filter).matches == ()
+
+
+def test_other_parameters_of_a_hash_lose_rows():
+    """This is why super keys and what made them are kept together."""
+    query = query_of(RUNNING_QUERY)
+    rows = row_keys(MINI_LAKE, [Xash(ones=4)])
+    words = rows.super_keys["xash"].words
+    wrong = replace(rows, super_keys={"xash": SuperKeys(Xash(ones=6), words)})
+    right = search_keys(rows, query, row_filter="xash")
+    assert in_short(right) == MINI_ANSWER
+    assert in_short(search_keys(wrong, query, row_filter="xash")) != MINI_ANSWER
+
+
+@pytest.mark.parametrize("row_filter", FILTERS)
+def test_mapped_files_are_searched_by_the_same_loops(tmp_path, row_filter):
+    rows, query = row_keys(MINI_LAKE), query_of(RUNNING_QUERY)
+    found = search_keys(rows, query, row_filter=row_filter)
+    compiled = len(best_tables.signatures)
+
+    def mapped(name, array):
+        np.save(tmp_path / name, array)
+        return np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+
+    arrays = ("cells", "table_rows", "table_columns", "value_offsets", "posting_rows")
+    opened = replace(
+        rows,
+        **{name: mapped(name, getattr(rows, name)) for name in arrays},
+        super_keys={
+            name: SuperKeys(keys.hashing, mapped(name, keys.words))
+            for name, keys in rows.super_keys.items()
+        },
+    )
+    assert search_keys(opened, query, row_filter=row_filter) == found
+    assert len(best_tables.signatures) == compiled == 1
+
+
+FIRST = [["uk", "a long name", "b"], ["us", "short", "b"], ["us", "c", "c"]]
+
+
+def test_the_first_column():
+    rows = row_keys([[["us", "a long name", "b"], ["us", "short", "b"], ["d", "uk", "b"]]])
+    query = query_of(FIRST)
+    chosen = {first: search_keys(rows, query, first=first).first for first in (*FIRST_COLUMNS, 2)}
+    assert chosen == {"postings": 1, "cardinality": 0, "order": 0, "longest": 1, 2: 2}
+
+
+@pytest.mark.parametrize("first", ["xash", -1, 3, True, None])
+def test_other_first_columns_are_refused(first):
+    with pytest.raises(QueryError, match=r"longest, or its number from 0 to 2. Got "):
+        search_keys(row_keys([]), query_of(FIRST), first=first)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k must be an integer from 1 on or None. Got 0"),
+        ({"k": 2.5}, "k must be an integer from 1 on or None. Got 2.5"),
+        ({"at_least": 0}, "at_least must be an integer from 1 on. Got 0"),
+        ({"at_least": None}, "at_least must be an integer from 1 on. Got None"),
+        ({"row_filter": "bloom"}, "one of auto, none, intersection, xash, as .* Got 'bloom'"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    rows = row_keys([], [Xash()])
+    with pytest.raises(InputError, match=message):
+        search_keys(rows, query_of([["a", "b"]]), **options)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_larger_lakes(seed):
+    """Lists that grow, long lists to intersect, and tables that are pruned."""
+    rng = np.random.default_rng(seed)
+    words = np.array([f"w{i}" for i in range(40)])
+    tables = [
+        words[rng.integers(0, 40, (rng.integers(1, 300), rng.integers(2, 5))) ** 2 // 40].tolist()
+        for _ in range(30)
+    ]
+    query_rows = words[rng.integers(0, 40, (400, 2)) ** 2 // 40].tolist()
+    keys = keys_of(query_rows)
+    exact = sorted(((-best_mapping(table, keys)[0], number) for number, table in enumerate(tables)))
+    rows, query = row_keys(tables), query_of(query_rows)
+    for row_filter in FILTERS:
+        found = search_keys(rows, query, 5, row_filter=row_filter)
+        assert [(-match.keys, match.table) for match in found.matches] == exact[:5]
+        assert [match.columns for match in found.matches] == [
+            best_mapping(tables[number], keys)[1] for _, number in exact[:5]
+        ]
