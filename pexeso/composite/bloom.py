@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 import pyarrow as pa
 
-from pexeso.composite.xash import BITS
+from pexeso.composite.xash import BITS, set_bit
 from pexeso.errors import InputError
 from pexeso.overlap.loops import utf8_of
 from pexeso.runtime.jit import loop
@@ -97,13 +97,12 @@ def hashes_for(bits: int, columns: float) -> int:
 
 @loop
 def _set_bits(offsets, data, bits, n_hashes, hashes):
-    last = hashes.shape[1] - 1
     for row in range(len(hashes)):
         if offsets[row] == offsets[row + 1]:
             continue
         for seed in range(n_hashes):
             bit = np.int64(_murmur3(data, offsets[row], offsets[row + 1], seed)) % bits
-            hashes[row, last - (bit >> 6)] |= np.uint64(1) << np.uint64(bit & 63)
+            set_bit(hashes, row, bit)
 
 
 @loop

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pexeso.runtime.galloping import not_before
 from pexeso.runtime.jit import loop
 
 ENTRIES, PROBES, PASSED, HELD, EVALUATED, ABANDONED = range(6)
 """What is counted: see `pexeso.composite.search.Work`."""
-
-_MAY_COMPARE, _NO_LIMIT = 1 << 25, 1 << 62
-"""Cells that are compared to find the mapping of a table, before others are tried first."""
-
-_TOO_MUCH = -1
 
 
 @loop
@@ -66,7 +62,7 @@ def intersection_hits(value_offsets, posting_rows, keys, work):
             for i in range(m):
                 if keys[key, i] != value:
                     end = value_offsets[keys[key, i] + 1]
-                    low[i] = _not_before(posting_rows, low[i], end, row)
+                    low[i] = not_before(posting_rows, low[i], end, row)
                     if low[i] == end or posting_rows[low[i]] != row:
                         everywhere = False
                         break
@@ -76,24 +72,6 @@ def intersection_hits(value_offsets, posting_rows, keys, work):
                 rows[n], groups[n] = row, key
                 n += 1
     return rows[:n], groups[:n]
-
-
-@loop
-def _not_before(numbers, low, end, wanted):
-    """Return the first place from `low` to `end` whose number is not below the wanted one."""
-    step, high = 1, low
-    while high < end and numbers[high] < wanted:  # doubling steps: the next one is often near
-        low = high + 1
-        high += step
-        step *= 2
-    high = min(high, end)
-    while low < high:
-        middle = (low + high) >> 1
-        if numbers[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @loop
@@ -140,14 +118,7 @@ def best_tables(
     mapping = np.empty(m, np.int64)
     pair_cells, pair_keys = np.empty(64, np.int64), np.empty(64, np.int32)
     n_found, worst = 0, 0
-    places, n_places, n_postponed, next_place = np.arange(len(tables)), len(tables), 0, 0
-    may_compare = _MAY_COMPARE if k else _NO_LIMIT
-    while next_place < n_places or n_postponed:
-        if next_place == n_places:
-            # What was postponed, in the same order: by now more may be needed of a table.
-            n_places, n_postponed, next_place, may_compare = n_postponed, 0, 0, _NO_LIMIT
-        place = places[next_place]
-        next_place += 1
+    for place in range(len(tables)):
         table, needed = tables[place], at_least
         if k and n_found == k:
             # Of equal tables the one with the lower number is wanted.
@@ -156,8 +127,7 @@ def best_tables(
         if open_hits < needed:
             # Every key needs a row of its own. The tables behind have as many hits or fewer, and
             # those with as many have higher numbers.
-            next_place = n_places
-            continue
+            break
         work[EVALUATED] += 1
         width, n_pairs, abandoned = widths[table], 0, False
         for hit in range(hit_begins[place], hit_ends[place]):
@@ -189,11 +159,8 @@ def best_tables(
             continue
         by_key = np.argsort(pair_keys[:n_pairs], kind="mergesort")
         n = _best_mapping(
-            cells, width, keys, pair_cells[by_key], pair_keys[by_key], needed, may_compare, mapping
+            cells, width, keys, pair_cells[by_key], pair_keys[by_key], needed, mapping
         )
-        if n == _TOO_MUCH:
-            places[n_postponed] = place
-            n_postponed += 1
         if n < needed:
             continue
         at = worst
@@ -238,7 +205,7 @@ def _holds(cells, begin, width, keys, repeats, key, first):
 
 
 @loop
-def _best_mapping(cells, width, keys, pair_cells, pair_keys, needed, may_compare, mapping):
+def _best_mapping(cells, width, keys, pair_cells, pair_keys, needed, mapping):
     """Return the most keys that a mapping joins, and store the first such mapping.
 
     Columns are chosen in order, one for each value of the key. The pairs of a row and a key that
@@ -246,8 +213,7 @@ def _best_mapping(cells, width, keys, pair_cells, pair_keys, needed, may_compare
     more than are known to be joined is not tried. A first mapping, by the column that leaves most
     in each step, says how many are joined at least.
 
-    The pairs are sorted by key. Returns less than `needed` if no mapping joins so many, and
-    `_TOO_MUCH` as soon as more cells would be compared than may be.
+    The pairs are sorted by key. Returns less than `needed` if no mapping joins so many.
     """
     m, n_pairs = keys.shape[1], len(pair_cells)
     kept = np.empty((m, n_pairs), np.int32)  # by column: the pairs that fit those before
@@ -282,9 +248,6 @@ def _best_mapping(cells, width, keys, pair_cells, pair_keys, needed, may_compare
             before = kept[i, : n_kept[i]]
             i += 1
             n_kept[i] = _keep(cells, keys, i - 1, c, pair_cells, pair_keys, before, kept[i])
-            may_compare -= n_kept[i] * width
-            if may_compare < 0:
-                return _TOO_MUCH
             _count_keys(cells, keys, i, pair_cells, pair_keys, kept[i, : n_kept[i]], counts[i])
     return best
 

@@ -45,8 +45,7 @@ class Work:
         Tables with a row in these lists, as wide as the key at least.
     evaluated, abandoned : int
         Of these, tables whose rows were tried; and tables that were left before the last one. The
-        others could not be among the tables wanted, as they have too few rows in the lists. A table
-        whose best columns take long to find is put off, and then counts twice.
+        others could not be among the tables wanted, as they have too few rows in the lists.
     probes : int
         Pairs of a row and a key that were tried. Keys with a value that is nowhere in the lake are
         never tried.

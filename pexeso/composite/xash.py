@@ -200,14 +200,14 @@ def _hash_all(offsets, data, segments, bits, n_letters, ref, hashes):
                 else:
                     area = -(-sums[best] * areas // whole)
                     bit = region - (segment * areas + area)
-                _set_bit(hashes, row, (bit + rotation) % region)
+                set_bit(hashes, row, (bit + rotation) % region)
             n -= 1
             codes[best], counts[best], sums[best] = codes[n], counts[n], sums[n]
-        _set_bit(hashes, row, region + length % length_bits)
+        set_bit(hashes, row, region + length % length_bits)
 
 
 @loop
-def _set_bit(hashes, row, bit):
+def set_bit(hashes, row, bit):
     """Set a bit of a hash, counted from the least significant one."""
     hashes[row, hashes.shape[1] - 1 - (bit >> 6)] |= np.uint64(1) << np.uint64(bit & 63)
 

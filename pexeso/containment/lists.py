@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.galloping import not_before
 from pexeso.runtime.jit import loop
 from pexeso.runtime.scratch_buffers import borrow_counters, give_back
 
@@ -348,19 +349,7 @@ def _common(set_tokens, low, end, tokens, needed):
     count = 0
     for j in range(len(tokens)):
         token = tokens[j]
-        # Doubling steps first: the next token is near where sets are small or much alike.
-        step, high = 1, low
-        while high < end and set_tokens[high] < token:
-            low = high + 1
-            high += step
-            step *= 2
-        high = min(high, end)
-        while low < high:
-            middle = (low + high) >> 1
-            if set_tokens[middle] < token:
-                low = middle + 1
-            else:
-                high = middle
+        low = not_before(set_tokens, low, end, token)
         if low < end and set_tokens[low] == token:
             count += 1
             low += 1

@@ -255,10 +255,10 @@ def _place_all(job: BuildJob, source: str, vectors: Path | None, folder: Path) -
         "columns": job.writer.catalog_folder,
         **({} if vectors is None else {"vectors": vectors}),
     }
-    for name, source in left.items():
+    for name, stored in left.items():
         target = folder / name / "partition=0"
         target.mkdir(parents=True)
-        for path in source.glob("columns-*.parquet" if name == "columns" else "*.parquet"):
+        for path in stored.glob("columns-*.parquet" if name == "columns" else "*.parquet"):
             shutil.copyfile(path, target / path.name)
     return 1
 
