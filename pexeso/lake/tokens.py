@@ -72,7 +72,7 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    texts = pc.utf8_normalize(_texts(values), form="NFC")
+    texts = pc.utf8_normalize(texts_of_cells(values), form="NFC")
     texts = pc.utf8_trim_whitespace(texts)
     texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
     texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)
@@ -110,7 +110,14 @@ def distinct_tokens_of(columns: Sequence[pa.StringArray]) -> list[pa.LargeString
     return [of_column for (of_column,) in found.slices(found.texts)]
 
 
-def _texts(values: pa.Array) -> pa.LargeStringArray:
+def texts_of_cells(values: pa.Array) -> pa.LargeStringArray:
+    """Return cells as texts: floats that are whole without a point, NaN as null.
+
+    Raises
+    ------
+    InputError
+        The cells are of a type that has no text.
+    """
     if pa.types.is_floating(values.type):
         return _texts_of_floats(values)
     try:
