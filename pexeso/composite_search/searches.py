@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -10,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 from pexeso.composite_search.query import KeyTable, key_table
 from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
 from pexeso.errors import InputError
+from pexeso.io.location import Location
 from pexeso.options import ALL, columns_wanted
-from pexeso.parts.metadata import has_aliases
+from pexeso.parts.metadata import has_aliases, require_contents
 from pexeso.parts.row_keys.open import RowShard
 from pexeso.runtime.formatting import plain_scalar
+from pexeso.search.open_index import OpenIndex
+from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     from pexeso.composite.query import KeyQuery
     from pexeso.composite.search import KeyMatch
     from pexeso.lake.normalise.normaliser import Normaliser
-    from pexeso.search.open_index import OpenIndex
 
 Found = tuple[int, str, RowShard, "KeyMatch"]
 """Keys with a minus, the name of the table, and where it is."""
@@ -84,8 +87,8 @@ class CompositeSearches:
             {**asked.describe(), "complete_rows": _complete_rows(query), "keys": query.n_keys},
             options,
             tuple(_match(shard, name, match, query) for _, name, shard, match in found),
-            0 if wanted is None or len(found) < wanted else None,
             stats,
+            n_more=0 if wanted is None or len(found) < wanted else None,
         )
 
     def _search_shard(
@@ -168,4 +171,18 @@ def _match(shard: RowShard, name: str, match: KeyMatch, query: KeyQuery) -> Comp
         match.rows,
         match.query_rows,
         FanOut.of(match),
+        tuple(label for at, label in enumerate(labels) if at not in match.columns),
     )
+
+
+def open_composite(path: str | os.PathLike[str] | Location) -> CompositeSearches:
+    """Open the rows of an index, read-only, without its models.
+
+    Raises
+    ------
+    IndexNotFoundError, IndexVersionError, IndexCorruptError
+        There is no index that this version can search.
+    """
+    store = open_store_anywhere(path)
+    require_contents(store.manifest)
+    return CompositeSearches(OpenIndex(store))
