@@ -25,6 +25,12 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.composite.key_kinds import column_kinds, why_rarely
+from pexeso.composite.key_options import (
+    DEFAULT_KEYS,
+    DEFAULT_MAX_COLUMNS,
+    DEFAULT_NEARLY,
+    require_key_options,
+)
 from pexeso.composite.unique_columns import (
     MISSING,
     UniqueSearch,
@@ -39,12 +45,6 @@ from pexeso.lake.key_texts import key_texts
 from pexeso.lake.readers.reader import read_table
 from pexeso.lake.tokens import texts_of_cells
 from pexeso.runtime.formatting import percent
-
-DEFAULT_NEARLY = 0.98
-DEFAULT_MAX_COLUMNS = 3
-DEFAULT_KEYS = 10
-LARGEST_KEY = 5
-"""Most columns of a key that can be looked for."""
 
 MIN_ROWS = 5
 """Of fewer rows almost any column is unique."""
@@ -211,18 +211,6 @@ def choose_key(
     raise QueryError(
         f"No key was found for {where}: {reason} Name the columns of the key yourself."
     )
-
-
-def require_key_options(max_columns: int, nearly: float, k: int) -> None:
-    """Raise InputError where an argument of `find_keys` is out of its range."""
-    for name, value, largest in (("max_columns", max_columns, LARGEST_KEY), ("k", k, None)):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or value < 1 or (largest is not None and value > largest):
-            allowed = "1 or more" if largest is None else f"from 1 to {largest}"
-            raise InputError(f"{name} must be a whole number, {allowed}. Got {value!r}.")
-    number = isinstance(nearly, int | float) and not isinstance(nearly, bool)
-    if not number or not 0 < nearly <= 1:
-        raise InputError(f"nearly must be a number above 0, up to 1. Got {nearly!r}.")
 
 
 class _Table:

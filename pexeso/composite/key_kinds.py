@@ -12,9 +12,12 @@ import pyarrow.compute as pc
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.sniff import ColumnProfile, profile_columns
 
-_WHOLE = r"^[0-9]{1,18}(\.0+)?$"
+_WHOLE = r"^[0-9]+(\.0+)?$"
 _MIN_WHOLE = 0.95
 _MIN_FILLED = 0.5
+_MAX_DIGITS = 18
+"""Longer numbers, which are no counts of anything, may not fit into 64 bits."""
+
 _YEARS = (1000, 2100)
 
 
@@ -38,7 +41,7 @@ class KeyKind(IntEnum):
 _RARELY = {
     KeyKind.ROW_NUMBER: "row numbers",
     KeyKind.SPREAD: "spread whole numbers",
-    KeyKind.DECIMAL: "decimal numbers",
+    KeyKind.DECIMAL: "decimal or formatted numbers",
     KeyKind.FREE_TEXT: "free text",
     KeyKind.EMPTY: "nothing",
 }
@@ -55,8 +58,9 @@ def column_kinds(columns: Sequence[pa.StringArray]) -> list[KeyKind]:
     ``TEXT`` has texts, dates, and years; ``WHOLE`` whole numbers as codes and counters have them:
     of equally many digits, or filling half of the range from the least to the largest; those of the
     first column are taken for such. ``SPREAD`` has other whole numbers, such as populations;
-    ``ROW_NUMBER`` 0, 1, 2 or 1, 2, 3 and so on, row by row; ``FREE_TEXT`` texts of more words than
-    an indexed column may have (`pexeso.lake.choose.ColumnRules`).
+    ``ROW_NUMBER`` 0, 1, 2 or 1, 2, 3 and so on, row by row; ``DECIMAL`` decimal numbers, and those
+    with signs, units or separators; ``FREE_TEXT`` texts of more words than an indexed column may
+    have (`pexeso.lake.choose.ColumnRules`).
 
     Examples
     --------
@@ -83,13 +87,15 @@ def _kind(position: int, column: pa.StringArray, profile: ColumnProfile) -> KeyK
     if len(whole) < _MIN_WHOLE * len(distinct):
         return KeyKind.DECIMAL
     digits = pc.replace_substring_regex(whole, r"\.0+$", "")
+    lengths = pc.min_max(pc.utf8_length(digits)).as_py()
+    if lengths["max"] > _MAX_DIGITS:
+        return KeyKind.WHOLE
     numbers = digits.cast(pa.int64()).to_numpy()
     least, largest = int(numbers.min()), int(numbers.max())
     if least >= _YEARS[0] and largest <= _YEARS[1]:
         return KeyKind.TEXT
     if _counts_rows(texts, numbers, len(column)):
         return KeyKind.ROW_NUMBER
-    lengths = pc.min_max(pc.utf8_length(digits)).as_py()
     is_filled = len(np.unique(numbers)) >= _MIN_FILLED * (largest - least + 1)
     if position == 0 or lengths["min"] == lengths["max"] or is_filled:
         return KeyKind.WHOLE

@@ -58,8 +58,8 @@ def spec_of(names: Iterable[str]) -> str:
     ('country,year', '"city, state",#3')
     """
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
+    csv.writer(line, lineterminator="\n").writerow(names)
+    return line.getvalue().removesuffix("\n")
 
 
 def names_one_column(names: Sequence[str], spec: str) -> bool:
