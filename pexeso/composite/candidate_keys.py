@@ -175,8 +175,8 @@ def find_keys(
     Notes
     -----
     Combinations of the first 1,000 columns by twos and threes are looked at, of 264 by fours and of
-    119 by fives, in the order of preference; 200,000,000 rows are read for them at most. The notes
-    of the answer say what was left out. Memory: 13 bytes a cell at most, beside the texts.
+    119 by fives, in the order of preference; 200,000,000 rows are read at most for each group of
+    keys. The notes of the answer say what was left out. Memory: 13 bytes a cell at most, beside the texts.
 
     Examples
     --------

@@ -18,7 +18,7 @@ def test_keys_are_listed_with_what_speaks_for_them(run, gdp):
     done = run("keys", gdp)
     assert done.exit_code == 0
     assert done.stdout.splitlines() == [
-        "key                    unique  missing  why",
+        "key           kind     unique  missing  why",
         "country,year  unique  100.0 %        0  without country 60.0 %, such as 2001 in 2 rows",
         "country,gdp   unique  100.0 %        0  gdp has decimal or formatted numbers; without "
         "country 80.0 %, such as 1.5 in 2 rows",

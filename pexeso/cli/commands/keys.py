@@ -74,7 +74,7 @@ def key_lines(found: FoundKeys) -> list[str]:
         (key.spec, key.kind, percent(key.uniqueness), f"{key.missing:,}", _why(key))
         for key in found.keys
     ]
-    return table_lines(("key", "", "unique", "missing", "why"), rows, "<<>><", most=MAX_NAME)
+    return table_lines(("key", "kind", "unique", "missing", "why"), rows, "<<>><", most=MAX_NAME)
 
 
 def _why(key: CandidateKey) -> str:
