@@ -119,7 +119,7 @@ def width_of(size: int) -> int:
     Examples
     --------
     >>> [width_of(size) for size in (1, 2, 3, 4, 5)]
-    [16384, 1000, 1000, 264, 119]
+    [16384, 1000, 1000, 264, 121]
     """
     if size == 1:
         return 16_384
@@ -151,7 +151,7 @@ class UniqueSearch:
 
     Notes
     -----
-    Memory: 16 bytes a row, and up to 4 kB and 8 bytes for each column times the columns combined.
+    Memory: up to 100 bytes a row, 10 kB a column, and 13 bytes for each pair of columns.
     """
 
     def __init__(self, codes: np.ndarray, needed: int) -> None:
@@ -165,6 +165,11 @@ class UniqueSearch:
         self.found: list[tuple[int, ...]] = []
         self.compared = 0
         self.is_whole = True
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self._codes)
 
     def of_size(self, size: int, begin: int = 0) -> Iterator[tuple[int, ...]]:
         """Find combinations of a number of columns.

@@ -65,7 +65,14 @@ FUNCTIONS = [
     signature("pexeso.build_index", pexeso.build_index),
     *(
         signature(f"pexeso.{name}", getattr(pexeso, name))
-        for name in ("open_index", "enrich", "enrich_from", "select_features", "search_combined", "find_keys")
+        for name in (
+            "open_index",
+            "enrich",
+            "enrich_from",
+            "select_features",
+            "search_combined",
+            "find_keys",
+        )
     ),
     *(
         signature(f"{one.__name__}.{name}", method)
