@@ -37,6 +37,7 @@ from pexeso.errors import (
 
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedMatch, CombinedResult, search_combined
+    from pexeso.composite.candidate_keys import CandidateKey, FoundKeys, find_keys
     from pexeso.enrichment.enrich import Enrichment, enrich, enrich_from
     from pexeso.enrichment.feature_selection import FeatureChoice, select_features
     from pexeso.index import Index, build_index, open_index
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "pexeso.composite.candidate_keys": ("CandidateKey", "FoundKeys", "find_keys"),
     "pexeso.enrichment.enrich": ("Enrichment", "enrich", "enrich_from"),
     "pexeso.token_search.results": ("TokenMatch", "TokenSearchResult"),
     "pexeso.answers.combined": ("CombinedMatch", "CombinedResult", "search_combined"),
@@ -60,6 +62,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "CandidateKey",
     "ColumnNotFoundError",
     "ColumnRules",
     "CombinedMatch",
@@ -68,6 +71,7 @@ __all__ = [
     "EmbedderError",
     "Enrichment",
     "FeatureChoice",
+    "FoundKeys",
     "Index",
     "IndexCorruptError",
     "IndexNotFoundError",
@@ -91,6 +95,7 @@ __all__ = [
     "build_index",
     "enrich",
     "enrich_from",
+    "find_keys",
     "open_index",
     "search_combined",
     "select_features",

@@ -18,6 +18,7 @@ from pexeso.cli.commands.estimate import estimate
 from pexeso.cli.commands.explain import explain
 from pexeso.cli.commands.inspect import check, doctor, info
 from pexeso.cli.commands.join import join
+from pexeso.cli.commands.keys import keys
 from pexeso.cli.commands.rules import rules
 from pexeso.cli.commands.search import search
 from pexeso.cli.commands.token_search import contain, overlap
@@ -28,7 +29,7 @@ from pexeso.cli.output.streams import safe_streams
 from pexeso.cli.signals import stop_by_signals
 from pexeso.runtime.arrow_alone import use_arrow_alone
 
-_WITHOUT_FRAMES = ("search", "overlap", "contain", "info", "check", "delete")
+_WITHOUT_FRAMES = ("search", "overlap", "contain", "keys", "info", "check", "delete")
 """Commands that never hold a DataFrame."""
 
 
@@ -68,7 +69,7 @@ class _Group(click.Group):
             explain,
             tune,
         ),
-        *(estimate, info, rules, check, doctor),
+        *(keys, estimate, info, rules, check, doctor),
     ],
     # With `color` click leaves escape sequences to `SafeStream`, which shows them; it would take
     # them out silently.

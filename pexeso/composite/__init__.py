@@ -18,6 +18,9 @@ Cells are numbers of values here, so a row is compared with a key without readin
 super key is only one of the ways to sort out rows: see `search.search_keys`. Of tables that join
 equally many keys the one with the lower number comes first, so every way gives the same answer.
 
+Which columns of a table are a key is proposed by `candidate_keys`, with `key_kinds` and
+`unique_columns`; the paper takes keys as given.
+
 Symbols of the paper: Q the columns of the key, m their number; J(T), or j, the most keys that a
 mapping of Q to columns of a table T joins; L_T the entries of T in the posting lists that are read.
 A mapping gives each column of the key a column of its own. Distinct keys count, not rows.

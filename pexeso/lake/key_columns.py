@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,19 @@ def names_in(spec: str) -> list[str]:
     (['country', 'year'], ['city, state', '#3'])
     """
     return [name.strip() for row in csv.reader([spec], skipinitialspace=True) for name in row]
+
+
+def spec_of(names: Iterable[str]) -> str:
+    """Return columns as one text, as `names_in` reads it.
+
+    Examples
+    --------
+    >>> spec_of(["country", "year"]), spec_of(["city, state", "#3"])
+    ('country,year', '"city, state",#3')
+    """
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(names)
+    return line.getvalue().removesuffix("\n")
 
 
 def names_one_column(names: Sequence[str], spec: str) -> bool:

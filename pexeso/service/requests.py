@@ -6,6 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from pexeso.composite.key_options import (
+    DEFAULT_KEYS,
+    DEFAULT_MAX_COLUMNS,
+    DEFAULT_NEARLY,
+    require_key_options,
+)
 from pexeso.errors import InputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import (
@@ -311,6 +317,20 @@ class RulesRequest(Request, verb="rules"):
     """List the rules by which values are normalised: by default, or in an index."""
 
     index: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeysRequest(Request, verb="keys"):
+    """Propose keys for a table; see `pexeso.find_keys`."""
+
+    table: str
+    max_columns: int = DEFAULT_MAX_COLUMNS
+    nearly: float = DEFAULT_NEARLY
+    k: int = DEFAULT_KEYS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_key_options(self.max_columns, self.nearly, self.k)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pexeso.build.report import BuildReport
+    from pexeso.composite.candidate_keys import FoundKeys
     from pexeso.composite_search.results import CompositeResult
     from pexeso.diagnostics.estimate import Estimate
     from pexeso.diagnostics.info import IndexInfo
@@ -382,6 +383,13 @@ def _rules(service: Service, request: requests.RulesRequest) -> RulesResponse:
     return RulesResponse(normaliser.rules, normaliser.extra)
 
 
+def _keys(service: Service, request: requests.KeysRequest) -> FoundKeys:
+    from pexeso.composite.candidate_keys import find_keys
+
+    given = dict(vars(request))
+    return find_keys(given.pop("table"), **given)
+
+
 def _doctor(service: Service, request: requests.DoctorRequest) -> DoctorResponse:
     from pexeso.diagnostics.doctor import diagnose
 
@@ -405,6 +413,7 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "estimate": _estimate,
     "info": _info,
     "rules": _rules,
+    "keys": _keys,
     "check": _check,
     "doctor": _doctor,
 }

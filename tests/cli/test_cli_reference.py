@@ -24,6 +24,7 @@ NAMES = [
     "join",
     "explain",
     "tune",
+    "keys",
     "estimate",
     "info",
     "rules",

@@ -21,6 +21,8 @@ CLASSES = (
     pexeso.TokenMatch,
     pexeso.CombinedResult,
     pexeso.CombinedMatch,
+    pexeso.FoundKeys,
+    pexeso.CandidateKey,
 )
 SHOWN_FIELDS = (
     pexeso.ColumnRules,
@@ -63,7 +65,14 @@ FUNCTIONS = [
     signature("pexeso.build_index", pexeso.build_index),
     *(
         signature(f"pexeso.{name}", getattr(pexeso, name))
-        for name in ("open_index", "enrich", "enrich_from", "select_features", "search_combined")
+        for name in (
+            "open_index",
+            "enrich",
+            "enrich_from",
+            "select_features",
+            "search_combined",
+            "find_keys",
+        )
     ),
     *(
         signature(f"{one.__name__}.{name}", method)

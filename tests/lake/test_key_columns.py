@@ -3,7 +3,7 @@
 import pytest
 
 from pexeso.errors import ColumnNotFoundError, QueryError
-from pexeso.lake.key_columns import find_key_columns, names_in, names_one_column
+from pexeso.lake.key_columns import find_key_columns, names_in, names_one_column, spec_of
 
 NAMES = ["year", "country", "city, state", "rate~", "", "x", "x"]
 
@@ -31,6 +31,13 @@ def test_columns_are_found_in_the_order_in_which_they_are_named(spec, positions,
 
 def test_labels_are_those_of_results():
     assert [column.label for column in find_key_columns(NAMES, "year,#4")] == ["year", "#4"]
+
+
+@pytest.mark.parametrize(
+    "names", [["country", "year"], ["city, state", 'the "old" town', "#3"], ["a\nb", "c"], ["x"]]
+)
+def test_names_are_written_as_they_are_read(names):
+    assert names_in(spec_of(names)) == names
 
 
 @pytest.mark.parametrize(

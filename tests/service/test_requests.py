@@ -26,6 +26,7 @@ from pexeso.service.requests import (
     ExplainRequest,
     InfoRequest,
     JoinRequest,
+    KeysRequest,
     OverlapRequest,
     RulesRequest,
     SearchRequest,
@@ -63,6 +64,7 @@ EXAMPLES = [
     RulesRequest(),
     CheckRequest(index="lake.pexeso"),
     DoctorRequest(folder="there"),
+    KeysRequest(table="a.csv", max_columns=2, nearly=1, k=3),
 ]
 
 

@@ -76,6 +76,14 @@ def test_the_report_of_a_build(small_index):
     assert answered == printed("info", small_index, "--report")
 
 
+def test_the_keys_of_a_table(places):
+    asked = {"verb": "keys", "table": str(places), "max_columns": 2, "nearly": 0.8}
+    answered = Service().answer(asked)
+    assert [key["key"] for key in answered["keys"]] == ["place", "visits"]
+    document = json.loads(json.dumps(answered))
+    assert document == printed("keys", places, "--max-columns", 2, "--nearly", 0.8)
+
+
 def test_the_machine():
     answered = Service().answer({"verb": "doctor"})
     assert [each["name"] for each in answered["findings"]] == [

@@ -1,0 +1,109 @@
+"""``pexeso keys``: the columns that tell the rows of a table apart."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso.cli.options import field_option, takes
+from pexeso.cli.output.output import (
+    MAX_NAME,
+    count,
+    output_options,
+    plain,
+    table_lines,
+    talk,
+    write_json,
+)
+from pexeso.composite.key_options import LARGEST_KEY
+from pexeso.runtime.formatting import percent
+from pexeso.service.requests import KeysRequest
+from pexeso.service.verbs import run
+
+if TYPE_CHECKING:
+    from pexeso.composite.candidate_keys import CandidateKey, FoundKeys, Uniqueness
+
+_of_keys = partial(field_option, KeysRequest)
+
+
+@click.command()
+@click.argument("table", metavar="FILE")
+@_of_keys("max_columns", f"Most columns of a key, up to {LARGEST_KEY}.", metavar="N")
+@_of_keys(
+    "nearly",
+    "Where no key is unique, propose those that tell this share of the rows apart; 1: none.",
+    metavar="0..1",
+)
+@_of_keys("k", "The N best keys.", "-k", "--top-k", metavar="N")
+@output_options("json")
+@takes(KeysRequest)
+def keys(request: KeysRequest, form: str | None) -> None:
+    """Propose keys for a table: the fewest columns that tell its rows apart.
+
+    \b
+    Example:
+      pexeso keys gdp.csv
+      pexeso keys gdp.csv --max-columns 4 --json
+
+    No key holds a smaller one: "why" shows the best that is left without one of its columns
+    (--json: every smaller combination). A key is
+    unique where every row has all its values and no two rows have the same; nearly, where that
+    holds for the share of --nearly. Rows that repeat another one in all columns are left out.
+    Columns of decimal or formatted numbers, spread whole numbers (such as populations), row
+    numbers and free text are rarely keys: those with one come last.
+
+    In Python: pexeso.find_keys(FILE).
+    """  # noqa: D301  click reads \b
+    found = run(request)
+    if form == "json":
+        write_json(found.to_dict())
+    else:
+        click.echo("\n".join(key_lines(found)))
+        talk(_rows(found))
+    for note in found.notes:
+        talk(f"Note: {note}")
+
+
+def key_lines(found: FoundKeys) -> list[str]:
+    """Lay out the keys of a table for people."""
+    if found.reason is not None:
+        return [f"No key: {found.reason}"]
+    rows = [
+        (key.spec, key.kind, percent(key.uniqueness), f"{key.missing:,}", _why(key))
+        for key in found.keys
+    ]
+    return table_lines(("key", "kind", "unique", "missing", "why"), rows, "<<>><", most=MAX_NAME)
+
+
+def _why(key: CandidateKey) -> str:
+    """Return what stands against a key, and what is repeated where a column is left out."""
+    parts = [f"{column} has {what}" for column, what in key.rarely_keys.items()]
+    if key.repeated:
+        parts.append(f"{count(key.repeated, 'row')} repeated{_example(key)}")
+    parts_less_one = [part for part in key.smaller if len(part.columns) == len(key.columns) - 1]
+    if parts_less_one:
+        best = max(parts_less_one, key=lambda part: part.distinct)
+        (without,) = set(key.columns) - set(best.columns)
+        parts.append(f"without {without} {percent(best.uniqueness)}{_example(best)}")
+    return "; ".join(parts)
+
+
+def _example(part: Uniqueness) -> str:
+    if not part.example:
+        return ""
+    return f", such as {', '.join(map(plain, part.example))} in {count(part.example_rows, 'row')}"
+
+
+def _rows(found: FoundKeys) -> str:
+    left_out = [
+        f"{number:,} {what}"
+        for number, what in (
+            (found.empty_rows, "empty"),
+            (found.duplicate_rows, "equal to an earlier one in all columns"),
+        )
+        if number
+    ]
+    behind = f"; left out: {', '.join(left_out)}" if left_out else ""
+    return f"{count(found.rows, 'row')}{behind}"

@@ -1,0 +1,293 @@
+"""Keys proposed for tables: held against all combinations, and on tables whose keys are known."""
+
+import json
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pexeso
+from pexeso.composite import candidate_keys, unique_columns
+from pexeso.composite.candidate_keys import choose_key, find_keys
+from pexeso.errors import InputError, QueryError, TableReadError
+from pexeso.lake.key_columns import names_in
+
+WORDS, DECIMALS = ["a", "b", "c", "d"], ["0.5", "1.5", "2.5", "3.5"]
+MISSING = ["", " "]
+
+
+@st.composite
+def tables(draw):
+    """Draw columns of words and of decimals, some with gaps, some without values."""
+    n_rows = draw(st.integers(1, 12))
+    columns = []
+    for _ in range(draw(st.integers(1, 5))):
+        values = draw(st.sampled_from([WORDS, DECIMALS, [*WORDS, *MISSING], [*DECIMALS, ""]]))
+        cells = st.lists(st.sampled_from(values), min_size=n_rows, max_size=n_rows)
+        columns.append(draw(cells))
+    return columns
+
+
+def arrow(columns):
+    return pa.table([pa.array(each) for each in columns], [f"c{n}" for n in range(len(columns))])
+
+
+class Oracle:
+    """The rows of a table that count, in plain Python, and the keys that they have."""
+
+    def __init__(self, columns):
+        rows = [tuple(cell.strip() for cell in row) for row in zip(*columns, strict=True)]
+        full = [row for row in rows if any(row)]
+        self.rows = list(dict.fromkeys(full))
+        self.empty, self.duplicates = len(rows) - len(full), len(full) - len(self.rows)
+        held = [set(map(str.strip, column)) - {""} for column in columns]
+        self.usual = [n for n, each in enumerate(held) if each and each <= set(WORDS)]
+        self.others = [n for n in range(len(columns)) if n not in self.usual]
+
+    def complete(self, columns):
+        rows = [tuple(row[each] for each in columns) for row in self.rows]
+        return [row for row in rows if all(row)]
+
+    def smallest(self, order, most, needed, known=()):
+        """Return the smallest combinations that tell enough rows apart, in order."""
+        found = []
+        for size in range(1, most + 1):
+            places = sorted(combinations(range(len(order)), size), key=lambda each: each[::-1])
+            for each in places:
+                columns = frozenset(order[place] for place in each)
+                if len(set(self.complete(columns))) >= needed and not any(
+                    smaller <= columns for smaller in (*known, *found)
+                ):
+                    found.append(columns)
+        return found
+
+    def keys(self, most, nearly):
+        n = len(self.rows)
+        if n < 5:
+            return []
+        unique = self.smallest(self.usual, most, n)
+        needed = math.ceil(Fraction(str(nearly)) * n)
+        near = [] if unique or needed == n else self.smallest(self.usual, most, needed)
+        others = self.smallest([*self.usual, *self.others], most, n, unique)
+        kinds = ["unique"] * len(unique) + ["nearly"] * len(near) + ["unique"] * len(others)
+        return list(zip(kinds, [*unique, *near, *others], strict=True))
+
+
+@given(tables(), st.integers(1, 5), st.sampled_from([1, 0.98, 0.8, 0.5]))
+def test_keys_are_those_of_all_combinations_in_order(columns, most, nearly):
+    oracle = Oracle(columns)
+    found = find_keys(arrow(columns), max_columns=most, nearly=nearly, k=1000)
+    expected = oracle.keys(most, nearly)
+    assert [(key.kind, frozenset(key.positions)) for key in found.keys] == expected
+    assert found.rows == len(columns[0])
+    assert (found.empty_rows, found.duplicate_rows) == (oracle.empty, oracle.duplicates)
+    assert (found.reason is None) == bool(expected)
+    first = find_keys(arrow(columns), max_columns=most, nearly=nearly, k=2)
+    assert first.keys == found.keys[:2]
+
+
+@given(tables())
+def test_evidence_is_counted_on_the_rows(columns):
+    oracle = Oracle(columns)
+    for key in find_keys(arrow(columns), nearly=0.5).keys:
+        sizes = range(len(key.positions) - 1, 0, -1)
+        smaller = [each for size in sizes for each in combinations(key.positions, size)]
+        assert len(key.smaller) == len(smaller)
+        parts = [(key, key.positions), *zip(key.smaller, smaller, strict=True)]
+        for part, positions in parts:
+            rows = oracle.complete(positions)
+            assert part.columns == tuple(f"c{each}" for each in positions)
+            assert part.distinct == len(set(rows))
+            assert part.repeated == len(rows) - len(set(rows))
+            assert part.missing == len(oracle.rows) - len(rows)
+            assert part.uniqueness == (len(set(rows)) / len(rows) if rows else 0)
+            assert bool(part.example) == (part.repeated > 0)
+            assert part.example_rows == rows.count(part.example)
+
+
+def test_countries_and_years_with_three_rows_repeated():
+    rows = [(f"Land {n}", str(year), f"{n * 7.31 + year / 9:.3f}") for n in range(20)
+            for year in range(2001, 2011)]  # fmt: skip
+    changed = [(country, year, "0.125") for country, year, _ in rows[:3]]
+    columns = list(zip(*[*rows, *changed], strict=True))
+    found = find_keys(pa.table([pa.array(each) for each in columns], ["country", "year", "gdp"]))
+    best = found.keys[0]
+    assert (best.columns, best.kind, best.repeated) == (("country", "year"), "nearly", 3)
+    assert best.example_rows == 2
+    assert best.example in {row[:2] for row in changed}
+    assert [key.rarely_keys for key in found.keys[1:]]
+    assert all(key.rarely_keys for key in found.keys[1:])
+    columns = list(zip(*[*rows, *rows[:3]], strict=True))
+    found = find_keys(pa.table([pa.array(each) for each in columns], ["country", "year", "gdp"]))
+    assert found.duplicate_rows == 3
+    best = found.keys[0]
+    assert (best.columns, best.kind, best.repeated) == (("country", "year"), "unique", 0)
+
+
+def test_measurements_that_are_unique_do_not_come_first():
+    table = pa.table(
+        {
+            "gdp": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5],
+            "people": [12, 99000, 4100, 77, 123456, 5],
+            "country": ["fr", "fr", "fr", "it", "it", "it"],
+            "year": [2001, 2002, 2003, 2001, 2002, 2003],
+        }
+    )
+    found = find_keys(table)
+    assert [key.spec for key in found.keys] == ["country,year", "gdp", "people"]
+    assert found.keys[1].rarely_keys == {"gdp": "decimal or formatted numbers"}
+    assert choose_key(table).columns == ("country", "year")
+    with pytest.raises(QueryError, match=r"the best combination, gdp, has columns that are rarely"):
+        choose_key(table.select(["gdp", "people", "year"]))
+
+
+def test_cells_are_compared_as_keys_are():
+    cells = ["Oslo", " OSLO", "Rome", "rome ", "Paris", "Nice"]
+    found = find_keys(pa.table({"city": cells, "seen": [f"v{n}" for n in range(6)]}))
+    assert [key.columns for key in found.keys] == [("seen",)]
+    nearly = find_keys(pa.table({"city": cells, "year": [2001.0] * 5 + [2002]}), nearly=0.6)
+    assert (nearly.rows, nearly.duplicate_rows) == (6, 2)
+
+
+def test_names_that_are_repeated_or_have_commas():
+    cells = [f"v{n}" for n in range(6)]
+    columns = [pa.array(["x", "y"] * 3), pa.array(["p", "p", "q", "q", "r", "r"])]
+    found = find_keys(pa.table([*columns, pa.array(cells)], names=["x", "x", "city, state"]))
+    assert [key.columns for key in found.keys] == [("city, state",), ("#0", "#1")]
+    assert [names_in(key.spec) for key in found.keys] == [["city, state"], ["#0", "#1"]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"a": []}, "the table has no rows."),
+        ({}, "the table has no rows."),
+        ({"a": ["", None, " "] * 3, "b": [None] * 9}, "no cell of the table has a value."),
+        ({"a": ["x"]}, "the table has too few rows to tell, 1 that differ; at least 5 are needed."),
+        ({"a": list("abcdabcd")}, "the table has too few rows to tell, 4 that differ;"),
+    ],
+)
+def test_a_table_without_a_key_has_the_reason(columns, said):
+    table = pa.table({name: pa.array(each, pa.string()) for name, each in columns.items()})
+    found = find_keys(table)
+    assert found.keys == ()
+    assert found.reason.startswith(said)
+    with pytest.raises(QueryError, match="No key was found for the table: "):
+        choose_key(table)
+
+
+def test_no_combination_is_unique():
+    values = np.random.default_rng(3).integers(0, 3, (4, 60)).astype(str)
+    found = find_keys(arrow([[f"v{cell}" for cell in each] for each in values]))
+    assert found.reason == "no combination of up to 3 columns tells 98.0 % of the rows apart."
+    assert find_keys(arrow(values.tolist()), nearly=1, max_columns=1).reason == (
+        "no combination of 1 column tells all rows apart."
+    )
+
+
+def test_what_was_not_looked_at_is_said(monkeypatch):
+    draw = np.random.default_rng(5)
+    columns = [[f"v{cell}" for cell in each] for each in draw.integers(0, 6, (6, 100))]
+    whole = find_keys(arrow(columns), nearly=1)
+    assert whole.notes == ()
+    monkeypatch.setattr(unique_columns, "MAX_WIDTH", 4)
+    found = find_keys(arrow(columns), nearly=1)
+    assert found.notes[0] == (
+        "Of combinations of 2 columns those with the last 2 of 6 columns, in the order of "
+        "preference, were not looked at."
+    )
+    assert found.reason.startswith("none of the combinations looked at, of up to 3 columns tells")
+    monkeypatch.undo()
+    monkeypatch.setattr(unique_columns, "MAX_ROWS_COMPARED", 150)
+    assert "combinations were compared for unique keys" in find_keys(arrow(columns)).notes[0]
+
+
+def test_tables_of_every_kind_give_the_same(tmp_path):
+    frame = pd.DataFrame(
+        {"city": list("aabbcc"), "year": [2001.0, 2002, 2001, 2002, 2001, None], "n": [1, 2] * 3}
+    )
+    path = tmp_path / "cities.csv"
+    frame.to_csv(path, index=False)
+    expected = find_keys(path)
+    assert [key.columns for key in expected.keys] == [("city", "n")]
+    assert find_keys(frame).keys == find_keys(pa.Table.from_pandas(frame)).keys == expected.keys
+    chunked = pa.concat_tables([pa.Table.from_pandas(frame[:2]), pa.Table.from_pandas(frame[2:])])
+    assert find_keys(chunked).keys == expected.keys
+    assert find_keys(frame.astype({"city": "category"})).keys == expected.keys
+    mixed = pd.DataFrame({"a": [1, "x", None, 2.5, "y", b"z".decode()], "b": list("uvwxyz")})
+    assert [key.columns for key in find_keys(mixed).keys] == [("b",)]
+    assert expected.table == str(path)
+
+
+def test_the_json_form():
+    found = find_keys(pa.table({"a": list("aabbcc"), "b": list("ababab")}))
+    document = json.loads(json.dumps(found.to_dict()))
+    assert document["keys"][0]["key"] == "a,b"
+    assert document["keys"][0]["smaller"][0]["columns"] == ["a"]
+    assert document["reason"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_columns": 0}, r"max_columns must be a whole number, from 1 to 5\. Got 0\."),
+        ({"max_columns": 6}, r"from 1 to 5\. Got 6\."),
+        ({"max_columns": True}, r"Got True\."),
+        ({"max_columns": 2.0}, r"Got 2\.0\."),
+        ({"nearly": 0}, r"nearly must be a number above 0, up to 1\. Got 0\."),
+        ({"nearly": float("nan")}, r"Got nan\."),
+        ({"nearly": 1.1}, r"Got 1\.1\."),
+        ({"k": 0}, r"k must be a whole number, 1 or more\. Got 0\."),
+    ],
+)
+def test_options_out_of_their_range(options, said):
+    with pytest.raises(InputError, match=said):
+        find_keys(pa.table({"a": ["x"]}), **options)
+
+
+def test_what_is_no_table(tmp_path):
+    with pytest.raises(InputError, match=r"a pandas DataFrame or a pyarrow Table\. Got list\."):
+        find_keys([["a"]])
+    with pytest.raises(InputError, match="Column 'b' cannot be part of a key"):
+        find_keys(pa.table({"a": ["x"], "b": [["x"]]}))
+    path = tmp_path / "photo.csv"
+    path.write_bytes(bytes(range(256)) * 9)
+    with pytest.raises(TableReadError, match="is binary"):
+        find_keys(path)
+    with pytest.raises(TableReadError):
+        find_keys(tmp_path / "nothing.csv")
+
+
+def test_the_public_name():
+    assert pexeso.find_keys is candidate_keys.find_keys
+
+
+@pytest.mark.lakes
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ("AwardsManagers", "playerID,awardID,yearID"),
+        ("BattingPost", "yearID,round,playerID"),
+        ("CollegePlaying", "playerID,schoolID,yearID"),
+        ("FieldingOF", "playerID,yearID,stint"),
+        ("HallOfFame", "playerID,yearID,votedBy"),
+        ("Managers", "playerID,yearID,inseason"),
+        ("Parks", "park.key"),
+        ("People", "playerID"),
+        ("PitchingPost", "playerID,yearID,round"),
+        ("Salaries", "yearID,teamID,playerID"),
+        ("Schools", "schoolID"),
+        ("SeriesPost", "yearID,round"),
+        ("Teams", "yearID,teamID"),
+        ("TeamsFranchises", "franchID"),
+    ],
+)
+def test_known_keys_come_first(lake_folder, table, key):
+    (path,) = lake_folder("baseball").rglob(f"{table}.csv")
+    assert choose_key(path).spec == key

@@ -1,0 +1,124 @@
+"""The smallest combinations of columns that tell rows apart, held against all combinations."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.composite import unique_columns
+from pexeso.composite.unique_columns import (
+    UniqueSearch,
+    count_tuples,
+    first_of_equal_rows,
+    width_of,
+)
+
+CODES = st.tuples(st.integers(1, 6), st.integers(1, 12)).flatmap(
+    lambda size: st.lists(
+        st.lists(st.integers(-1, 4), min_size=size[1], max_size=size[1]),
+        min_size=size[0],
+        max_size=size[0],
+    )
+)
+SMALL_LIMITS = {"_MAX_PAIRS_OF_ROWS": 1, "_FIRST_ROWS": 4, "_BLOCK": 2, "_LARGEST": 8}
+
+
+def tuples_of(codes, columns):
+    """Return the tuples of the rows that are complete in some columns."""
+    rows = zip(*(codes[column] for column in columns), strict=True)
+    return [row for row in rows if -1 not in row]
+
+
+def smallest(codes, needed, most, begin=0):
+    """Return what `UniqueSearch` is to find, by looking at every combination."""
+    found = []
+    for size in range(1, most + 1):
+        in_order = sorted(combinations(range(len(codes)), size), key=lambda each: each[::-1])
+        found += [
+            each
+            for each in in_order
+            if each[-1] >= begin
+            and len(set(tuples_of(codes, each))) >= needed
+            and not any(set(smaller) < set(each) for smaller in found)
+        ]
+    return found
+
+
+def searched(codes, needed, most, begin=0):
+    search = UniqueSearch(np.array(codes, np.int32), needed)
+    return [each for size in range(1, most + 1) for each in search.of_size(size, begin)]
+
+
+@pytest.mark.parametrize("limits", [{}, SMALL_LIMITS], ids=["usual", "small"])
+@given(CODES, st.integers(0, 3), st.integers(1, 5))
+def test_every_smallest_combination_is_found_in_order(limits, codes, lost, most):
+    needed = max(1, len(codes[0]) - lost)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in limits.items():
+            patch.setattr(unique_columns, name, value)
+        assert searched(codes, needed, most) == smallest(codes, needed, most)
+
+
+@given(CODES, st.integers(0, 5))
+def test_combinations_that_end_behind_a_column(codes, begin):
+    n = len(codes[0])
+    search = UniqueSearch(np.array(codes, np.int32), n)
+    before = [each for size in (1, 2, 3) for each in search.of_size(size) if each[-1] < begin]
+    after = UniqueSearch(np.array(codes, np.int32), n)
+    after.found += before
+    found = [each for size in (1, 2, 3) for each in after.of_size(size, begin)]
+    assert sorted(before + found) == sorted(smallest(codes, n, 3))
+
+
+@given(CODES)
+def test_tuples_are_counted(codes):
+    for columns in combinations(range(len(codes)), min(2, len(codes))):
+        rows = tuples_of(codes, columns)
+        counts = count_tuples(np.array(codes, np.int32), columns)
+        assert counts.distinct == len(set(rows))
+        assert counts.repeated == len(rows) - len(set(rows))
+        assert counts.missing == len(codes[0]) - len(rows)
+        assert counts.same == max(map(rows.count, rows), default=0)
+        if rows:
+            assert rows.count(tuple(codes[each][counts.row] for each in columns)) == counts.same
+
+
+@given(CODES)
+def test_rows_that_repeat_an_earlier_one(codes):
+    rows = list(zip(*codes, strict=True))
+    first = [number for number, row in enumerate(rows) if row not in rows[:number]]
+    assert first_of_equal_rows(np.array(codes, np.int32)).tolist() == first
+
+
+def test_the_one_combination_of_166_million_is_found():
+    draw = np.random.default_rng(7)
+    codes = draw.integers(0, 2, (1000, 1000), dtype=np.int32)
+    digits = np.arange(1000)[draw.permutation(1000)]
+    for column, place in ((12, 1), (345, 10), (999, 100)):
+        codes[column] = digits // place % 10
+    search = UniqueSearch(codes, 1000)
+    assert [each for size in (1, 2, 3) for each in search.of_size(size)] == [(12, 345, 999)]
+    assert search.is_whole
+
+
+def test_what_is_not_looked_at_is_said(monkeypatch):
+    codes = np.array([[0, 0, 0, 1], [0, 0, 1, 1], [0, 1, 0, 0]], np.int32)
+    whole = UniqueSearch(codes, 4)
+    assert [list(whole.of_size(size)) for size in (1, 2, 3)] == [[], [], [(0, 1, 2)]]
+    assert whole.is_whole
+    monkeypatch.setattr(unique_columns, "MAX_ROWS_COMPARED", 0)
+    short = UniqueSearch(codes, 4)
+    assert [list(short.of_size(size)) for size in (1, 2, 3)] == [[], [], []]
+    assert not short.is_whole
+
+
+def test_wide_tables_are_cut_where_there_are_too_many_combinations(monkeypatch):
+    monkeypatch.setattr(unique_columns, "MAX_COMBINATIONS", 10)
+    assert [width_of(size) for size in (2, 3, 5)] == [5, 5, 6]
+    codes = np.zeros((6, 4), np.int32)
+    codes[0], codes[5] = [0, 0, 1, 1], [0, 1, 0, 1]
+    assert list(UniqueSearch(codes, 4).of_size(2)) == []
+    monkeypatch.setattr(unique_columns, "MAX_COMBINATIONS", 15)
+    assert list(UniqueSearch(codes, 4).of_size(2)) == [(0, 5)]
