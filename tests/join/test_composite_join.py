@@ -197,10 +197,7 @@ def test_keys_that_are_missing_join_nothing():
     assert joined("x,y", nothing, theirs, "p,q", how="inner").table.num_rows == 0
 
 
-class Frame:
-    """What looks like a Spark DataFrame."""
-
-    sparkSession = None
+SPARK_FRAME = type("Frame", (), {"sparkSession": None})()
 
 
 @pytest.mark.parametrize(
@@ -224,7 +221,7 @@ class Frame:
             "'games.csv' has 1: take another table, or fewer columns",
         ),
         (InputError, {"ours": {}}, "must be a pandas DataFrame"),
-        (InputError, {"ours": Frame()}, "A Spark DataFrame is joined by one column"),
+        (InputError, {"ours": SPARK_FRAME}, "A Spark DataFrame is joined by one column"),
         (InputError, {"to": "csv"}, "to must be one of pandas, arrow"),
     ],
 )
