@@ -60,33 +60,11 @@ def join_table(
     to : {"pandas", "arrow"}, optional
         The kind of table that is given back; by default that of `table`.
     """
-    mine = names_of(table, to)
-    texts = query_from_values(column_of(table, position_of(mine, on))).values
-    return join_texts(table, texts, found, searched, to=to)
-
-
-def names_of(table: Any, to: str | None) -> list[str]:
-    """Return the names of the columns of a user's table, after a look at whether it can be joined.
-
-    Raises
-    ------
-    InputError
-        It is no table in memory, or there is no such kind of table as `to`.
-    """
+    names = _names_of(table, to)
+    position = position_of(names, on)
     is_arrow = isinstance(table, pa.Table)
-    if not is_arrow and not hasattr(table, "iloc"):
-        raise InputError(
-            "The table to join must be a pandas DataFrame, a pyarrow Table or a Spark "
-            f"DataFrame. Got {type(table).__name__} instead."
-        )
-    if to is not None and to not in KINDS:
-        raise InputError(f"to must be one of {', '.join(KINDS)}. Got {to!r} instead.")
-    return [str(name) for name in (table.column_names if is_arrow else table.columns)]
-
-
-def column_of(table: pd.DataFrame | pa.Table, position: int) -> Any:
-    """Return a column of a user's table."""
-    return table.column(position) if isinstance(table, pa.Table) else table.iloc[:, position]
+    column = table.column(position) if is_arrow else table.iloc[:, position]
+    return join_texts(table, query_from_values(column).values, found, searched, to=to)
 
 
 def join_texts(
@@ -107,14 +85,26 @@ def join_texts(
     noun : str
         What the report calls a text.
     """
-    is_arrow = isinstance(table, pa.Table)
-    mine = names_of(table, to)
+    mine = _names_of(table, to)
     ours, theirs, n_matched = _match_rows(texts, found)
     names = choose_names(mine, found.rows.column_names, found.table, found.options)
     right = found.take().rename_columns([*names.provenance.values(), *names.found])
-    joined = _put_together(table, ours, theirs, right, to or ("arrow" if is_arrow else "pandas"))
+    kind = to or ("arrow" if isinstance(table, pa.Table) else "pandas")
+    joined = _put_together(table, ours, theirs, right, kind)
     rows = (len(texts), n_matched, len(ours))
     return Joined(joined, partial(_report, texts, found, searched, names, rows, noun))
+
+
+def _names_of(table: Any, to: str | None) -> list[str]:
+    is_arrow = isinstance(table, pa.Table)
+    if not is_arrow and not hasattr(table, "iloc"):
+        raise InputError(
+            "The table to join must be a pandas DataFrame, a pyarrow Table or a Spark "
+            f"DataFrame. Got {type(table).__name__} instead."
+        )
+    if to is not None and to not in KINDS:
+        raise InputError(f"to must be one of {', '.join(KINDS)}. Got {to!r} instead.")
+    return [str(name) for name in (table.column_names if is_arrow else table.columns)]
 
 
 def position_of(names: Sequence[str], on: str | int | None) -> int:

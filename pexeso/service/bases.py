@@ -156,6 +156,11 @@ class QueryRequest(IndexRequest):
 
         return split_spec(self.query)[1] if isinstance(self.query, str) else None
 
+    @property
+    def may_be_key(self) -> bool:
+        """Whether `query` may name several columns: whether it does, the file tells."""
+        return "," in (self.column or "")
+
     def read_column(self) -> QueryColumn:
         """Return the query column.
 

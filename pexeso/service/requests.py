@@ -111,14 +111,16 @@ class ExplainRequest(QueryRequest, DistanceRequest, verb="explain"):
     Attributes
     ----------
     lake_column : str
-        ``TABLE:COLUMN``, as results name it.
+        ``TABLE:COLUMN``, as results name it; of a key of several columns
+        ``TABLE:COLUMN,COLUMN``, or ``TABLE`` for the columns that join most.
     """
 
     lake_column: str
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        split_lake_column(self.lake_column)
+        if not self.may_be_key:
+            split_lake_column(self.lake_column)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +139,7 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.lake_column is not None:
+        if self.lake_column is not None and not self.may_be_key:
             split_lake_column(self.lake_column)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import BuildOptions, parse_bytes
-from pexeso.service import requests
+from pexeso.service import composite_keys, requests
 from pexeso.service.bases import ColumnsRequest, DistanceRequest, Request, RequestError
 from pexeso.service.responses import (
     Answer,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pexeso.build.report import BuildReport
     from pexeso.diagnostics.estimate import Estimate
     from pexeso.diagnostics.info import IndexInfo
+    from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.index import Index
     from pexeso.options import SearchOptions
     from pexeso.results import Explanation, Match
@@ -186,12 +187,16 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
     return SearchResponse(request, [search_combined(index, query, **asked) for query in queries])
 
 
-def _explain(service: Service, request: requests.ExplainRequest) -> Explanation:
+def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:
+    if (key := composite_keys.key_of(request)) is not None:
+        return composite_keys.explain_key(request, key)
     column, named = request.read_column(), requests.split_lake_column(request.lake_column)
     return service.open_for(request).explain(column, *named, **request.options())
 
 
 def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
+    if (key := composite_keys.key_of(request)) is not None:
+        return composite_keys.join_key(request, key)
     column, options, advised = request.read_column(), request.options(), None
     index = service.open_for(request)
     if request.lake_column is None:

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_by_loops import one_of
 
+from pexeso.composite_search.query import key_table
+from pexeso.composite_search.table_pair import TablePair
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
-from pexeso.join.composite_join import join_keys, written_keys
-from pexeso.join.options import AGGREGATIONS, JoinOptions
+from pexeso.join.composite_join import written_keys
+from pexeso.join.options import AGGREGATIONS
 from pexeso.lake.key_columns import names_in
 
 OURS = pa.table(
@@ -76,7 +78,8 @@ def keys_joined_by_loops(ours, on, theirs, columns, how="left", ways=None):
 
 
 def joined(columns="where,when", ours=OURS, theirs=THEIRS, on="city,year", to=None, **options):
-    return join_keys(ours, on, theirs, "games.csv", columns, JoinOptions(**options), to)
+    pair = TablePair(key_table(ours, on), "games.csv", theirs)
+    return pair.join(pair.theirs(columns), options, table=ours, to=to)
 
 
 @pytest.mark.parametrize("aggregate", [None, *AGGREGATIONS])
@@ -110,9 +113,7 @@ def test_any_tables_give_what_loops_give(drawn, how, aggregate):
         pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in rows[0]]))
         for rows in (ours, theirs)
     ]
-    found = join_keys(
-        tables[0], on, tables[1], "t.csv", columns, JoinOptions(how=how, aggregate=aggregate)
-    )
+    found = joined(columns, *tables, on, how=how, aggregate=aggregate)
     ways = None if aggregate is None else dict.fromkeys(theirs[0], aggregate)
     wanted = keys_joined_by_loops(ours, on, theirs, columns, how, ways)
     assert found.table.to_pylist() == wanted
@@ -197,9 +198,6 @@ def test_keys_that_are_missing_join_nothing():
     assert joined("x,y", nothing, theirs, "p,q", how="inner").table.num_rows == 0
 
 
-SPARK_FRAME = type("Frame", (), {"sparkSession": None})()
-
-
 @pytest.mark.parametrize(
     ("kind", "arguments", "words"),
     [
@@ -220,8 +218,6 @@ SPARK_FRAME = type("Frame", (), {"sparkSession": None})()
             {"columns": None, "theirs": THEIRS.select(["when"])},
             "'games.csv' has 1: take another table, or fewer columns",
         ),
-        (InputError, {"ours": {}}, "must be a pandas DataFrame"),
-        (InputError, {"ours": SPARK_FRAME}, "A Spark DataFrame is joined by one column"),
         (InputError, {"to": "csv"}, "to must be one of pandas, arrow"),
     ],
 )
