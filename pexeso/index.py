@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pexeso.build.add_part import Added
     from pexeso.build.job import Update
     from pexeso.composite_search.results import CompositeResult
+    from pexeso.composite_search.searches import CompositeSearches
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.parts.token_sets.open import Shard
@@ -540,6 +541,11 @@ class Index:
         >>> index.search_composite("gdp.csv", ["country", "year"])[0].fan_out  # doctest: +SKIP
         """
         return self._answering.composite.search(table, columns, **options)
+
+    @property
+    def composite_searches(self) -> CompositeSearches:
+        """What searches by composite keys, and reads the tables that are joined by them."""
+        return self._answering.composite
 
     def explain_composite(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -10,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 from pexeso.composite_search.query import KeyTable, key_table
 from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
 from pexeso.errors import InputError
+from pexeso.io.location import Location
 from pexeso.options import ALL, columns_wanted
-from pexeso.parts.metadata import has_aliases
+from pexeso.parts.metadata import has_aliases, require_contents
 from pexeso.parts.row_keys.open import RowShard
 from pexeso.runtime.formatting import plain_scalar
+from pexeso.search.open_index import OpenIndex
+from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     from pexeso.composite.query import KeyQuery
     from pexeso.composite.search import KeyMatch
     from pexeso.composite_search.table_pair import TablePair
     from pexeso.lake.normalise.normaliser import Normaliser
-    from pexeso.search.open_index import OpenIndex
 
 Found = tuple[int, str, RowShard, "KeyMatch"]
 """Keys with a minus, the name of the table, and where it is."""
@@ -85,8 +88,8 @@ class CompositeSearches:
             {**asked.describe(), "complete_rows": _complete_rows(query), "keys": query.n_keys},
             options,
             tuple(self._match(asked, query, *each[1:]) for each in found),
-            0 if wanted is None or len(found) < wanted else None,
             stats,
+            n_more=0 if wanted is None or len(found) < wanted else None,
         )
 
     def pair(self, table: Any, columns: str | Iterable[str] | None, lake_table: str) -> TablePair:
@@ -150,6 +153,7 @@ class CompositeSearches:
             match.rows,
             match.query_rows,
             FanOut.of(match),
+            tuple(label for at, label in enumerate(labels) if at not in match.columns),
             self,
             tuple(column.label for column in asked.key),
         )
@@ -199,3 +203,16 @@ def require_min_joinability(share: Any) -> None:
 
 def _complete_rows(query: KeyQuery) -> int:
     return int(query.row_counts.sum())
+
+
+def open_composite(path: str | os.PathLike[str] | Location) -> CompositeSearches:
+    """Open the rows of an index, read-only, without its models.
+
+    Raises
+    ------
+    IndexNotFoundError, IndexVersionError, IndexCorruptError
+        There is no index that this version can search.
+    """
+    store = open_store_anywhere(path)
+    require_contents(store.manifest)
+    return CompositeSearches(OpenIndex(store))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pexeso.build.report import BuildReport
+    from pexeso.composite_search.searches import CompositeSearches
     from pexeso.diagnostics.estimate import Estimate
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.explain.key_explanation import KeyExplanation
@@ -138,6 +139,17 @@ class Service:
 
         return open_token_sets(path)
 
+    def open_composite(self, path: str) -> CompositeSearches:
+        """Return what searches and joins by composite keys.
+
+        It is the rows of the index alone, unless indexes are kept open.
+        """
+        if self._keep_open:
+            return self.open(path).composite_searches
+        from pexeso.composite_search.searches import open_composite
+
+        return open_composite(path)
+
 
 def run(request: Request, **live: Any) -> Any:
     """Run one request; see `Service.run`."""
@@ -173,6 +185,10 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
 
 
 def _search(service: Service, request: requests.SearchRequest) -> SearchResponse:
+    if (key := request.read_key()) is not None:
+        searches = service.open_composite(request.index)
+        return SearchResponse(request, [searches.search(key, **request.by_keys())])
+    request.require_for_a_column()
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())
     queries = request.read_columns(numbers=request.method == "all")
@@ -188,15 +204,15 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
 
 
 def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:
-    if (key := composite_keys.key_of(request)) is not None:
-        return composite_keys.explain_key(request, key)
+    if (key := request.read_key()) is not None:
+        return composite_keys.explain_key(service.open_composite(request.index), request, key)
     column, named = request.read_column(), requests.split_lake_column(request.lake_column)
     return service.open_for(request).explain(column, *named, **request.options())
 
 
 def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
-    if (key := composite_keys.key_of(request)) is not None:
-        return composite_keys.join_key(request, key)
+    if (key := request.read_key()) is not None:
+        return composite_keys.join_key(service.open_composite(request.index), request, key)
     column, options, advised = request.read_column(), request.options(), None
     index = service.open_for(request)
     if request.lake_column is None:

@@ -156,7 +156,7 @@ def test_the_same_as_json(run, key_index, mine):
         (
             2,
             ["explain", "games.csv", "--exact"],
-            "where they are equal, which has no use for --exac",
+            "The explanation of a composite key has no use for --exact: leave it",
         ),
         (2, ["explain", "games.csv", "--csv"], "--csv shows pairs of values"),
         (2, ["explain", "games.csv", "--html", "why.html"], "--html shows pairs of values"),
