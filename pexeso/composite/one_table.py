@@ -13,9 +13,9 @@ from pexeso.composite.query import KeyQuery, key_query
 from pexeso.composite.row_keys import RowKeys, build_row_keys
 from pexeso.composite.search import search_keys
 
-MAX_CELLS_TRIED = 1 << 28
-"""Cells and values of keys that a search for other mappings compares at most, so that it takes
-seconds where dozens of columns hold the same few values."""
+MAX_CELLS_TRIED = 1 << 26
+"""Cells and values of keys that a search for other mappings compares at most: where dozens of
+columns hold the same few values it is cut short."""
 
 _NONE = -1
 
