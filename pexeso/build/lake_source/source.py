@@ -25,6 +25,7 @@ from pexeso.errors import LakeError
 from pexeso.io.location import Location, is_url, read_parquet, spark_path
 from pexeso.lake import record_schema
 from pexeso.lake.files import find_tables, look_at_lake
+from pexeso.registry import asked
 from pexeso.store.local.removal import remove_tree
 
 if TYPE_CHECKING:
@@ -273,6 +274,7 @@ class SparkSource:
             max_table_bytes=options.max_table_bytes,
             wanted=wanted,
             every_kind=bool(options.parts),
+            whole_rows=any(part.reads_rows for part in asked(options.parts)),
         )
         _write_by_kind(frame, folder)
 

@@ -9,7 +9,7 @@ columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -22,7 +22,13 @@ from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.columns import label_columns
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.record_schema import SCHEMA
-from pexeso.lake.records import Records, counted_column_records, value_records
+from pexeso.lake.records import (
+    ReadTable,
+    Records,
+    TableRows,
+    counted_column_records,
+    value_records,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -107,6 +113,7 @@ def frame_records(
     max_table_bytes: int,
     wanted: Sequence[Records] = (value_records,),
     every_kind: bool = False,
+    whole_rows: bool = False,
 ) -> DataFrame:
     """Turn Spark tables into records, as `pexeso.lake.records.table_records` does with files.
 
@@ -125,6 +132,9 @@ def frame_records(
         What gives further records of a table.
     every_kind : bool
         Read columns of numbers too where the rules leave them out, for what else is wanted of them.
+    whole_rows : bool
+        Read the rows besides, for what is wanted of them: not of a table whose cells take more than
+        `max_table_bytes`, of which a note in its record tells.
 
     Returns
     -------
@@ -141,29 +151,38 @@ def frame_records(
             f"{', '.join(names) or 'none'}."
         )
     read_kinds = KINDS if every_kind else rules.kinds
+    notes = {}
+    if whole_rows:
+        found = {table.name: _note_of_size(table, max_table_bytes) for table in tables}
+        notes = {name: note for name, note in found.items() if note is not None}
     counted = reduce(
         lambda ours, theirs: ours.unionByName(theirs),
-        (_counted(table, read_kinds) for table in tables),
+        (_counted(table, read_kinds, notes.get(table.name)) for table in tables),
     )
 
     def work(group: pa.Table) -> pa.Table:
         return _records_of_column(group, rules, normaliser, wanted)
 
     groups = _bounded(counted, max_table_bytes).groupBy("table", "position")
-    return groups.applyInArrow(work, from_arrow_schema(SCHEMA))
+    records = groups.applyInArrow(work, from_arrow_schema(SCHEMA))
+    for table in tables if whole_rows else ():
+        if table.name not in notes:
+            records = records.unionByName(_row_records(table, rules, normaliser, wanted))
+    return records
 
 
-def _counted(table: SparkTable, kinds: tuple[str, ...]) -> DataFrame:
+def _counted(table: SparkTable, kinds: tuple[str, ...], note: str | None) -> DataFrame:
     """Count the distinct values of every column of a table.
 
-    One row of each column, the one with a label, describes the column.
+    One row of each column, the one with a label, describes the column; the one of the table has its
+    note as the reason.
     """
     from pyspark.sql import functions as sql
 
     fields = table.frame.schema.fields
     labels = label_columns([field.name for field in fields])
     reasons = [_reason_not_read(field.dataType, kinds) for field in fields]
-    told = [(table.name, _TABLE, None, "", None, None, len(fields))]
+    told = [(table.name, _TABLE, None, "", note, None, len(fields))]
     for position, field in enumerate(fields):
         told.append(
             (table.name, position, field.name, labels[position], reasons[position], None, None)
@@ -227,6 +246,64 @@ def _reason_not_read(kind: DataType, kinds: tuple[str, ...]) -> str | None:
     return f"its type is {kind.simpleString()[:60]}, which is no text"
 
 
+def _cells_as_texts(table: SparkTable) -> tuple[DataFrame, list[str]]:
+    """Return a table with all cells as texts, null where there is none, and its labels."""
+    from pyspark.sql import functions as sql
+
+    fields = table.frame.schema.fields
+    frame = table.frame.toDF(*(f"c{position}" for position in range(len(fields))))
+    cells = [
+        (
+            _as_text(sql.col(f"c{position}"), field.dataType)
+            if _reason_not_read(field.dataType, KINDS) is None
+            else sql.lit(None).cast("string")
+        ).alias(f"c{position}")
+        for position, field in enumerate(fields)
+    ]
+    return frame.select(*cells), label_columns([field.name for field in fields])
+
+
+def _note_of_size(table: SparkTable, max_table_bytes: int) -> str | None:
+    """Return why the rows of a table are not read, if they are not."""
+    from pyspark.sql import functions as sql
+
+    frame, _ = _cells_as_texts(table)
+    sizes = [
+        sql.coalesce(sql.octet_length(name), sql.lit(0)) + _VALUE_BYTES for name in frame.columns
+    ]
+    row = reduce(lambda ours, theirs: ours + theirs, sizes, sql.lit(0))
+    n_bytes = frame.agg(sql.sum(row.cast("long"))).first()[0] or 0
+    if n_bytes <= max_table_bytes:
+        return None
+    return (
+        f"its rows are not found by composite keys: they take {n_bytes:,} bytes, at most "
+        f"{max_table_bytes:,} allowed (max_table_bytes)"
+    )
+
+
+def _row_records(
+    table: SparkTable, rules: ColumnRules, normaliser: Normaliser, wanted: Sequence[Records]
+) -> DataFrame:
+    """Return what is wanted of the rows of a table, in the order in which Spark reads them."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    frame, labels = _cells_as_texts(table)
+    name = table.name
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        first = TaskContext.get().partitionId() << 33
+        for batch in batches:
+            columns = [column.cast(pa.string()) for column in batch.columns]
+            rows = TableRows(labels, columns, normaliser, first)
+            for records in wanted:
+                yield from records([ReadTable(name, (), rules, rows)])
+            first += batch.num_rows
+
+    return frame.mapInArrow(work, from_arrow_schema(SCHEMA))
+
+
 def _bounded(counted: DataFrame, max_table_bytes: int) -> DataFrame:
     """Take the values out of columns that are too large for a task, and say so in their place."""
     from pyspark.sql import functions as sql
@@ -260,7 +337,8 @@ def _records_of_column(
     counted = group.filter(pc.is_null(group["label"]))
     n_rows = pc.sum(counted["count"]).as_py() or 0
     if told["position"] == _TABLE:
-        record = {"record": "table", "table": told["table"], "format": FORMAT, "notes": []}
+        notes = [] if told["reason"] is None else [told["reason"]]
+        record = {"record": "table", "table": told["table"], "format": FORMAT, "notes": notes}
         return pa.Table.from_pylist(
             [record | {"n_columns": told["count"], "n_rows": n_rows}], schema=SCHEMA
         )

@@ -92,7 +92,7 @@ def _pieces(tables: Sequence[ReadTable]) -> Iterator[Piece]:
         columns, n = rows.resolved(), rows_of_a_piece(len(rows.columns))
         for start in range(0, len(rows), n):
             some = [column.slice(start, n) for column in columns]
-            labels = None if start or rows.first_row else list(rows.labels)
+            labels = None if start else list(rows.labels)
             yield Piece(table.name, rows.first_row + start, len(some[0]), len(some), labels, some)
 
 
