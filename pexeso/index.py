@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from pexeso.build.add_part import Added
     from pexeso.build.job import Update
     from pexeso.composite_search.results import CompositeResult
+    from pexeso.composite_search.searches import CompositeSearches
     from pexeso.diagnostics.info import IndexInfo
+    from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.parts.token_sets.open import Shard
     from pexeso.search.encoded_query import EncodedQuery
     from pexeso.store.integrity import Problem
@@ -539,6 +541,41 @@ class Index:
         >>> index.search_composite("gdp.csv", ["country", "year"])[0].fan_out  # doctest: +SKIP
         """
         return self._answering.composite.search(table, columns, **options)
+
+    @property
+    def composite_searches(self) -> CompositeSearches:
+        """What searches by composite keys, and reads the tables that are joined by them."""
+        return self._answering.composite
+
+    def explain_composite(
+        self,
+        table: Any,
+        columns: str | Iterable[str] | None,
+        lake_table: str,
+        lake_columns: str | Iterable[str] | None = None,
+    ) -> KeyExplanation:
+        """Explain why a key of several columns is joined with a table of the lake or not.
+
+        Parameters
+        ----------
+        table, columns
+            As in `search_composite`.
+        lake_table : str
+            As results name it; it is read whole. The index needs no part for this.
+        lake_columns : str or iterable of str, optional
+            One for each column of the key; by default those that join most keys.
+
+        Raises
+        ------
+        InputError
+            The columns make no key, or the index knows no such table.
+        TableReadError, PlaceError
+            The table cannot be read.
+        """
+        from pexeso.explain.key_evidence import explain_keys  # brings numba
+
+        pair = self._answering.composite.pair(table, columns, lake_table)
+        return explain_keys(pair, lake_columns)
 
     def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
         """Add parts to this index; see `pexeso.build.add_part.add_parts`."""

@@ -28,6 +28,8 @@ class KeyQuery:
         Of each key the number of its value in each column.
     row_counts : int64 (n,)
         How many rows of the query have each key.
+    first_rows : int64 (n,)
+        The first row of the query that has each key.
     n_rows : int
         Rows of the query, those without a value in some key column included.
     """
@@ -35,6 +37,7 @@ class KeyQuery:
     values: pa.Array
     keys: np.ndarray
     row_counts: np.ndarray
+    first_rows: np.ndarray
     n_rows: int
 
     @property
@@ -103,9 +106,12 @@ def key_query(columns: Sequence[pa.Array | pa.ChunkedArray]) -> KeyQuery:
         chunks += texts_of(column, f"Column {number} of the query's key", QueryError)
     values, flat = numbered(pa.chunked_array(chunks, pa.large_string()))
     every_row = flat.reshape(len(columns), lengths[0]).T
-    whole = every_row[(every_row >= 0).all(axis=1)]
-    keys, row_counts = np.unique(whole, axis=0, return_counts=True)
-    return KeyQuery(values, np.ascontiguousarray(keys, np.int32), row_counts, lengths[0])
+    whole = np.flatnonzero((every_row >= 0).all(axis=1))
+    keys, first, row_counts = np.unique(
+        every_row[whole], axis=0, return_index=True, return_counts=True
+    )
+    keys = np.ascontiguousarray(keys, np.int32)
+    return KeyQuery(values, keys, row_counts, whole[first], lengths[0])
 
 
 def first_column(query: KeyQuery, rule: str | int, lengths: np.ndarray) -> int:

@@ -102,9 +102,25 @@ class KeyMatch:
     @property
     def relation(self) -> str:
         """Return how many rows of the query and of the table meet: "1:1", "1:n", "n:1" or "n:m"."""
-        if self.most_rows > 1 and self.most_query_rows > 1:
-            return "n:m"
-        return f"{'n' if self.most_query_rows > 1 else 1}:{'n' if self.most_rows > 1 else 1}"
+        return relation_of(self.most_query_rows, self.most_rows)
+
+
+def relation_of(most_query_rows: int, most_rows: int) -> str:
+    """Return how many rows of two tables meet: "1:1", "1:n", "n:1" or "n:m".
+
+    Parameters
+    ----------
+    most_query_rows, most_rows : int
+        Largest number of rows of each table with the same key, 1 or more.
+
+    Examples
+    --------
+    >>> relation_of(1, 1), relation_of(1, 4), relation_of(2, 1), relation_of(2, 4)
+    ('1:1', '1:n', 'n:1', 'n:m')
+    """
+    if most_rows > 1 and most_query_rows > 1:
+        return "n:m"
+    return f"{'n' if most_query_rows > 1 else 1}:{'n' if most_rows > 1 else 1}"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from pexeso.search.column_matches import Matches
 
 if TYPE_CHECKING:
     from pexeso.composite.search import KeyMatch
+    from pexeso.composite_search.searches import CompositeSearches
+    from pexeso.join.tables import Joined
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,94 @@ class CompositeMatch:
     query_rows: int
     fan_out: FanOut
     brings: tuple[str, ...] = field(compare=False)
+    _searches: CompositeSearches = field(repr=False, compare=False)
+    _key: tuple[str, ...] = field(repr=False, compare=False)
 
     copies = ()  # of no dataclass field: tables are not folded
 
+    def join(
+        self,
+        table: Any,
+        columns: str | Iterable[str] | None = None,
+        *,
+        how: str = "left",
+        aggregate: str | Mapping[str, str] | None = None,
+        suffix: str | None = None,
+        provenance: Sequence[str] = ("value", "distance"),
+        to: str | None = None,
+    ) -> Any:
+        """Join the found table to `table`, on these columns: rows meet whose keys are equal.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame, pyarrow.Table, mapping of columns, str or path
+            Yours, or another with the same key. Rows without a value in every part meet none.
+        columns : str or iterable of str, optional
+            The columns of the key in `table`; by default those that were searched with.
+        how, aggregate, suffix, provenance
+            As in `pexeso.Match.join`. ``match_value`` has the cells of the key in the found table,
+            and ``match_column`` its columns, each as a line of CSV; ``match_distance`` is 0.
+        to : {"pandas", "arrow"}, optional
+            The kind of table given back; by default that of `table`, else Arrow's.
+
+        Returns
+        -------
+        pandas.DataFrame or pyarrow.Table
+            As `pexeso.Match.join` gives it. Both tables are in memory meanwhile.
+
+        Raises
+        ------
+        InputError
+            An option is not one of those allowed, or a name cannot be had.
+        ColumnNotFoundError
+            There is no such column, in `table` or in the found one.
+        TableReadError, PlaceError
+            The found table cannot be read.
+        """
+        return self.join_with_report(
+            table,
+            columns,
+            how=how,
+            aggregate=aggregate,
+            suffix=suffix,
+            provenance=provenance,
+            to=to,
+        ).table
+
+    def join_with_report(
+        self,
+        table: Any,
+        columns: str | Iterable[str] | None = None,
+        *,
+        to: str | None = None,
+        **options: Any,
+    ) -> Joined:
+        """Join as `join` does, and tell what the join did.
+
+        Parameters
+        ----------
+        table, columns, to
+            As in `join`.
+        **options
+            The others of `join`.
+
+        Returns
+        -------
+        Joined
+            ``table``, what `join` gives; ``report``, a `pexeso.join.report.JoinReport`.
+        """
+        pair = self._searches.pair(table, self._key if columns is None else columns, self.table)
+        return pair.join(pair.theirs(self.columns), options, table=table, to=to)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
-        return {**asdict(self), "columns": list(self.columns), "brings": list(self.brings)}
+        names = (
+            "table", "columns", "matched_keys", "total_keys", "joinability", "rows", "query_rows",
+            "fan_out", "brings",
+        )  # fmt: skip
+        told = {name: getattr(self, name) for name in names}
+        plain = {name: list(told[name]) for name in ("columns", "brings")}
+        return {**told, **plain, "fan_out": asdict(self.fan_out)}
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from pexeso.store.opening import open_store_anywhere
 if TYPE_CHECKING:
     from pexeso.composite.query import KeyQuery
     from pexeso.composite.search import KeyMatch
+    from pexeso.composite_search.table_pair import TablePair
     from pexeso.lake.normalise.normaliser import Normaliser
 
 Found = tuple[int, str, RowShard, "KeyMatch"]
@@ -86,10 +87,36 @@ class CompositeSearches:
         return CompositeResult(
             {**asked.describe(), "complete_rows": _complete_rows(query), "keys": query.n_keys},
             options,
-            tuple(_match(shard, name, match, query) for _, name, shard, match in found),
+            tuple(self._match(asked, query, *each[1:]) for each in found),
             stats,
             n_more=0 if wanted is None or len(found) < wanted else None,
         )
+
+    def pair(self, table: Any, columns: str | Iterable[str] | None, lake_table: str) -> TablePair:
+        """Read a table of the lake, to be joined with a key of yours.
+
+        Parameters
+        ----------
+        table, columns
+            As in `search`.
+        lake_table : str
+            Its name.
+
+        Raises
+        ------
+        InputError
+            The columns make no key, or the index knows no such table.
+        TableReadError, PlaceError
+            It cannot be read.
+        """
+        from pexeso.composite_search.table_pair import open_pair
+
+        if hasattr(table, "sparkSession"):
+            raise InputError(
+                "A Spark DataFrame is joined by one column. To join by a key of several, give what "
+                "its toPandas() or toArrow() gives."
+            )
+        return open_pair(self.opened, key_table(table, columns), lake_table)
 
     def _search_shard(
         self,
@@ -111,6 +138,24 @@ class CompositeSearches:
             row_filter=row_filter,
             first=first_column,
             excluded=shard.hidden(own),
+        )
+
+    def _match(
+        self, asked: KeyTable, query: KeyQuery, name: str, shard: RowShard, match: KeyMatch
+    ) -> CompositeMatch:
+        labels = shard.labels(match.table)
+        return CompositeMatch(
+            name,
+            tuple(labels[column] for column in match.columns),
+            match.keys,
+            query.n_keys,
+            match.keys / query.n_keys,
+            match.rows,
+            match.query_rows,
+            FanOut.of(match),
+            tuple(label for at, label in enumerate(labels) if at not in match.columns),
+            self,
+            tuple(column.label for column in asked.key),
         )
 
     @property
@@ -158,21 +203,6 @@ def require_min_joinability(share: Any) -> None:
 
 def _complete_rows(query: KeyQuery) -> int:
     return int(query.row_counts.sum())
-
-
-def _match(shard: RowShard, name: str, match: KeyMatch, query: KeyQuery) -> CompositeMatch:
-    labels = shard.labels(match.table)
-    return CompositeMatch(
-        name,
-        tuple(labels[column] for column in match.columns),
-        match.keys,
-        query.n_keys,
-        match.keys / query.n_keys,
-        match.rows,
-        match.query_rows,
-        FanOut.of(match),
-        tuple(label for at, label in enumerate(labels) if at not in match.columns),
-    )
 
 
 def open_composite(path: str | os.PathLike[str] | Location) -> CompositeSearches:

@@ -47,7 +47,7 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
         ["name", "label", "position", "reason", "column_id"], among=pa.array([table])
     ).sort_by("position")
     if not rows.num_rows:
-        raise InputError(_no_table(store, catalog, table))
+        raise InputError(catalog.why_not(table, store.manifest.facts["lake"]))
     row = rows.slice(find_column(rows["name"].to_pylist(), column), 1).to_pylist()[0]
     if row["column_id"] is None:
         raise ColumnNotFoundError(
@@ -60,16 +60,6 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     raise IndexCorruptError(
         f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition "
         "holds it: build the index again."
-    )
-
-
-def _no_table(store: Store, catalog: Catalog, table: str) -> str:
-    reasons = catalog.tables(["reason"], among=pa.array([table]))["reason"].to_pylist()
-    if reasons and reasons[0] is not None:
-        return f"The table '{table}' is not in the index: {reasons[0]}."
-    return (
-        f"The lake has no table '{table}'. Tables are named by their path relative to "
-        f"'{store.manifest.facts['lake']}', as search prints them."
     )
 
 

@@ -62,9 +62,9 @@ class FoundRows:
     distance: np.ndarray
 
     @property
-    def position(self) -> int:
-        """Where the found column stands in the table."""
-        return find_column(self.rows.column_names, self.column)
+    def matched_cells(self) -> pa.StringArray:
+        """What `match_value` has of each row of the table: the cell of the found column."""
+        return self._cells(find_column(self.rows.column_names, self.column))
 
     @cached_property
     def ways(self) -> list[str] | None:
@@ -102,7 +102,7 @@ class FoundRows:
         provenance = {
             "table": lambda: pa.array(np.repeat(self.table, len(one_row)), pa.string()),
             "column": lambda: pa.array(np.repeat(self.column, len(one_row)), pa.string()),
-            "value": lambda: self._cells(self.position).take(one_row),
+            "value": lambda: self.matched_cells.take(one_row),
             "distance": lambda: pa.array(distance),
         }
         columns = [provenance[name]() for name in PROVENANCE if name in self.options.provenance]
@@ -152,23 +152,29 @@ def find_rows(
     keys = normaliser.normalise(rows.column(position))
     key = pc.fill_null(pc.index_in(keys, mapping.lake_keys, skip_nulls=True), -1)
     key = key.to_numpy(zero_copy_only=False).astype(np.int64)
+    return FoundRows(table, column, rows, mapping, options, key, *joined_rows(key, mapping))
+
+
+def joined_rows(key: np.ndarray, mapping: JoinMapping) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find the rows of a table that are joined, from the lake value of each of its rows.
+
+    Parameters
+    ----------
+    key : int64 (r,)
+        See `FoundRows`.
+
+    Returns
+    -------
+    query, row, distance
+        See `FoundRows`.
+    """
     by_key = np.argsort(key, kind="stable")
     starts = np.searchsorted(key[by_key], np.arange(len(mapping.lake_keys) + 1))
     links = np.flatnonzero(mapping.chosen)
     lake = mapping.lake[links]
     link, row = expand(starts[lake], starts[lake + 1] - starts[lake])
     link = links[link]
-    return FoundRows(
-        table,
-        column,
-        rows,
-        mapping,
-        options,
-        key,
-        mapping.query[link],
-        by_key[row],
-        mapping.distance[link],
-    )
+    return mapping.query[link], by_key[row], mapping.distance[link]
 
 
 def expand(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -28,36 +28,36 @@ EXAMPLES = 3
 
 _SAID = {
     SHARED: (
-        "lake value is wanted by several values of yours",
-        "lake values are wanted by several values of yours each",
+        "lake {noun} is wanted by several {noun}s of yours",
+        "lake {noun}s are wanted by several {noun}s of yours each",
     ),
     TIED: (
-        "value of yours has several lake values equally near",
-        "values of yours have several lake values equally near",
+        "{noun} of yours has several lake {noun}s equally near",
+        "{noun}s of yours have several lake {noun}s equally near",
     ),
     UNPAIRED: (
-        "value of yours has matches, all taken by others",
-        "values of yours have matches, all taken by others",
+        "{noun} of yours has matches, all taken by others",
+        "{noun}s of yours have matches, all taken by others",
     ),
     REPEATED: (
-        "value of yours is joined with several rows",
-        "values of yours are joined with several rows each",
+        "{noun} of yours is joined with several rows",
+        "{noun}s of yours are joined with several rows each",
     ),
     DIFFERING: (
-        "value of yours has cells that differ, of which the first is taken",
-        "values of yours have cells that differ, of which the first is taken",
+        "{noun} of yours has cells that differ, of which the first is taken",
+        "{noun}s of yours have cells that differ, of which the first is taken",
     ),
     NOT_A_NUMBER: (
         "column has cells that are no numbers, left out",
         "columns have cells that are no numbers, left out",
     ),
     GONE: (
-        "lake value is no longer in the table: bring the index up to date",
-        "lake values are no longer in the table: bring the index up to date",
+        "lake {noun} is no longer in the table: bring the index up to date",
+        "lake {noun}s are no longer in the table: bring the index up to date",
     ),
     NOT_SEARCHED: (
-        "value of your table was not in the query column",
-        "values of your table were not in the query column",
+        "{noun} of your table was not in the query column",
+        "{noun}s of your table were not in the query column",
     ),
 }
 _OTHERS = {
@@ -86,6 +86,8 @@ class JoinReport:
         Rows of the joined table.
     note : str or None
         What to know about the names of columns.
+    noun : str
+        What `lines` calls that by which rows are joined: a value, or a key of several columns.
     conflicts : pyarrow.Table
         Of `pexeso.join.conflicts.CONFLICTS`: every value and cell that takes part in a conflict.
     counts : dict
@@ -96,6 +98,7 @@ class JoinReport:
     matched_rows: int
     joined_rows: int
     note: str | None = None
+    noun: str = "value"
     conflicts: pa.Table = field(repr=False, kw_only=True)
     counts: dict[str, int] = field(kw_only=True)
 
@@ -128,9 +131,8 @@ class JoinReport:
         """
         said = [] if self.note is None else [f"Note: {self.note}"]
         for kind, number in self.counts.items():
-            said.append(
-                f"{number:,} {_SAID[kind][number != 1]}, such as {_shown(self._example(kind, 0))}."
-            )
+            what = _SAID[kind][number != 1].format(noun=self.noun)
+            said.append(f"{number:,} {what}, such as {_shown(self._example(kind, 0))}.")
         return said
 
     def _of(self, kind: str) -> pa.Table:

@@ -60,6 +60,42 @@ def join_table(
     to : {"pandas", "arrow"}, optional
         The kind of table that is given back; by default that of `table`.
     """
+    names = _names_of(table, to)
+    position = position_of(names, on)
+    is_arrow = isinstance(table, pa.Table)
+    column = table.column(position) if is_arrow else table.iloc[:, position]
+    return join_texts(table, query_from_values(column).values, found, searched, to=to)
+
+
+def join_texts(
+    table: pd.DataFrame | pa.Table,
+    texts: pa.Array,
+    found: FoundRows,
+    searched: pa.Array,
+    *,
+    to: str | None = None,
+    noun: str = "value",
+) -> Joined:
+    """Join a table in memory of which each row has a text, of those of the mapping.
+
+    Parameters
+    ----------
+    texts : Arrow texts
+        One a row, null where it has none.
+    noun : str
+        What the report calls a text.
+    """
+    mine = _names_of(table, to)
+    ours, theirs, n_matched = _match_rows(texts, found)
+    names = choose_names(mine, found.rows.column_names, found.table, found.options)
+    right = found.take().rename_columns([*names.provenance.values(), *names.found])
+    kind = to or ("arrow" if isinstance(table, pa.Table) else "pandas")
+    joined = _put_together(table, ours, theirs, right, kind)
+    rows = (len(texts), n_matched, len(ours))
+    return Joined(joined, partial(_report, texts, found, searched, names, rows, noun))
+
+
+def _names_of(table: Any, to: str | None) -> list[str]:
     is_arrow = isinstance(table, pa.Table)
     if not is_arrow and not hasattr(table, "iloc"):
         raise InputError(
@@ -68,16 +104,7 @@ def join_table(
         )
     if to is not None and to not in KINDS:
         raise InputError(f"to must be one of {', '.join(KINDS)}. Got {to!r} instead.")
-    mine = [str(name) for name in (table.column_names if is_arrow else table.columns)]
-    position = position_of(mine, on)
-    column = table.column(position) if is_arrow else table.iloc[:, position]
-    texts = query_from_values(column).values
-    names = choose_names(mine, found.rows.column_names, found.table, found.options)
-    ours, theirs, n_matched = _match_rows(texts, found)
-    right = found.take().rename_columns([*names.provenance.values(), *names.found])
-    joined = _put_together(table, ours, theirs, right, to or ("arrow" if is_arrow else "pandas"))
-    rows = (len(texts), n_matched, len(ours))
-    return Joined(joined, partial(_report, texts, found, searched, names, rows))
+    return [str(name) for name in (table.column_names if is_arrow else table.columns)]
 
 
 def position_of(names: Sequence[str], on: str | int | None) -> int:
@@ -157,6 +184,7 @@ def _report(
     searched: pa.StringArray,
     names: JoinedNames,
     rows: tuple[int, int, int],
+    noun: str,
 ) -> JoinReport:
     parts = [
         mapping_conflicts(found.mapping, found.options.values),
@@ -164,4 +192,5 @@ def _report(
         not_searched(texts, found.mapping, searched),
     ]
     conflicts = pa.concat_tables(parts)
-    return JoinReport(*rows, names.note, conflicts=conflicts, counts=count_conflicts(conflicts))
+    counts = count_conflicts(conflicts)
+    return JoinReport(*rows, names.note, noun, conflicts=conflicts, counts=counts)

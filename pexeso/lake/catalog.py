@@ -112,6 +112,22 @@ class Catalog:
         """Read the columns, of `COLUMNS_SCHEMA`; arguments as for `tables`."""
         return self._read(COLUMNS, COLUMNS_SCHEMA, columns, among)
 
+    def why_not(self, table: str, lake: object) -> str:
+        """Return in a sentence why a table has no columns here.
+
+        Parameters
+        ----------
+        lake : path
+            Where the tables are, as the sentence names it.
+        """
+        reasons = self.tables(["reason"], among=pa.array([table]))["reason"].to_pylist()
+        if reasons and reasons[0] is not None:
+            return f"The table '{table}' is not in the index: {reasons[0]}."
+        return (
+            f"The lake has no table '{table}'. Tables are named by their path relative to "
+            f"'{lake}', as search prints them."
+        )
+
     def removed_after(self, number: int) -> pa.Array:
         """Return the tables of a folder, by its number, that a later folder removed."""
         later = self._removed[number + 1 :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
 
@@ -21,6 +21,7 @@ from pexeso.service.plain_fields import from_plain, to_plain, typed
 from pexeso.thresholds.advice import ASKED, require_min_precision
 
 if TYPE_CHECKING:
+    from pexeso.composite_search.query import KeyTable
     from pexeso.search.query import QueryColumn
 
 REQUESTS: dict[str, type[Request]] = {}
@@ -102,6 +103,32 @@ class Request:
             raise InputError(f"verb must be one of {', '.join(kinds)}. Got {shown(verb)} instead.")
         return from_plain(kinds[verb], given)
 
+    def require_use(self, usable: Collection[str], what: str) -> None:
+        """Refuse fields that were given and have no use.
+
+        Parameters
+        ----------
+        usable : collection of str
+            The other fields.
+        what : str
+            What has no use for them, as the message begins.
+
+        Raises
+        ------
+        RequestError
+            There is such a field.
+        """
+        useless = [
+            f"{{{each.name}}}"
+            for each in fields(self)
+            if each.name not in usable and getattr(self, each.name) != each.default
+        ]
+        if useless:
+            raise RequestError(
+                f"{what} has no use for {', '.join(useless)}: leave "
+                f"{'it' if len(useless) == 1 else 'them'} out."
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the verb and all fields as plain JSON."""
         return {"verb": self.verb, **to_plain(self)}
@@ -155,6 +182,23 @@ class QueryRequest(IndexRequest):
         from pexeso.search.query import split_spec
 
         return split_spec(self.query)[1] if isinstance(self.query, str) else None
+
+    @property
+    def may_be_key(self) -> bool:
+        """Whether `query` may name several columns: whether it does, the file tells."""
+        return "," in (self.column or "")
+
+    def read_key(self) -> KeyTable | None:
+        """Return the table and the columns of a composite key; None where `query` is no such key.
+
+        Raises
+        ------
+        TableReadError, ColumnNotFoundError, QueryError
+            The file cannot be read, or columns that it names make no key.
+        """
+        from pexeso.composite_search.query import composite_spec
+
+        return composite_spec(self.query)
 
     def read_column(self) -> QueryColumn:
         """Return the query column.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -75,20 +75,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         usable = {*_OF_TOKENS, "method", "rerank"}
         if self.method == "containment":
             usable.add("min_joinability")
-        self._require_use(usable, f"{{method}} {self.method} compares equal texts and")
-
-    def _require_use(self, usable: Collection[str], what: str) -> None:
-        """Refuse fields that were given and have no use."""
-        useless = [
-            f"{{{each.name}}}"
-            for each in fields(self)
-            if each.name not in usable and getattr(self, each.name) != each.default
-        ]
-        if useless:
-            raise RequestError(
-                f"{what} has no use for {', '.join(useless)}: leave "
-                f"{'it' if len(useless) == 1 else 'them'} out."
-            )
+        self.require_use(usable, f"{{method}} {self.method} compares equal texts and")
 
     def by_keys(self) -> dict[str, Any]:
         """Return the options of the search where the query is a composite key.
@@ -98,12 +85,12 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         RequestError
             One was given that has no use there.
         """
-        self._require_use(_OF_KEYS, "A search by a composite key")
+        self.require_use(_OF_KEYS, "A search by a composite key")
         return {name: getattr(self, name) for name in _OF_KEYS[2:]}
 
     def require_for_a_column(self) -> None:
         """Refuse options of composite keys."""
-        self._require_use({each.name for each in fields(self)} - set(_OF_KEYS[5:]), "One column")
+        self.require_use({each.name for each in fields(self)} - set(_OF_KEYS[5:]), "One column")
 
     def by_tokens(self) -> OverlapRequest | ContainRequest:
         """Return the same request as one by equal values, where `method` is such a search."""
@@ -146,14 +133,16 @@ class ExplainRequest(QueryRequest, DistanceRequest, verb="explain"):
     Attributes
     ----------
     lake_column : str
-        ``TABLE:COLUMN``, as results name it.
+        ``TABLE:COLUMN``, as results name it; of a key of several columns
+        ``TABLE:COLUMN,COLUMN``, or ``TABLE`` for the columns that join most.
     """
 
     lake_column: str
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        split_lake_column(self.lake_column)
+        if not self.may_be_key:
+            split_lake_column(self.lake_column)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +161,7 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.lake_column is not None:
+        if self.lake_column is not None and not self.may_be_key:
             split_lake_column(self.lake_column)
 
 

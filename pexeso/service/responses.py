@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedResult
+    from pexeso.composite_search.table_pair import JoinedKeys
     from pexeso.diagnostics.doctor import Finding
     from pexeso.join.tables import Joined
     from pexeso.options import SearchOptions
@@ -48,8 +49,9 @@ class JoinResponse:
     Attributes
     ----------
     query : dict
-        The query column: file, column, rows.
-    match : Match
+        The query column, or the columns of the key: file, column or columns, rows.
+    match : Match or JoinedKeys
+        The latter of a key of several columns.
     advised : SearchOptions or None
         What chose the distance, where it was to be chosen.
     joined : Joined
@@ -57,7 +59,7 @@ class JoinResponse:
     """
 
     query: dict[str, Any]
-    match: Match
+    match: Match | JoinedKeys
     advised: SearchOptions | None
     joined: Joined
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import BuildOptions, parse_bytes
-from pexeso.service import requests
+from pexeso.service import composite_keys, requests
 from pexeso.service.bases import ColumnsRequest, DistanceRequest, Request, RequestError
 from pexeso.service.responses import (
     Answer,
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
     from pexeso.build.report import BuildReport
     from pexeso.composite.candidate_keys import FoundKeys
-    from pexeso.composite_search.results import CompositeResult
+    from pexeso.composite_search.searches import CompositeSearches
     from pexeso.diagnostics.estimate import Estimate
     from pexeso.diagnostics.info import IndexInfo
+    from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.index import Index
     from pexeso.options import SearchOptions
     from pexeso.results import Explanation, Match
@@ -139,13 +140,16 @@ class Service:
 
         return open_token_sets(path)
 
-    def open_composite(self, path: str) -> Callable[..., CompositeResult]:
-        """Return what searches by composite keys, as `pexeso.Index.search_composite` does."""
+    def open_composite(self, path: str) -> CompositeSearches:
+        """Return what searches and joins by composite keys.
+
+        It is the rows of the index alone, unless indexes are kept open.
+        """
         if self._keep_open:
-            return self.open(path).search_composite
+            return self.open(path).composite_searches
         from pexeso.composite_search.searches import open_composite
 
-        return open_composite(path).search
+        return open_composite(path)
 
 
 def run(request: Request, **live: Any) -> Any:
@@ -182,11 +186,9 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
 
 
 def _search(service: Service, request: requests.SearchRequest) -> SearchResponse:
-    from pexeso.composite_search.query import composite_spec
-
-    if (key := composite_spec(request.query)) is not None:
-        search = service.open_composite(request.index)
-        return SearchResponse(request, [search(key, **request.by_keys())])
+    if (key := request.read_key()) is not None:
+        searches = service.open_composite(request.index)
+        return SearchResponse(request, [searches.search(key, **request.by_keys())])
     request.require_for_a_column()
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())
@@ -202,12 +204,16 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
     return SearchResponse(request, [search_combined(index, query, **asked) for query in queries])
 
 
-def _explain(service: Service, request: requests.ExplainRequest) -> Explanation:
+def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:
+    if (key := request.read_key()) is not None:
+        return composite_keys.explain_key(service.open_composite(request.index), request, key)
     column, named = request.read_column(), requests.split_lake_column(request.lake_column)
     return service.open_for(request).explain(column, *named, **request.options())
 
 
 def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
+    if (key := request.read_key()) is not None:
+        return composite_keys.join_key(service.open_composite(request.index), request, key)
     column, options, advised = request.read_column(), request.options(), None
     index = service.open_for(request)
     if request.lake_column is None:

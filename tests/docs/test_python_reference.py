@@ -9,6 +9,7 @@ from doc_pages import ROOT, headings
 
 import pexeso
 from pexeso import errors, options
+from pexeso.composite_search.results import CompositeMatch
 from pexeso.enrichment.rules import EnrichmentRules
 from pexeso.results import Pair
 
@@ -17,6 +18,7 @@ CLASSES = (
     pexeso.Index,
     pexeso.SearchResult,
     pexeso.Match,
+    CompositeMatch,
     pexeso.TokenSearchResult,
     pexeso.TokenMatch,
     pexeso.CombinedResult,

@@ -8,6 +8,7 @@ import click
 
 from pexeso.cli.options import distance_settings, index_argument, query_argument, takes
 from pexeso.cli.output.advice import tell_advice
+from pexeso.cli.output.key_report import key_explanation_lines
 from pexeso.cli.output.output import (
     count,
     output_options,
@@ -19,6 +20,7 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.pages import page_options, require_page, write_page
 from pexeso.cli.output.report import ALL_PAIRS, pair_lines, percent, shares
+from pexeso.explain.key_explanation import KeyExplanation
 from pexeso.service.requests import ExplainRequest
 from pexeso.service.verbs import run
 
@@ -56,10 +58,19 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
     Names the words that carry the match and, for each value without a match, the nearest of the
     lake column. TABLE:COLUMN is a column of the lake as pexeso search prints it.
 
-    In Python: pexeso.open_index(INDEX).explain(values, table, column), and .to_html() of that.
+    FILE:COLUMN,COLUMN is a key of several columns, and TABLE:COLUMN,COLUMN what it is compared
+    with, or TABLE for the columns that match most keys: pexeso explain lake.pexeso
+    games.csv:year,city sport/summer_olympics.csv:year,city. Shows what each column shares for
+    itself beside what rows share, and which parts of the other keys are there.
+
+    In Python: pexeso.open_index(INDEX).explain(values, table, column), and .to_html() of that; of a
+    key .explain_composite(table, columns, lake_table, lake_columns).
     """  # noqa: D301  click reads \b
     require_page(html, overwrite=overwrite)
     found = run(request)
+    if isinstance(found, KeyExplanation):
+        _write_key(found, html, form)
+        return
     tell_column(request, found)
     tell_advice([found.options])
     if form == "json":
@@ -72,6 +83,18 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
         from pexeso.html.page import explanation_page
 
         write_page(explanation_page(found), html, overwrite=overwrite)
+
+
+def _write_key(found: KeyExplanation, html: str | None, form: str | None) -> None:
+    if html is not None or form == "csv":
+        raise click.UsageError(
+            f"{'--csv' if html is None else '--html'} shows pairs of values. The explanation of a "
+            "key of several columns is a text, or JSON: take --json."
+        )
+    if form == "json":
+        write_json(found.to_dict())
+    else:
+        click.echo("\n".join(key_explanation_lines(found)))
 
 
 def explanation_lines(found: Explanation) -> list[str]:

@@ -33,6 +33,7 @@ from pexeso.service.requests import JoinRequest
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
+    from pexeso.composite_search.table_pair import JoinedKeys
     from pexeso.join.report import JoinReport
     from pexeso.results import Match
 
@@ -104,10 +105,16 @@ def join(request: JoinRequest, output: str | None, conflicts: str | None, overwr
     best column is taken. Cells are joined as they stand in the lake, as text; mean, sum, min and
     max read the numbers in them.
 
+    FILE:COLUMN,COLUMN is a key of several columns, and TABLE:COLUMN,COLUMN what it is joined with,
+    or TABLE for the columns that match most keys: rows are joined whose keys are equal but for case
+    and white space, as in pexeso join lake.pexeso games.csv:year,city
+    sport/summer_olympics.csv:year,city.
+
     Where the join had to choose, a line on stderr says so: a value of the lake wanted twice,
     several equally near, several rows.
 
-    In Python: pexeso.open_index(INDEX).search(values)[0].join(table).
+    In Python: pexeso.open_index(INDEX).search(values)[0].join(table), and by a key
+    .search_composite(table, columns)[0].join(table).
     """  # noqa: D301  click reads \b
     if output is not None:
         require_writable(output, overwrite=overwrite, option="OUT")
@@ -151,7 +158,9 @@ def read_ways(texts: tuple[str, ...]) -> dict[str, str] | None:
     return ways or None
 
 
-def _tell(match: Match, report: JoinReport, output: str | None, conflicts: str | None) -> None:
+def _tell(
+    match: Match | JoinedKeys, report: JoinReport, output: str | None, conflicts: str | None
+) -> None:
     """Say on stderr what was joined, and where the join had to choose."""
     joined = ""
     if (report.matched_rows, report.rows) != (match.matched, match.total):

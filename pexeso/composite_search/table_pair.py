@@ -1,0 +1,238 @@
+"""A table of yours with a composite key, and a table of the lake that it is to be joined with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.composite_search.query import KeyTable, key_table
+from pexeso.errors import InputError, QueryError
+from pexeso.join.composite_join import KeyedTable, join_keys, written_line
+from pexeso.join.matched_join import SPARK_LAKE
+from pexeso.join.options import join_options
+from pexeso.lake.columns import label_columns
+from pexeso.lake.key_columns import KeyColumn
+from pexeso.lake.rows import read_rows
+from pexeso.parts.metadata import has_aliases
+from pexeso.search.query import query_from_values
+
+if TYPE_CHECKING:
+    from pexeso.composite.one_table import OneTable
+    from pexeso.join.tables import Joined
+    from pexeso.lake.normalise.normaliser import Normaliser
+    from pexeso.search.open_index import OpenIndex
+
+
+@dataclass(frozen=True)
+class JoinedKeys:
+    """A table of the lake, and the keys of yours that its rows have.
+
+    Attributes
+    ----------
+    table : str
+    columns : tuple of str
+        One for each column of the key.
+    matched, total : int
+        Distinct keys that are joined, and all.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    matched: int
+    total: int
+
+    joinability_of = "keys"
+    """What `matched` and `total` count."""
+
+    @property
+    def joinability(self) -> float:
+        """Share of the keys, in [0, 1]; 0 where there is none."""
+        return self.matched / self.total if self.total else 0.0
+
+    @property
+    def column(self) -> str:
+        """The columns as a command names them."""
+        return written_line(self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {
+            "table": self.table,
+            "columns": list(self.columns),
+            "matched_keys": self.matched,
+            "total_keys": self.total,
+            "joinability": self.joinability,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TablePair:
+    """The two tables, read whole.
+
+    Memory: both tables, and the texts of their keys.
+
+    Attributes
+    ----------
+    asked : KeyTable
+        Yours.
+    table : str
+        Name of the lake's.
+    rows : pa.Table
+        The lake's, as `pexeso.lake.rows.read_rows` gives it.
+    normaliser : Normaliser or None
+        Of the index: what is an alias stands for something else.
+    """
+
+    asked: KeyTable
+    table: str
+    rows: pa.Table
+    normaliser: Normaliser | None = None
+
+    @cached_property
+    def mine(self) -> KeyedTable:
+        """The key of your table."""
+        return self._keyed(self.asked)
+
+    @cached_property
+    def beside(self) -> OneTable:
+        """The keys of your table beside all columns of the lake's.
+
+        Raises
+        ------
+        InputError
+            The lake's table has fewer columns than the key.
+        """
+        from pexeso.composite.one_table import one_table  # brings numba
+
+        names, n_parts = self.rows.column_names, len(self.asked.key)
+        if len(names) < n_parts:
+            raise InputError(
+                f"A key of {n_parts} columns needs a table with as many. '{self.table}' has "
+                f"{len(names)}: take another table, or fewer columns."
+            )
+        every = tuple(KeyColumn(position, name) for position, name in enumerate(names))
+        texts = KeyTable(tuple(names), tuple(self.rows.columns), every).key_texts(self.normaliser)
+        return one_table(self.mine.parts, pa.Table.from_arrays(texts, names=names))
+
+    def theirs(self, columns: str | Iterable[str] | None) -> KeyedTable:
+        """Return the columns of the lake's table that the key is joined with.
+
+        Parameters
+        ----------
+        columns : str, iterable of str or None
+            One for each of the key, as `pexeso.lake.key_columns.find_key_columns` takes them; None:
+            those that join most keys, of equal choices the leftmost.
+
+        Raises
+        ------
+        ColumnNotFoundError, QueryError
+            The columns are not there, make no key, or are not as many as yours.
+        InputError
+            None are named, and no row of the table has a key.
+        """
+        if columns is None:
+            best = self.beside.best()
+            if best is None:
+                raise InputError(
+                    f"No row of '{self.table}' has a whole key of your table "
+                    f"({', '.join(self.mine.labels)}), in whatever columns: pexeso explain shows "
+                    "which parts it has."
+                )
+            columns = [f"#{position}" for position in best.columns]
+        found = key_table(self.rows, columns)
+        if len(found.key) != len(self.mine.labels):
+            labels = ", ".join(column.label for column in found.key)
+            raise QueryError(
+                "A key has as many columns in the lake's table as in yours. Got "
+                f"{len(self.mine.labels)} of yours ({', '.join(self.mine.labels)}) and "
+                f"{len(found.key)} of '{self.table}' ({labels}): name one for each."
+            )
+        return self._keyed(found)
+
+    def keys_joined(self, theirs: KeyedTable) -> JoinedKeys:
+        """Count the keys that the lake's table has in some columns, which `theirs` returned."""
+        keys = pc.drop_null(self.mine.keys.unique())
+        matched = pc.sum(pc.is_in(keys, value_set=theirs.keys), min_count=0).as_py()
+        return JoinedKeys(self.table, theirs.labels, matched, len(keys))
+
+    def join(
+        self,
+        theirs: KeyedTable,
+        options: Mapping[str, Any],
+        *,
+        table: Any = None,
+        to: str | None = None,
+    ) -> Joined:
+        """Join your table with the lake's.
+
+        Parameters
+        ----------
+        theirs : KeyedTable
+            What `theirs` returned.
+        options : mapping
+            Of `pexeso.join.options.JoinOptions`, all but `values`: of equal keys there is no
+            nearer one.
+        table : pandas.DataFrame or pyarrow.Table, optional
+            Yours, as it was given; anything else is joined as an Arrow table.
+        to : {"pandas", "arrow"}, optional
+            The kind of table that is given back; by default that of `table`.
+        """
+        if "values" in options:
+            raise InputError(
+                "values chooses among values alike. Keys of several columns are joined where they "
+                "are equal: leave it out."
+            )
+        is_whole = isinstance(table, pa.Table) or hasattr(table, "iloc")
+        mine = table if is_whole else self._in_memory
+        chosen = join_options(options)
+        return join_keys(mine, self.mine, self.rows, self.table, theirs, chosen, to)
+
+    @property
+    def _in_memory(self) -> pa.Table:
+        return pa.Table.from_arrays(list(self.asked.cells), names=label_columns(self.asked.names))
+
+    def _keyed(self, table: KeyTable) -> KeyedTable:
+        similar = [column.label for column in table.key if column.similar]
+        if similar:
+            raise QueryError(
+                f"Tables are joined where the parts of a key are equal. Got {similar[0]}~: leave "
+                "the ~ out, or join by this column alone, which matches similar values."
+            )
+        positions = tuple(column.position for column in table.key)
+        return KeyedTable(
+            tuple(column.label for column in table.key),
+            positions,
+            [query_from_values(table.cells[position]).values for position in positions],
+            table.key_texts(self.normaliser),
+        )
+
+
+def open_pair(opened: OpenIndex, asked: KeyTable, table: str) -> TablePair:
+    """Read a table of the lake of an index, to be joined with yours.
+
+    Raises
+    ------
+    InputError
+        The index knows no such table, or it is one of Spark's.
+    TableReadError, PlaceError
+        It cannot be read: it is gone, or larger than what was indexed.
+    """
+    if not isinstance(table, str):
+        raise InputError(f"A table is named by a text, as results name it. Got {table!r}.")
+    lake = opened.lake
+    if str(lake).startswith(SPARK_LAKE):
+        raise InputError(
+            "The index was built from Spark's tables, which are not read here: export "
+            f"'{table}' to a file to join it by a key of several columns."
+        )
+    if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
+        raise InputError(opened.catalog.why_not(table, lake))
+    most = opened.store.manifest.options["max_table_bytes"]
+    rows = read_rows(lake, table, max_bytes=most)
+    normaliser = opened.normaliser if has_aliases(opened.store.manifest) else None
+    return TablePair(asked, table, rows, normaliser)

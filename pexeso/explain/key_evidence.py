@@ -1,0 +1,197 @@
+"""Evidence for and against a join by a key of several columns, found in both tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.composite.one_table import KeyMapping
+from pexeso.composite.search import relation_of
+from pexeso.explain.key_explanation import (
+    Cells,
+    FanOut,
+    JoinedRows,
+    KeyExplanation,
+    NearRow,
+    OtherColumns,
+    PartOverlap,
+    RepeatedKey,
+    UnmatchedKeys,
+)
+from pexeso.lake.columns import label_columns
+from pexeso.search.query import query_from_values
+
+if TYPE_CHECKING:
+    from pexeso.composite.one_table import OneTable
+    from pexeso.composite_search.table_pair import TablePair
+    from pexeso.join.composite_join import KeyedTable
+
+NEARLY = 0.9
+"""Share of the keys that are joined which another choice of columns must join to be told."""
+
+MOST_GROUPS, MOST_EXAMPLES, MOST_OTHERS = 10, 3, 5
+"""Groups of keys without a match, examples of each thing, and other choices of columns told."""
+
+MOST_ROWS, MOST_COLUMNS = 5, 8
+"""Joined rows that are shown, and columns of each table in them."""
+
+
+def explain_keys(pair: TablePair, columns: str | Iterable[str] | None = None) -> KeyExplanation:
+    """Explain how a key of several columns and a table of the lake compare.
+
+    Parameters
+    ----------
+    pair : TablePair
+    columns : str, iterable of str or None
+        Columns of the lake's table, one for each of the key; None: those that join most keys, or,
+        where no row has a key, those that overlap most.
+
+    Raises
+    ------
+    ColumnNotFoundError, QueryError
+        The columns are not there, make no key, or are not as many on both sides.
+    InputError
+        The lake's table has fewer columns than the key.
+
+    Notes
+    -----
+    Memory: both tables, 8 bytes for a cell of the lake's, and its distinct texts.
+    """
+    mine, beside, labels = pair.mine, pair.beside, pair.rows.column_names
+    if columns is None:
+        best = beside.best() or beside.likeliest()
+        theirs = pair.theirs([f"#{position}" for position in best.columns])
+    else:
+        theirs = pair.theirs(columns)
+    held = beside.key_of_row(theirs.positions)
+    lake_rows = np.bincount(held[held >= 0], minlength=beside.query.n_keys)
+    matched = int(np.count_nonzero(lake_rows))
+    others, all_tried = _others(beside, KeyMapping(theirs.positions, matched), labels)
+    without_key = beside.query.n_rows - int(beside.query.row_counts.sum())
+    return KeyExplanation(
+        {**pair.asked.describe(), "rows_without_key": without_key},
+        pair.table,
+        theirs.labels,
+        columns is not None,
+        matched,
+        beside.query.n_keys,
+        _parts(beside, mine, theirs),
+        _unmatched(beside, mine, theirs, np.flatnonzero(lake_rows == 0)),
+        _fan_out(beside, mine, lake_rows),
+        others,
+        all_tried,
+        _sample(pair, theirs),
+    )
+
+
+def _parts(beside: OneTable, mine: KeyedTable, theirs: KeyedTable) -> tuple[PartOverlap, ...]:
+    return tuple(
+        PartOverlap(
+            label,
+            lake_label,
+            int(beside.overlaps[part, theirs.positions[part]]),
+            len(np.unique(beside.query.keys[:, part])),
+        )
+        for part, (label, lake_label) in enumerate(zip(mine.labels, theirs.labels, strict=True))
+    )
+
+
+def _unmatched(
+    beside: OneTable, mine: KeyedTable, theirs: KeyedTable, keys: np.ndarray
+) -> tuple[UnmatchedKeys, ...]:
+    keys = keys[np.argsort(beside.query.first_rows[keys], kind="stable")]
+    there = beside.parts_there(theirs.positions)[keys]
+    patterns, group, sizes = np.unique(there, axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)
+    found = []
+    # Most keys first; of equal groups the one of which more is there.
+    for each in np.lexsort((-patterns.sum(axis=1), -sizes))[:MOST_GROUPS].tolist():
+        is_there = patterns[each].tolist()
+        examples = keys[group == each][:MOST_EXAMPLES].tolist()
+        found.append(
+            UnmatchedKeys(
+                tuple(label for label, here in zip(mine.labels, is_there, strict=True) if here),
+                tuple(label for label, here in zip(mine.labels, is_there, strict=True) if not here),
+                int(sizes[each]),
+                tuple(_near_row(beside, mine, theirs, key) for key in examples),
+            )
+        )
+    return tuple(found)
+
+
+def _near_row(beside: OneTable, mine: KeyedTable, theirs: KeyedTable, key: int) -> NearRow:
+    row, held = beside.nearest_row(key, theirs.positions)
+    parts = int(held.sum())
+    nearest = _cells(theirs, row) if parts else None
+    return NearRow(_cells(mine, int(beside.query.first_rows[key])), nearest, parts)
+
+
+def _cells(table: KeyedTable, row: int) -> Cells:
+    return tuple(column[row].as_py() for column in table.cells)
+
+
+def _fan_out(beside: OneTable, mine: KeyedTable, lake_rows: np.ndarray) -> FanOut:
+    query, joined = beside.query, lake_rows > 0
+    rows, theirs = query.row_counts[joined], lake_rows[joined]
+    most, most_lake = (int(counts.max(initial=0)) for counts in (rows, theirs))
+    worst = np.lexsort((query.first_rows, -(query.row_counts * lake_rows)))
+    several = (np.maximum(query.row_counts, lake_rows) > 1) & joined
+    examples = tuple(
+        RepeatedKey(
+            _cells(mine, int(query.first_rows[key])),
+            int(query.row_counts[key]),
+            int(lake_rows[key]),
+        )
+        for key in worst[several[worst]][:MOST_EXAMPLES].tolist()
+    )
+    return FanOut(
+        relation_of(most, most_lake) if most else None,
+        int(rows.sum()),
+        int(theirs.sum()),
+        int((rows * theirs).sum()),
+        most,
+        most_lake,
+        examples,
+    )
+
+
+def _others(
+    beside: OneTable, told: KeyMapping, labels: Sequence[str]
+) -> tuple[tuple[OtherColumns, ...], bool]:
+    """Return the mappings that join as many keys or nearly, other than the one that is told."""
+    found, all_tried = beside.mappings(max(1, math.ceil(NEARLY * told.matched)))
+    others = [each for each in found if each != told][:MOST_OTHERS]
+    return tuple(
+        OtherColumns(tuple(labels[position] for position in each.columns), each.matched)
+        for each in others
+    ), all_tried
+
+
+def _sample(pair: TablePair, theirs: KeyedTable) -> JoinedRows:
+    lake_row = pc.index_in(pair.mine.keys, theirs.keys, skip_nulls=True)
+    ours = pc.indices_nonzero(lake_row.is_valid())[:MOST_ROWS]
+    labels, lake_labels = label_columns(pair.asked.names), pair.rows.column_names
+    order = _key_first(pair.mine, len(labels))
+    lake_order = _key_first(theirs, len(lake_labels))
+    lake_rows = lake_row.take(ours)
+    our_cells = [query_from_values(pair.asked.cells[at].take(ours)).values for at in order]
+    their_cells = [pair.rows.column(at).take(lake_rows) for at in lake_order]
+    return JoinedRows(
+        tuple(labels[at] for at in order),
+        tuple(lake_labels[at] for at in lake_order),
+        tuple(zip(_as_rows(our_cells), _as_rows(their_cells), strict=True)),
+    )
+
+
+def _as_rows(columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[Cells]:
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+def _key_first(keyed: KeyedTable, n_columns: int) -> list[int]:
+    others = (at for at in range(n_columns) if at not in keyed.positions)
+    return [*keyed.positions, *others][: max(MOST_COLUMNS, len(keyed.positions))]

@@ -1,0 +1,181 @@
+"""What explains why a key of several columns is joined with a table of the lake or not.
+
+Columns can overlap where rows do not: every part of a key may stand in its column, in a row of
+another key each. So what columns share is told beside what rows share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Cells = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class PartOverlap:
+    """A column of the key and the lake's column beside it, each for itself.
+
+    Attributes
+    ----------
+    column, lake_column : str
+    matched, total : int
+        Distinct values of the column, of rows with a whole key, and those that the lake's column
+        has in whatever row.
+    """
+
+    column: str
+    lake_column: str
+    matched: int
+    total: int
+
+
+@dataclass(frozen=True)
+class NearRow:
+    """A key without a match, and the row of the lake's table that has most parts of it.
+
+    Attributes
+    ----------
+    key : tuple of str
+        The cells as they stand in the first row of yours with the key.
+    nearest : tuple of str, or None
+        Those of the first such row of the lake, in its columns; None where none has a part.
+    parts : int
+        Parts of the key that the row has.
+    """
+
+    key: Cells
+    nearest: Cells | None
+    parts: int
+
+
+@dataclass(frozen=True)
+class UnmatchedKeys:
+    """Keys without a match of which the same parts are in the lake's columns.
+
+    Attributes
+    ----------
+    there, missing : tuple of str
+        Columns of the key whose values stand somewhere in the lake's column, and the others. All
+        of them may be there: in different rows.
+    keys : int
+    examples : tuple of NearRow
+        In the order of your rows.
+    """
+
+    there: tuple[str, ...]
+    missing: tuple[str, ...]
+    keys: int
+    examples: tuple[NearRow, ...]
+
+
+@dataclass(frozen=True)
+class RepeatedKey:
+    """A key that several rows have, of yours or of the lake's table."""
+
+    key: Cells
+    rows: int
+    lake_rows: int
+
+
+@dataclass(frozen=True)
+class FanOut:
+    """How many rows of both tables meet.
+
+    Attributes
+    ----------
+    relation : {"1:1", "1:n", "n:1", "n:m"} or None
+        Yours first; None where no key is joined.
+    rows, lake_rows : int
+        Rows of yours, and of the lake's table, that are joined.
+    joined_rows : int
+        Rows of the inner join.
+    most_rows, most_lake_rows : int
+        Largest number of rows, of yours and of the lake's table, with the same key.
+    examples : tuple of RepeatedKey
+        Those keys of several rows that make most rows of the join.
+    """
+
+    relation: str | None
+    rows: int
+    lake_rows: int
+    joined_rows: int
+    most_rows: int
+    most_lake_rows: int
+    examples: tuple[RepeatedKey, ...]
+
+
+@dataclass(frozen=True)
+class OtherColumns:
+    """Another choice of the lake's columns, and the keys that it joins."""
+
+    columns: tuple[str, ...]
+    matched_keys: int
+
+
+@dataclass(frozen=True)
+class JoinedRows:
+    """The first of your rows that are joined, each with the first row of the lake that it meets.
+
+    Attributes
+    ----------
+    columns, lake_columns : tuple of str
+        Those of the key first.
+    rows : tuple of (cells, cells)
+    """
+
+    columns: tuple[str, ...]
+    lake_columns: tuple[str, ...]
+    rows: tuple[tuple[Cells, Cells], ...]
+
+
+@dataclass(frozen=True)
+class KeyExplanation:
+    """Why a key of several columns is joined with a table or not.
+
+    Attributes
+    ----------
+    query : dict
+        File, columns of the key, rows, and ``rows_without_key``: those that lack a part of it.
+    table : str
+    columns : tuple of str
+        Of the table, one for each column of the key.
+    are_given : bool
+        Whether these were named; else they are those that join most keys, or overlap most where
+        none is joined.
+    matched_keys, total_keys : int
+        Distinct keys of yours that a row of the table has, and all.
+    parts : tuple of PartOverlap
+    unmatched : tuple of UnmatchedKeys
+        The largest groups.
+    fan_out : FanOut
+    others : tuple of OtherColumns
+        Choices that join at least 0.9 times as many keys, best first.
+    all_tried : bool
+        Whether every choice of columns was followed that could be among `others`.
+    sample : JoinedRows
+    """
+
+    query: dict[str, Any]
+    table: str
+    columns: tuple[str, ...]
+    are_given: bool
+    matched_keys: int
+    total_keys: int
+    parts: tuple[PartOverlap, ...]
+    unmatched: tuple[UnmatchedKeys, ...]
+    fan_out: FanOut
+    others: tuple[OtherColumns, ...]
+    all_tried: bool
+    sample: JoinedRows
+
+    @property
+    def joinability(self) -> float:
+        """Share of your distinct keys that are joined, in [0, 1]; 0 where there is none."""
+        return self.matched_keys / self.total_keys if self.total_keys else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form that the command line prints."""
+        told = {**asdict(self), "joinability": self.joinability}
+        first = ("query", "table", "columns", "matched_keys", "total_keys", "joinability")
+        return {name: told.pop(name) for name in first} | told

@@ -1,0 +1,59 @@
+"""Requests whose query names several columns of a file: a composite key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pexeso.service.bases import RequestError
+from pexeso.service.responses import JoinResponse
+
+if TYPE_CHECKING:
+    from pexeso.composite_search.query import KeyTable
+    from pexeso.composite_search.searches import CompositeSearches
+    from pexeso.explain.key_explanation import KeyExplanation
+    from pexeso.service.requests import ExplainRequest, JoinRequest
+
+_OF_JOIN = ("how", "aggregate", "suffix", "provenance")
+
+
+def join_key(searches: CompositeSearches, request: JoinRequest, key: KeyTable) -> JoinResponse:
+    """Join a table with one of the lake by a composite key."""
+    request.require_use(("index", "query", "lake_column", *_OF_JOIN), "A join by a composite key")
+    if request.lake_column is None:
+        found = searches.search(key, k=1, exclude_self=True)
+        if not found.matches:
+            raise RequestError(
+                "No table of the lake has a row with a whole key of '%s': %s.",
+                key.file,
+                ", ".join(column.label for column in key.key),
+            )
+        table, columns = found[0].table, list(found[0].columns)
+    else:
+        table, columns = split_lake_key(request.lake_column)
+    pair = searches.pair(key, None, table)
+    options = {name: getattr(request, name) for name in _OF_JOIN}
+    theirs = pair.theirs(columns)
+    return JoinResponse(key.describe(), pair.keys_joined(theirs), None, pair.join(theirs, options))
+
+
+def explain_key(
+    searches: CompositeSearches, request: ExplainRequest, key: KeyTable
+) -> KeyExplanation:
+    """Explain how a composite key and a table of the lake compare."""
+    request.require_use(("index", "query", "lake_column"), "The explanation of a composite key")
+    from pexeso.explain.key_evidence import explain_keys  # brings numba
+
+    table, columns = split_lake_key(request.lake_column)
+    return explain_keys(searches.pair(key, None, table), columns)
+
+
+def split_lake_key(spec: str) -> tuple[str, str | None]:
+    """Split ``TABLE:COLUMN,COLUMN`` of the lake at the last colon; a table alone has no columns.
+
+    Examples
+    --------
+    >>> split_lake_key("sport/games.csv:year,city"), split_lake_key("sport/games.csv")
+    (('sport/games.csv', 'year,city'), ('sport/games.csv', None))
+    """
+    table, colon, columns = spec.rpartition(":")
+    return (table, columns) if colon and table else (spec, None)

@@ -1,0 +1,198 @@
+"""`pexeso join` and `pexeso explain` by keys of several columns."""
+
+import json
+
+import pytest
+
+from pexeso.index import build_index
+
+GAMES = (
+    "year,city,nation,opened\n1900,Paris,France,May\n1924,Paris,France,July\n1924,Lyon,France,-\n\
+1952,Helsinki,Finland,July\n1960,Rome,Italy,August\n1900,paris,FRANCE,June\n"
+)
+MINE = 'when,where,n\n1900,PARIS,1\n1924, paris ,2\n1952,Paris,3\n,Rome,4\n1960,"Rome, Italy",5\n'
+
+
+@pytest.fixture(scope="module")
+def key_index(tmp_path_factory, spark):
+    """Index two tables that hold the same years and cities, with the part for composite keys."""
+    lake = tmp_path_factory.mktemp("games") / "lake"
+    lake.mkdir()
+    (lake / "games.csv").write_text(GAMES, encoding="utf-8")
+    (lake / "cities.csv").write_text("city,nation\nParis,France\nRome,Italy\n", encoding="utf-8")
+    path = lake.parent / "lake.pexeso"
+    return build_index(lake, path, model="hashing", dimensions=64, parts=["composite"]).path
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """Write a table of yours; return ``FILE:when,where``."""
+    path = tmp_path / "mine.csv"
+    path.write_text(MINE, encoding="utf-8")
+    return f"{path}:when,where"
+
+
+JOINED = """\
+when,where,n,match_value,match_distance,year,city,nation,opened
+1900,PARIS,1,"1900,Paris",0.0,1900,Paris,France,May
+1900,PARIS,1,"1900,paris",0.0,1900,paris,FRANCE,June
+1924, paris ,2,"1924,Paris",0.0,1924,Paris,France,July
+1952,Paris,3,,,,,,
+,Rome,4,,,,,,
+1960,"Rome, Italy",5,,,,,,
+"""
+TOLD = (
+    "Joined with games.csv:year,city: 50.0 % of the keys match (2 of 4), 2 of 5 rows joined; "
+    "6 rows\n1 key of yours is joined with several rows, such as '1900,PARIS': '1900,Paris'.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "named", [["games.csv:year,city"], ["games.csv:#0, #1"], ["games.csv"], []]
+)
+def test_rows_whose_keys_are_equal_are_joined(run, key_index, mine, named):
+    result = run("join", key_index, mine, *named)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, JOINED, TOLD)
+
+
+def test_options_of_joins_hold_for_keys(run, key_index, mine, tmp_path):
+    output, conflicts = tmp_path / "joined.csv", tmp_path / "conflicts.csv"
+    options = ["--type", "inner", "--aggregate", "count", "--provenance", "table,column,value"]
+    files = ["-o", output, "--conflicts", conflicts]
+    result = run("join", key_index, mine, "games.csv:year,city", *options, *files)
+    assert result.exit_code == 0, result.output
+    assert output.read_text(encoding="utf-8").splitlines() == [
+        "when,where,n,match_table,match_column,match_value,year,city,nation,opened",
+        '1900,PARIS,1,games.csv,"year,city","1900,Paris",2,2,2,2',
+        '1924, paris ,2,games.csv,"year,city","1924,Paris",1,1,1,1',
+    ]
+    assert conflicts.read_text(encoding="utf-8").splitlines()[1] == (
+        'repeated,"1900,PARIS","1900,Paris",,,0.0,2'
+    )
+
+
+def test_the_best_table_is_never_the_table_itself(run, key_index, tmp_path):
+    lake = key_index.parent / "lake"
+    result = run("join", key_index, f"{lake / 'games.csv'}:city,nation")
+    assert result.stderr.startswith("Joined with cities.csv:city,nation: 50.0 % of the keys")
+
+
+def test_a_column_with_a_comma_in_its_name_is_one_column(run, small_index, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text('"town, state",n\nOslo,1\nRome,2\n', encoding="utf-8")
+    result = run("join", small_index, f"{path}:town, state", "cities.csv:city")
+    assert "of the values match (2 of 2)" in result.stderr
+    result = run("explain", small_index, f'{path}:"town, state",n', "cities.csv:city,country")
+    assert result.stdout.startswith("0.0 % of the keys match (0 of 2): town, state, n with city, c")
+
+
+def test_what_columns_share_and_what_rows_share(run, key_index, mine):
+    result = run("explain", key_index, mine, "games.csv:year,city")
+    assert result.exit_code == 0, result.output
+    assert (
+        result.stdout
+        == """\
+50.0 % of the keys match (2 of 4): when, where with year, city of games.csv.
+1 row of yours has no key: a part of it is empty.
+
+Each column for itself:
+    yours  the lake's  matched
+    when   year        100.0 %  4 of 4 values
+    where  city         50.0 %  1 of 2 values
+
+2 rows of yours and 3 of the lake's make 3 joined rows (1:n).
+    repeated key  rows of yours  of the lake's
+    1900,PARIS                1              2
+
+2 keys without a match:
+  1 key: every part is there, but in different rows
+    key         nearest row  parts in it
+    1952,Paris  1900,Paris   1 of 2
+  1 key: 1 of 2 parts is there; no row has the where
+    key                 nearest row  parts in it
+    1960,"Rome, Italy"  1960,Rome    1 of 2
+
+The first joined rows:
+    when  where    n  |  year  city   nation  opened
+    1900  PARIS    1  |  1900  Paris  France  May
+    1924   paris   2  |  1924  Paris  France  July
+"""
+    )
+
+
+def test_the_same_as_json(run, key_index, mine):
+    told = json.loads(run("explain", key_index, mine, "games.csv", "--json").stdout)
+    assert (told["columns"], told["are_given"], told["matched_keys"]) == (
+        ["year", "city"],
+        False,
+        2,
+    )
+    assert told["unmatched"][0]["examples"] == [
+        {"key": ["1952", "Paris"], "nearest": ["1900", "Paris"], "parts": 1}
+    ]
+    assert told["fan_out"]["relation"] == "1:n"
+    assert told["query"]["file"].endswith("mine.csv")
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "words"),
+    [
+        (2, ["join", "games.csv:year,city,nation"], "Got 2 of yours (when, where) and 3 of 'games"),
+        (2, ["join", "games.csv:year"], "A composite key has two columns or more. Got 'year'"),
+        (2, ["join", "games.csv:year,year"], "names each column once. Got 'year' twice"),
+        (2, ["join", "games.csv:year,town"], "There is no column 'town'"),
+        (2, ["join", "cities.csv"], "No row of 'cities.csv' has a whole key of your table"),
+        (2, ["join", "gone.csv:a,b"], "The lake has no table 'gone.csv'. Tables are named by"),
+        (
+            2,
+            ["join", "games.csv:year,city", "--values", "all"],
+            "has no use for --values: leave it",
+        ),
+        (
+            2,
+            ["join", "games.csv", "--max-distance", "0.2", "--device", "cpu"],
+            "no use for --max-distance, --device: leave them out",
+        ),
+        (
+            2,
+            ["explain", "games.csv", "--exact"],
+            "The explanation of a composite key has no use for --exact: leave it",
+        ),
+        (2, ["explain", "games.csv", "--csv"], "--csv shows pairs of values"),
+        (2, ["explain", "games.csv", "--html", "why.html"], "--html shows pairs of values"),
+        (2, ["explain", "games.csv:year~,city"], "Got year~: leave the ~ out"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_in_a_sentence(fail, key_index, mine, code, arguments, words):
+    command, named, *options = arguments
+    said = fail(code, command, key_index, mine, named, *options)
+    assert words in said
+
+
+def test_a_query_that_makes_no_key_is_refused(fail, key_index, mine, tmp_path):
+    file = mine.rpartition(":")[0]
+    assert "Got 'when' twice" in fail(2, "join", key_index, f"{file}:when,when", "games.csv")
+    assert "There is no column 'wen'" in fail(2, "join", key_index, f"{file}:wen,where")
+    assert "Got when~" in fail(2, "join", key_index, f"{file}:when~,where", "games.csv")
+    empty = tmp_path / "empty.csv"
+    empty.write_text("a,b\n,x\ny,\n", encoding="utf-8")
+    said = fail(2, "join", key_index, f"{empty}:a,b")
+    assert "No table of the lake has a row with a whole key of" in said
+
+
+def test_an_index_without_the_part_joins_tables_that_are_named(run, fail, small_index, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("town,land\nOslo,Norway\n", encoding="utf-8")
+    result = run("join", small_index, f"{path}:town,land", "cities.csv")
+    assert result.stdout.splitlines()[1] == 'Oslo,Norway,"Oslo,Norway",0.0,Oslo,Norway,717710'
+    assert "composite" in fail(2, "join", small_index, f"{path}:town,land")
+
+
+def test_a_table_that_is_gone_is_told(fail, key_index, mine):
+    table = key_index.parent / "lake" / "games.csv"
+    table.rename(table.with_suffix(".old"))
+    try:
+        said = fail(1, "join", key_index, mine, "games.csv:year,city")
+    finally:
+        table.with_suffix(".old").rename(table)
+    assert "games.csv cannot be read: No such file or directory." in said
