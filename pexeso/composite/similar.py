@@ -12,7 +12,7 @@ of each value that are cheapest to try are then looked up in the lists of the ot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,130 +48,6 @@ class SimilarCells:
     columns: np.ndarray
     cells: np.ndarray
     values: np.ndarray
-
-
-def search_similar(
-    rows: RowKeys,
-    query: KeyQuery,
-    similar: Mapping[int, SimilarCells],
-    k: int | None = 10,
-    *,
-    at_least: int = 1,
-    excluded: Sequence[int] = (),
-    most_cells: int = MOST_CELLS,
-) -> tuple[KeyMatch, ...]:
-    """Find the tables that join most keys of a query, in the best choice of their columns.
-
-    Parameters
-    ----------
-    rows : RowKeys
-    query : KeyQuery
-        Normalised as the tables are.
-    similar : dict of int to SimilarCells
-        By the columns of the key, from 0, that match similar values. The others match equal texts,
-        in any column of a table.
-    k : int or None
-        Tables wanted; None for all that join `at_least` keys.
-    at_least : int
-        Least number of distinct keys that a table joins, from 1 on.
-    excluded : sequence of int
-        Numbers of tables that are not wanted, as that of the query.
-    most_cells : int
-        Worked on at a time: see `MOST_CELLS`. The answer is the same.
-
-    Returns
-    -------
-    tuple of KeyMatch
-        By the number of keys that they join, equal ones by number.
-
-    Raises
-    ------
-    InputError
-        k or `at_least` is not one of those allowed.
-
-    Notes
-    -----
-    Time: a step for each cell of rows that have a value for each column of the key that matches
-    equal texts, and one for each pair of a row and a key that has one of its values there.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.composite.query import key_query
-    >>> from pexeso.composite.row_keys import build_row_keys
-    >>> rows = build_row_keys([pa.table({"name": ["U.K."], "year": ["1999"]})])
-    >>> query = key_query([pa.array(["uk"]), pa.array(["1999"])])
-    >>> uk = SimilarCells(np.array([0]), rows.find(pa.array(["U.K."])), np.array([1]))
-    >>> [(match.table, match.keys, match.columns) for match in search_similar(rows, query, {0: uk})]
-    [(0, 1, (0, 1))]
-    """
-    require_limits(k, at_least)
-    search = _Search(rows, query, similar, most_cells)
-    tables = np.setdiff1d(search.tables, np.asarray(excluded, np.int64))
-    found: list[KeyMatch] = []
-    for begin, end in _pieces(search.sizes[tables] * rows.widths[tables], most_cells):
-        found += search.matches(tables[begin:end], at_least)
-        found.sort(key=lambda match: (-match.keys, match.table))
-        if k is not None and len(found) >= k:
-            del found[k:]
-            # Tables to come have higher numbers, and must join more keys.
-            at_least = found[-1].keys + 1
-    return tuple(found)
-
-
-def joined_pairs(
-    rows: RowKeys, query: KeyQuery, similar: Mapping[int, SimilarCells], match: KeyMatch
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows and keys that a match joins.
-
-    Parameters
-    ----------
-    rows, query, similar
-        Those of the search.
-    match : KeyMatch
-
-    Returns
-    -------
-    (int64 (p,), int64 (p,))
-        Rows of the table, from 0, and keys of the query, in the order of keys, then rows.
-    """
-    search = _Search(rows, query, similar, MOST_CELLS)
-    pairs = search.pairs(np.array([match.table]))
-    fits = np.ones(len(pairs.rows), bool)
-    for i, column in enumerate(match.columns):
-        fits &= pairs.has(i, column)
-    found, keys = pairs.rows[fits] - rows.table_rows[match.table], search.known[pairs.keys[fits]]
-    order = np.lexsort((found, keys))
-    return found[order], keys[order]
-
-
-def rows_with_equal_texts(
-    rows: RowKeys, query: KeyQuery, similar: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the columns of the key that match equal texts leave of rows and keys.
-
-    Parameters
-    ----------
-    rows : RowKeys
-    query : KeyQuery
-    similar : sequence of int
-        The other columns of the key.
-
-    Returns
-    -------
-    (bool (rows,), int64)
-        Rows with a value of each of these columns in some cell; and keys whose values of these
-        columns the lake has.
-    """
-    exact = [i for i in range(query.n_columns) if i not in similar]
-    numbers = rows.find(query.values)[query.keys[:, exact]]
-    known = (numbers >= 0).all(axis=1)
-    left = np.ones(rows.n_rows, bool)
-    for of_column in numbers[known].T:
-        here = np.zeros(rows.n_rows, bool)
-        here[list_hits(rows.value_offsets, rows.posting_rows, np.unique(of_column))[0]] = True
-        left &= here
-    return left, np.flatnonzero(known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,47 +105,152 @@ class _Pairs:
         return found
 
 
-class _Search:
-    """One search: keys that may be joined, and where their values match."""
+class SimilarSearch:
+    """Searches tables by the keys of one query.
+
+    Parameters
+    ----------
+    rows : RowKeys
+    query : KeyQuery
+        Normalised as the tables are.
+    similar : collection of int
+        The columns of the key, from 0, that match similar values. The others match equal texts, in
+        any column of a table.
+    most_cells : int
+        Worked on at a time: see `MOST_CELLS`. The answer is the same.
+
+    Notes
+    -----
+    Time: a step for each cell of rows that have a value for each column of the key that matches
+    equal texts, and one for each pair of a row and a key that has one of its values there.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pexeso.composite.query import key_query
+    >>> from pexeso.composite.row_keys import build_row_keys
+    >>> rows = build_row_keys([pa.table({"name": ["U.K."], "year": ["1999"]})])
+    >>> query = key_query([pa.array(["uk"]), pa.array(["1999"])])
+    >>> uk = SimilarCells(np.array([0]), rows.find(pa.array(["U.K."])), np.array([1]))
+    >>> found = SimilarSearch(rows, query, [0]).search({0: uk})
+    >>> [(match.table, match.keys, match.columns) for match in found]
+    [(0, 1, (0, 1))]
+    """
 
     def __init__(
         self,
         rows: RowKeys,
         query: KeyQuery,
-        similar: Mapping[int, SimilarCells],
-        most_cells: int,
+        similar: Collection[int],
+        most_cells: int = MOST_CELLS,
     ) -> None:
         self._rows, self._query, self._most = rows, query, most_cells
-        self._left, self.known = rows_with_equal_texts(rows, query, sorted(similar))
-        self._keys = query.keys[self.known]
-        self._similar = {i: _sorted(rows, cells) for i, cells in similar.items()}
         numbers = rows.find(query.values)
+        exact = [i for i in range(query.n_columns) if i not in similar]
+        self._known = np.flatnonzero((numbers[query.keys[:, exact]] >= 0).all(axis=1))
+        self._keys = query.keys[self._known]
+        self._left = np.ones(rows.n_rows, bool)
+        for i in exact:
+            here = np.zeros(rows.n_rows, bool)
+            wanted = np.unique(numbers[self._keys[:, i]])
+            here[list_hits(rows.value_offsets, rows.posting_rows, wanted)[0]] = True
+            self._left &= here
         self._values = np.flatnonzero(numbers >= 0)
         self._numbers = numbers[self._values]  # ascending, as both texts are in order
-        n_values = len(query.values)
-        counts = [np.bincount(of_column, minlength=n_values) for of_column in self._keys.T]
+        counts = [np.bincount(of_column, minlength=len(query.values)) for of_column in self._keys.T]
         self._key_ends = [offsets_of(each) for each in counts]
         self._key_order = [np.argsort(of_column, kind="stable") for of_column in self._keys.T]
 
     @cached_property
-    def sizes(self) -> np.ndarray:
+    def tables(self) -> np.ndarray:
+        """Return the tables with rows that columns matching equal texts leave: int64, ascending."""
+        wide = self._rows.widths >= self._query.n_columns
+        return np.flatnonzero((self._sizes > 0) & wide & (len(self._keys) > 0))
+
+    def search(
+        self,
+        similar: Mapping[int, SimilarCells],
+        k: int | None = 10,
+        *,
+        at_least: int = 1,
+        excluded: Sequence[int] = (),
+    ) -> tuple[KeyMatch, ...]:
+        """Find the tables that join most keys, in the best choice of their columns.
+
+        Parameters
+        ----------
+        similar : dict of int to SimilarCells
+            For each column of the key that matches similar values, what matches.
+        k : int or None
+            Tables wanted; None for all that join `at_least` keys.
+        at_least : int
+            Least number of distinct keys that a table joins, from 1 on.
+        excluded : sequence of int
+            Numbers of tables that are not wanted, as that of the query.
+
+        Returns
+        -------
+        tuple of KeyMatch
+            By the number of keys that they join, equal ones by number.
+
+        Raises
+        ------
+        InputError
+            k or `at_least` is not one of those allowed.
+        """
+        require_limits(k, at_least)
+        rows = self._rows
+        tables = np.setdiff1d(self.tables, np.asarray(excluded, np.int64))
+        for cells in similar.values():
+            having = np.searchsorted(rows.table_columns, cells.columns, side="right") - 1
+            tables = np.intersect1d(tables, having)
+        matching = {i: _sorted(rows, cells) for i, cells in similar.items()}
+        found: list[KeyMatch] = []
+        for begin, end in _pieces(self._sizes[tables] * rows.widths[tables], self._most):
+            found += self._matches(tables[begin:end], matching, at_least)
+            found.sort(key=lambda match: (-match.keys, match.table))
+            if k is not None and len(found) >= k:
+                del found[k:]
+                # Tables to come have higher numbers, and must join more keys.
+                at_least = found[-1].keys + 1
+        return tuple(found)
+
+    def joined_pairs(
+        self, similar: Mapping[int, SimilarCells], match: KeyMatch
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows and keys that a match joins.
+
+        Parameters
+        ----------
+        similar
+            What the search was given, or as much of it as is about the table.
+        match : KeyMatch
+
+        Returns
+        -------
+        (int64 (p,), int64 (p,))
+            Rows of the table, from 0, and keys of the query, in the order of keys, then rows.
+        """
+        matching = {i: _sorted(self._rows, cells) for i, cells in similar.items()}
+        pairs = self._pairs(np.array([match.table]), matching)
+        fits = np.ones(len(pairs.rows), bool)
+        for i, column in enumerate(match.columns):
+            fits &= pairs.has(i, column)
+        found = pairs.rows[fits] - self._rows.table_rows[match.table]
+        keys = self._known[pairs.keys[fits]]
+        order = np.lexsort((found, keys))
+        return found[order], keys[order]
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
         """How many rows of each table are left: int64 (t,)."""
         return np.diff(offsets_of(self._left)[self._rows.table_rows])
 
-    @property
-    def tables(self) -> np.ndarray:
-        """Return the tables that may join a key: int64, ascending."""
-        rows = self._rows
-        wanted = (self.sizes > 0) & (rows.widths >= self._query.n_columns)
-        for cells in self._similar.values():
-            has = np.zeros(rows.n_tables, bool)
-            has[_table_of(rows, cells.columns)] = True
-            wanted &= has
-        return np.flatnonzero(wanted) if len(self._keys) else np.zeros(0, np.int64)
-
-    def matches(self, tables: np.ndarray, at_least: int) -> list[KeyMatch]:
+    def _matches(
+        self, tables: np.ndarray, matching: Mapping[int, _Sorted], at_least: int
+    ) -> list[KeyMatch]:
         """Return the matches of some tables, given in order."""
-        pairs = self.pairs(tables)
+        pairs = self._pairs(tables, matching)
         place = np.searchsorted(self._rows.table_rows[tables], pairs.rows, side="right") - 1
         order = np.lexsort((pairs.rows, pairs.keys, place))
         pair_rows, pair_keys = pairs.rows[order], pairs.keys[order]
@@ -278,7 +259,7 @@ class _Search:
             ends, self._rows.widths[tables], pair_keys, pairs.begins[order], pairs.ends[order],
             pairs.columns, at_least,
         )  # fmt: skip
-        row_counts = self._query.row_counts[self.known]
+        row_counts = self._query.row_counts[self._known]
         found = []
         for at in np.flatnonzero(n_keys >= at_least).tolist():
             here = slice(ends[at], ends[at + 1])
@@ -289,7 +270,7 @@ class _Search:
             )
         return found
 
-    def pairs(self, tables: np.ndarray) -> _Pairs:
+    def _pairs(self, tables: np.ndarray, matching: Mapping[int, _Sorted]) -> _Pairs:
         """Return the pairs of some tables, given in order."""
         rows = self._rows
         starts = rows.table_rows[tables]
@@ -299,17 +280,21 @@ class _Search:
         parts = [
             part
             for begin, end in _pieces(rows.widths[table], self._most)
-            for part in self._pairs_of(every[begin:end], table[begin:end])
+            for part in self._pairs_of(every[begin:end], table[begin:end], matching)
         ]
         return _joined(parts, self._query.n_columns)
 
-    def _pairs_of(self, rows: np.ndarray, tables: np.ndarray) -> Iterator[_Pairs]:
+    def _pairs_of(
+        self, rows: np.ndarray, tables: np.ndarray, matching: Mapping[int, _Sorted]
+    ) -> Iterator[_Pairs]:
         m, n_values = self._query.n_columns, len(self._query.values)
         equal = None
-        if len(self._similar) < m:
+        if len(matching) < m:
             equal = _lists(n_values, *self._equal_cells(rows, tables))
         lists = [
-            _lists(n_values, *self._similar_cells(i, rows, tables)) if i in self._similar else equal
+            _lists(n_values, *self._similar_cells(matching[i], rows, tables))
+            if i in matching
+            else equal
             for i in range(m)
         ]
         costs = [
@@ -355,10 +340,10 @@ class _Search:
         return place[hits], column[hits], self._values[at[hits]]
 
     def _similar_cells(
-        self, i: int, rows: np.ndarray, tables: np.ndarray
+        self, similar: _Sorted, rows: np.ndarray, tables: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return places in `rows`, columns and values of cells that match column i of the key."""
-        similar, first_columns = self._similar[i], self._rows.table_columns
+        """Return places in `rows`, columns and values of cells that match similar values."""
+        first_columns = self._rows.table_columns
         begins = np.searchsorted(similar.columns, first_columns[tables])
         sizes = np.searchsorted(similar.columns, first_columns[tables + 1]) - begins
         place = np.repeat(np.arange(len(rows)), sizes)
@@ -388,10 +373,6 @@ def _sorted(rows: RowKeys, similar: SimilarCells) -> _Sorted:
 
 def _codes(rows: RowKeys, which: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return which.astype(np.int64) * len(rows.values) + cells
-
-
-def _table_of(rows: RowKeys, columns: np.ndarray) -> np.ndarray:
-    return np.searchsorted(rows.table_columns, columns, side="right") - 1
 
 
 def _lists(n_values: int, place: np.ndarray, column: np.ndarray, value: np.ndarray) -> _Lists:

@@ -15,13 +15,7 @@ from hypothesis import strategies as st
 from pexeso.composite.query import key_query
 from pexeso.composite.row_keys import build_row_keys
 from pexeso.composite.search import search_keys
-from pexeso.composite.similar import (
-    MOST_CELLS,
-    SimilarCells,
-    joined_pairs,
-    rows_with_equal_texts,
-    search_similar,
-)
+from pexeso.composite.similar import MOST_CELLS, SimilarCells, SimilarSearch
 from pexeso.errors import InputError
 
 VALUES = ("a", "b", "c", "ab", "é")
@@ -66,6 +60,10 @@ def search_slowly(tables, query, matches, k=None, at_least=1, excluded=()):
         )
     found.sort(key=lambda one: (-one["keys"], one["table"]))
     return found[:k]
+
+
+def search_similar(rows, query, cells, k=10, *, most_cells=MOST_CELLS, **options):
+    return SimilarSearch(rows, query, cells, most_cells).search(cells, k, **options)
 
 
 def row_keys(tables):
@@ -141,7 +139,7 @@ def test_the_answer_is_that_of_plain_loops(tables, search, k, at_least, excluded
     )
     texts = query.values.to_pylist()
     for match, wanted in zip(found, expected, strict=True):
-        table_rows, keys = joined_pairs(rows, query, cells, match)
+        table_rows, keys = SimilarSearch(rows, query, cells).joined_pairs(cells, match)
         pairs = [
             (tuple(texts[value] for value in query.keys[key]), row)
             for row, key in zip(table_rows.tolist(), keys.tolist(), strict=True)
@@ -216,11 +214,12 @@ def test_a_later_table_that_joins_one_key_more_is_taken_however_few_cells_are_wo
         assert (match.table, match.keys) == (1, 2)
 
 
-def test_rows_without_an_equal_text_are_left_out_before_values_are_compared():
-    rows = row_keys([[["x", "1"], ["x", "2"]], [["y", "3"]]])
+def test_tables_without_a_row_of_equal_texts_are_left_out_before_values_are_compared():
+    rows = row_keys([[["y", "3"]], [["x", "1"], ["x", "2"]], [["1"]]])
     query = query_of([["a", "1"], ["b", "9"]], 2)
-    left, known = rows_with_equal_texts(rows, query, [0])
-    assert (left.tolist(), known.tolist()) == ([True, False, False], [0])
+    assert SimilarSearch(rows, query, [0]).tables.tolist() == [1]
+    assert SimilarSearch(rows, query, [0, 1]).tables.tolist() == [0, 1]
+    assert SimilarSearch(rows, query_of([["a", "9"]], 2), [0]).tables.tolist() == []
 
 
 def test_limits_are_those_of_the_search_by_equal_values():
