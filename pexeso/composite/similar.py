@@ -206,7 +206,7 @@ class SimilarSearch:
             tables = np.intersect1d(tables, having)
         matching = {i: _sorted(rows, cells) for i, cells in similar.items()}
         found: list[KeyMatch] = []
-        for begin, end in _pieces(self._sizes[tables] * rows.widths[tables], self._most):
+        for begin, end in pieces(self._sizes[tables] * rows.widths[tables], self._most):
             found += self._matches(tables[begin:end], matching, at_least)
             found.sort(key=lambda match: (-match.keys, match.table))
             if k is not None and len(found) >= k:
@@ -279,7 +279,7 @@ class SimilarSearch:
         table = tables[np.searchsorted(starts, every, side="right") - 1]
         parts = [
             part
-            for begin, end in _pieces(rows.widths[table], self._most)
+            for begin, end in pieces(rows.widths[table], self._most)
             for part in self._pairs_of(every[begin:end], table[begin:end], matching)
         ]
         return _joined(parts, self._query.n_columns)
@@ -307,7 +307,7 @@ class SimilarSearch:
         tried, cost = lists[first].codes, costs[first]
         bases = offsets_of(np.array([len(each.columns) for each in lists]))
         columns = np.concatenate([each.columns for each in lists])
-        for begin, end in _pieces(cost, self._most):
+        for begin, end in pieces(cost, self._most):
             place = np.repeat(tried[begin:end] // n_values, cost[begin:end])
             starts = self._key_ends[first][tried[begin:end] % n_values]
             keys = self._key_order[first][ranges(starts, cost[begin:end])]
@@ -404,7 +404,7 @@ def _is_at(sorted_numbers: np.ndarray, places: np.ndarray, wanted: np.ndarray) -
     return found
 
 
-def _pieces(costs: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
+def pieces(costs: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
     """Cut n things into pieces that cost no more than `most` together, or are one thing."""
     ends, begin = np.cumsum(costs), 0
     while begin < len(ends):
