@@ -12,6 +12,7 @@ from pexeso.search.open_index import OpenIndex
 from pexeso.thresholds.thresholds import Thresholds
 
 if TYPE_CHECKING:
+    from pexeso.composite_search.searches import CompositeSearches
     from pexeso.search.executor import Executor
     from pexeso.token_search.searches import TokenSearches
 
@@ -38,6 +39,13 @@ class Answering:
         from pexeso.token_search.searches import TokenSearches
 
         return TokenSearches(self.opened)
+
+    @cached_property
+    def composite(self) -> CompositeSearches:
+        """What searches by composite keys; loaded when it is first asked."""
+        from pexeso.composite_search.searches import CompositeSearches
+
+        return CompositeSearches(self.opened)
 
     def by_model(self, model: str) -> Answering:
         """Return what answers by a model, which is kept with what it learns.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from embed.protocol import Embedder
     from pexeso.build.add_part import Added
     from pexeso.build.job import Update
+    from pexeso.composite_search.results import CompositeResult
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.parts.token_sets.open import Shard
     from pexeso.search.encoded_query import EncodedQuery
@@ -503,8 +504,44 @@ class Index:
             values, min_containment, verify, k, exclude_self, fold_copies
         )
 
+    def search_composite(
+        self, table: Any, columns: str | Iterable[str] | None = None, **options: Any
+    ) -> CompositeResult:
+        """Find the tables that a table can be joined with on several columns at once, exactly.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame, pyarrow.Table, mapping of columns, str or path
+            A text is ``FILE:COLUMN,COLUMN`` or, with `columns`, a file.
+        columns : str or iterable of str, optional
+            Two to ten columns of the key, by name or as ``#3`` by position.
+        **options
+            `k` (20; ``"all"``), `min_joinability` (None: any), `exclude_self` (False), `row_filter`
+            ("auto") and `first_column` ("postings"), which change the time alone: see
+            `pexeso.composite.search.search_keys`.
+
+        Returns
+        -------
+        CompositeResult
+            Tables by the number of distinct keys that they join in the best choice of columns,
+            equal ones by name. Cells are compared as `pexeso.lake.key_texts` says.
+
+        Raises
+        ------
+        InputError
+            An option is out of its range, the columns are those of no composite key, or the index
+            has no part for this: the message says how to add it.
+
+        Examples
+        --------
+        >>> import pexeso
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> index.search_composite("gdp.csv", ["country", "year"])[0].fan_out  # doctest: +SKIP
+        """
+        return self._answering.composite.search(table, columns, **options)
+
     def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
-        """Add parts for equal text to this index; see `pexeso.build.add_part.add_parts`."""
+        """Add parts to this index; see `pexeso.build.add_part.add_parts`."""
         from pexeso.build.add_part import add_parts
 
         added = add_parts(self.path, parts, **options)

@@ -14,7 +14,7 @@ from embed.registry import check_choices
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.registry import model_names, require_parts
+from pexeso.registry import DEFAULT_FILTERS, model_names, require_filters, require_parts
 from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
@@ -105,7 +105,10 @@ class BuildOptions:
         Larger files (unpacked) are left out: a table is read whole by one task.
     parts : tuple of str
         What the index has beside semantic search, of `pexeso.registry.choices`: ``"overlap"`` and
-        ``"containment"``, which brings it, for joins by equal values.
+        ``"containment"``, which brings it, for joins by equal values; ``"composite"`` for keys of
+        several columns.
+    row_filters : tuple of str
+        Filters of rows that composite keys are searched with; `pexeso.registry.require_filters`.
     seed : int
         Of every sample and random choice.
     """
@@ -128,11 +131,13 @@ class BuildOptions:
     aliases: str | None = None
     max_table_bytes: int = 1 << 30
     parts: tuple[str, ...] = ()
+    row_filters: tuple[str, ...] = DEFAULT_FILTERS
     seed: int = 0
 
     def __post_init__(self) -> None:
         _make_plain_scalar(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
+        object.__setattr__(self, "row_filters", require_filters(self.row_filters))
         check_choices(self.models, self.value_vectors)
         check_precision(self.vector_precision)
         if self.aliases is not None:
@@ -307,16 +312,11 @@ fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options that shape the answer, as plain JSON."""
-        chosen = {
-            "max_distance": self.max_distance,
-            "min_joinability": self.min_joinability,
-            "joinability_of": self.joinability_of,
-            "k": self.k,
-            "counts": self.counts,
-            "exact": self.exact,
-            "ignore_missing": self.ignore_missing,
-            "exclude_table": self.exclude_table,
-        }
+        names = (
+            "max_distance", "min_joinability", "joinability_of", "k", "counts", "exact",
+            "ignore_missing", "exclude_table",
+        )  # fmt: skip
+        chosen = {name: getattr(self, name) for name in names}
         return chosen if self.advice is None else {**chosen, "advice": self.advice.to_dict()}
 
 

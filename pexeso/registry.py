@@ -19,8 +19,20 @@ _PATHS = [
     "pexeso.parts.token_sets.part:TOKEN_SETS_PART",
     "pexeso.parts.semantic.part:SECOND_MODEL_PART",
     "pexeso.parts.semantic.part:THIRD_MODEL_PART",
+    "pexeso.parts.row_keys.part:ROW_KEYS_PART",
 ]
 
+
+FILTER_BITS = (64, 128, 256, 512)
+ROW_FILTERS = (
+    *(f"bloom-{bits}" for bits in FILTER_BITS),
+    *(f"xash-{bits}{layout}" for layout in ("", "-ref") for bits in FILTER_BITS),
+)
+"""Filters of rows that an index for composite keys can keep; ``ref`` sets the bits that the
+published program of MATE sets."""
+
+DEFAULT_FILTERS = ("bloom-128", "xash-128")
+"""16 bytes a row for each."""
 
 MAX_MODELS = 3
 """So many models can stand in one index: each has a part."""
@@ -130,3 +142,26 @@ def require_parts(words: Iterable[str]) -> tuple[str, ...]:
         named = [position for position, word in enumerate(part.choices) if word in wanted]
         found += part.choices[: max(named, default=-1) + 1]
     return tuple(found)
+
+
+def require_filters(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of filters of rows, of `ROW_FILTERS`, checked.
+
+    Raises
+    ------
+    InputError
+        A name is none of these, or there are two of a kind.
+
+    Examples
+    --------
+    >>> require_filters(["xash-256"]), require_filters([])
+    (('xash-256',), ())
+    """
+    wanted = [names] if isinstance(names, str) else list(names)
+    kinds = [name.partition("-")[0] for name in wanted if name in ROW_FILTERS]
+    if len(kinds) < len(wanted) or len(set(kinds)) < len(kinds):
+        raise InputError(
+            f"row_filters are none, or one of each kind among {', '.join(ROW_FILTERS)}. Got "
+            f"{', '.join(map(repr, wanted))}."
+        )
+    return tuple(wanted)

@@ -11,6 +11,7 @@ from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.options import BuildOptions
 from pexeso.parts.metadata import stored_normaliser
+from pexeso.registry import DEFAULT_FILTERS
 from pexeso.store.local.reader import Store
 
 
@@ -26,6 +27,7 @@ def described(options: BuildOptions) -> dict[str, Any]:
         "normaliser": options.normaliser.to_json(),
         "max_table_bytes": options.max_table_bytes,
         "parts": list(options.parts),
+        "row_filters": list(options.row_filters),
         "seed": options.seed,
     }
 
@@ -44,6 +46,7 @@ def options_of(store: Store) -> BuildOptions:
             **grid,
             model=described["model"],
             parts=described.get("parts", ()),
+            row_filters=described.get("row_filters", DEFAULT_FILTERS),
             rules=ColumnRules.from_dict(described["rules"]),
             normaliser=stored_normaliser(store),
         )

@@ -12,9 +12,10 @@ from math import log
 import numpy as np
 import pyarrow as pa
 
-from pexeso.composite.xash import BITS, set_bit
+from pexeso.composite.xash import set_bit
 from pexeso.errors import InputError
 from pexeso.overlap.loops import utf8_of
+from pexeso.registry import FILTER_BITS
 from pexeso.runtime.jit import loop
 
 
@@ -42,9 +43,9 @@ class Bloom:
     name = "bloom"
 
     def __post_init__(self) -> None:
-        if isinstance(self.bits, bool) or self.bits not in BITS:
+        if isinstance(self.bits, bool) or self.bits not in FILTER_BITS:
             raise InputError(
-                f"bits of a Bloom filter must be one of {', '.join(map(str, BITS))}. Got "
+                f"bits of a Bloom filter must be one of {', '.join(map(str, FILTER_BITS))}. Got "
                 f"{self.bits!r}."
             )
         wrong = isinstance(self.n_hashes, bool) or not isinstance(self.n_hashes, int)

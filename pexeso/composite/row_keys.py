@@ -10,7 +10,7 @@ distinct value, and its text; 32 for a table; 16 for each row and super key of 1
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -35,6 +35,12 @@ _ARRAYS = {
     "value_offsets": np.int64,
     "posting_rows": np.int32,
 }
+
+
+_NO_FIT = (
+    "The arrays of an index for composite keys do not fit together: %s. Restore the index from a "
+    "copy, or build it again."
+)
 
 
 class RowFilter(Protocol):
@@ -76,7 +82,8 @@ class SuperKeys:
 class RowKeys:
     """Tables as arrays, which may be memory-mapped. `build_row_keys` makes them.
 
-    They are examined when the object is made, so that no number leads a search out of them.
+    Their types and lengths are examined when the object is made, and where tables begin; what
+    `faults_within` reads, a search examines where it uses it.
 
     Attributes
     ----------
@@ -112,10 +119,7 @@ class RowKeys:
     def __post_init__(self) -> None:
         wrong = _what_is_wrong(self)
         if wrong:
-            raise IndexCorruptError(
-                f"The arrays of an index for composite keys do not fit together: {wrong}. Restore "
-                "the index from a copy, or build it again."
-            )
+            raise IndexCorruptError(_NO_FIT % wrong)
         for name in _ARRAYS:
             object.__setattr__(self, name, _read_only(getattr(self, name)))
 
@@ -222,9 +226,10 @@ def row_keys_of(
             f"An index for composite keys holds at most {_MOST:,} rows and as many distinct "
             f"values. Got {int(table_rows[-1]):,} and {len(values):,}: build several indexes."
         )
-    # What counts postings trusts its arrays, so they are examined before.
     nothing = np.zeros(len(values) + 1, np.int64), np.empty(0, np.int32)
     rows = RowKeys(values, cells, table_rows, table_columns, *nothing)
+    if (wrong := _fault_of_cells(rows)) is not None:  # what counts postings trusts them
+        raise IndexCorruptError(_NO_FIT % wrong)
     arrays = rows.cells, rows.table_rows, rows.widths
     last_row = np.full(len(values), -1, np.int64)
     ends = np.zeros(len(values) + 1, np.int64)
@@ -355,31 +360,65 @@ def _what_is_wrong(rows: RowKeys) -> str | None:
             return f"{name} must be an array {np.dtype(dtype)} with one axis"
     if rows.values.type not in (pa.string(), pa.large_string()) or rows.values.null_count:
         return "values must be texts without nulls"
-    for name, end in (
-        ("table_rows", None),
-        ("table_columns", None),
-        ("value_offsets", len(rows.posting_rows)),
-    ):
-        offsets = getattr(rows, name)
-        if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+    for name in ("table_rows", "table_columns"):
+        if not _are_offsets(getattr(rows, name)):
             return f"{name} must begin with 0 and never sink"
-        if end is not None and offsets[-1] != end:
-            return f"{name} must end with {end:,}"
     if len(rows.table_rows) != len(rows.table_columns):
         return "table_rows and table_columns must be equally long"
     if len(rows.value_offsets) != len(rows.values) + 1:
         return "value_offsets must be one longer than values"
-    if rows.table_cells[-1] != len(rows.cells):
+    if rows.value_offsets[0] != 0 or rows.value_offsets[-1] != len(rows.posting_rows):
+        return f"value_offsets must begin with 0 and end with {len(rows.posting_rows):,}"
+    if max(rows.table_rows[-1], rows.table_columns[-1]) > _MOST:
+        return f"the tables have more than {_MOST:,} rows or columns"
+    if rows.table_cells[-1] != len(rows.cells) or (np.diff(rows.table_cells) < 0).any():
         return f"the tables have {int(rows.table_cells[-1]):,} cells, not {len(rows.cells):,}"
-    if len(rows.cells) and (rows.cells.min() < MISSING or rows.cells.max() >= len(rows.values)):
-        return "cells must be numbers of values, or -1"
-    if not _lists_are_sound(rows.value_offsets, rows.posting_rows, rows.n_rows):
-        return "posting_rows must be numbers of rows, ascending in each list"
     for name, keys in rows.super_keys.items():
         shape = (rows.n_rows, keys.hashing.n_words)
         if keys.words.dtype != np.uint64 or keys.words.shape != shape:
             return f"super keys {name} must be an array uint64 of shape {shape}"
-    return _what_is_wrong_with_values(rows.values)
+    return None
+
+
+def faults_within(rows: RowKeys) -> Iterator[str]:
+    """Yield what is wrong with the numbers and the texts of an index; reads all of it.
+
+    Super keys are held against those that the cells have.
+
+    Notes
+    -----
+    Memory: as much again as the super keys, and 16 bytes a value.
+    """
+    found = [_fault_of_cells(rows), _what_is_wrong_with_values(rows.values)]
+    if not _are_offsets(rows.value_offsets):
+        found.append("value_offsets must begin with 0 and never sink")
+    yield from (wrong for wrong in found if wrong is not None)
+    if any(found):
+        return
+    again = row_keys_of(
+        rows.values,
+        rows.cells,
+        rows.table_rows,
+        rows.table_columns,
+        [keys.hashing for keys in rows.super_keys.values()],
+    )
+    if not np.array_equal(again.value_offsets, rows.value_offsets) or not np.array_equal(
+        again.posting_rows, rows.posting_rows
+    ):
+        yield "posting_rows must be the rows of each value, ascending, each once"
+    for name, keys in rows.super_keys.items():
+        if not np.array_equal(again.super_keys[name].words, keys.words):
+            yield f"super keys {name} must be those of the cells"
+
+
+def _are_offsets(offsets: np.ndarray) -> bool:
+    return len(offsets) > 0 and offsets[0] == 0 and not (np.diff(offsets) < 0).any()
+
+
+def _fault_of_cells(rows: RowKeys) -> str | None:
+    if len(rows.cells) and (rows.cells.min() < MISSING or rows.cells.max() >= len(rows.values)):
+        return "cells must be numbers of values, or -1"
+    return None
 
 
 def _what_is_wrong_with_values(values: pa.Array) -> str | None:
@@ -392,14 +431,3 @@ def _what_is_wrong_with_values(values: pa.Array) -> str | None:
     if values[0].as_py() == "" or pc.any(pc.greater_equal(values[:-1], values[1:])).as_py():
         return "values must be distinct, not empty and in order"
     return None
-
-
-@loop
-def _lists_are_sound(value_offsets, posting_rows, n_rows):
-    for value in range(len(value_offsets) - 1):
-        last = -1
-        for at in range(value_offsets[value], value_offsets[value + 1]):
-            if posting_rows[at] <= last or posting_rows[at] >= n_rows:
-                return False
-            last = posting_rows[at]
-    return True

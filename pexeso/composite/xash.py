@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.overlap.loops import utf8_of
+from pexeso.registry import FILTER_BITS
 from pexeso.runtime.jit import loop
 
-BITS = (64, 128, 256, 512)
 LAYOUTS = ("paper", "ref")
 OTHER_LETTERS = ("letters", "ignore")
 
@@ -67,7 +67,7 @@ class Xash:
 
     def __post_init__(self) -> None:
         for what, got, allowed in (
-            ("bits", self.bits, BITS),
+            ("bits", self.bits, FILTER_BITS),
             ("layout", self.layout, LAYOUTS),
             ("other_letters", self.other_letters, OTHER_LETTERS),
         ):

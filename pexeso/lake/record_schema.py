@@ -51,6 +51,11 @@ SCHEMA = pa.schema(
         # of a value
         pa.field("text", pa.string()),  # as first written, without white space around it
         pa.field("count", pa.int64()),  # cells
+        # of rows; n_columns too, and n_rows, which are those of the record
+        pa.field("first_row", pa.int64()),  # what rows are ordered by, those of one record together
+        pa.field("labels", pa.list_(pa.string())),  # of all columns
+        pa.field("texts", pa.list_(pa.string())),  # distinct, not empty
+        pa.field("cells", pa.list_(pa.int32())),  # row after row: places in texts, -1 if missing
     ]
 )
 """Schema of the records. Fields that are not of a record's sort are null."""

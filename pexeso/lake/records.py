@@ -59,12 +59,50 @@ class ReadColumn:
 
 
 @dataclass(frozen=True)
+class TableRows:
+    """Rows of a table, all of them or some.
+
+    Attributes
+    ----------
+    labels : sequence of str
+        Of the columns.
+    columns : sequence of texts
+        Of each column its cells, one a row, null where empty.
+    normaliser : Normaliser
+        Of the index: its aliases hold for the cells too.
+    first_row : int
+        What the rows are ordered by among others of the table.
+    """
+
+    labels: Sequence[str]
+    columns: Sequence[pa.StringArray]
+    normaliser: Normaliser
+    first_row: int = 0
+
+    def __len__(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
+
+    def resolved(self) -> Sequence[pa.StringArray]:
+        """Return the cells with what they stand for in the place of aliases."""
+        if self.normaliser.aliases is None:
+            return self.columns
+        return [self.normaliser.resolved(column) for column in self.columns]
+
+
+@dataclass(frozen=True)
 class ReadTable:
-    """A table that was read, or one column of it, and the rules by which columns are kept."""
+    """A table that was read, or one column of it, and the rules by which columns are kept.
+
+    Attributes
+    ----------
+    rows : TableRows or None
+        None where columns were read one by one.
+    """
 
     name: str
     columns: Sequence[ReadColumn]
     rules: ColumnRules
+    rows: TableRows | None = None
 
 
 Records = Callable[[Sequence[ReadTable]], Iterator[pa.RecordBatch]]
@@ -259,7 +297,7 @@ def _read_columns(
     raw = iter(columns) if read is None else (each for (each,) in read.slices(read.texts))
     of_columns = zip(raw, profiles, map(values.get, range(len(columns))), reasons, strict=True)
     return [
-        _read_table(name, table, rules, [next(of_columns) for _ in table.columns])
+        _read_table(name, table, rules, [next(of_columns) for _ in table.columns], normaliser)
         for name, table in tables
     ]
 
@@ -269,18 +307,23 @@ _OfColumn = tuple[pa.Array, ColumnProfile | None, ColumnValues | None, str | Non
 
 
 def _read_table(
-    name: str, table: Table, rules: ColumnRules, of_columns: Sequence[_OfColumn]
+    name: str,
+    table: Table,
+    rules: ColumnRules,
+    of_columns: Sequence[_OfColumn],
+    normaliser: Normaliser,
 ) -> tuple[ReadTable, list[dict[str, object]]]:
-    records, columns = [], []
+    records, columns, labels = [], [], label_columns(table.names)
     for position, (label, (cells, profile, values, reason)) in enumerate(
-        zip(label_columns(table.names), of_columns, strict=True)
+        zip(labels, of_columns, strict=True)
     ):
         record, reason = _column_record(profile, values, reason, rules)
         kept = values if reason is None else None
         columns.append(ReadColumn(position, label, cells, profile, kept))
         about = {"table": name, "position": position, "label": label, "name": table.names[position]}
         records.append(about | record | {"n_rows": table.n_rows})
-    return ReadTable(name, columns, rules), records
+    rows = TableRows(labels, table.columns, normaliser)
+    return ReadTable(name, columns, rules, rows), records
 
 
 def _column_record(

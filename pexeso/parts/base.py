@@ -94,12 +94,15 @@ class IndexPart(Protocol):
         Its own stages in a build, in order.
     folders_are : str
         What its folders are called where an update says how many came.
+    reads_rows : bool
+        Whether it needs whole rows, so that columns must not be read one by one.
     """
 
     name: str
     choices: tuple[str, ...]
     stages: tuple[str, ...]
     folders_are: str
+    reads_rows: bool
 
     def records(self, tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
         """Yield the records that the part needs of some tables, in the task that reads them.
@@ -158,6 +161,7 @@ class PackagePart:
     stages: tuple[str, ...]
     folders_are: str
     model: int = 0
+    reads_rows: bool = False
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         if method not in _MODULES:

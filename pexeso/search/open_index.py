@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import torch
 
     from embed.protocol import Embedder
+    from pexeso.parts.row_keys.open import RowShard
     from pexeso.parts.token_sets.open import Shard
     from pexeso.search.encoded_query import EncodedQuery
     from pexeso.search.partition_loader import PartitionLoader
@@ -125,6 +126,13 @@ class OpenIndex:
         from pexeso.parts.token_sets.open import open_shards  # a semantic search does without
 
         return open_shards(self.store)
+
+    @cached_property
+    def row_shards(self) -> list[RowShard]:
+        """The open shards of rows, for composite keys."""
+        from pexeso.parts.row_keys.open import open_row_shards
+
+        return open_row_shards(self.whole)
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ The columns of a table have consecutive ids, so a deleted table is one range.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -33,3 +34,30 @@ def merge_ranges(*lists: Iterable[Sequence[int]]) -> Ranges:
         else:
             merged.append((first, end))
     return merged
+
+
+def numbers_in(ranges: Iterable[Sequence[int]]) -> np.ndarray:
+    """Return the numbers in ranges that are ascending and apart: int64.
+
+    Examples
+    --------
+    >>> numbers_in([[1, 3], [5, 6]]).tolist()
+    [1, 2, 5]
+    """
+    return np.concatenate([np.empty(0, np.int64), *(np.arange(*each) for each in ranges)])
+
+
+def are_ranges(found: Any, end: int) -> bool:
+    """Return whether a plain JSON value is a list of ranges below `end`, ascending and apart."""
+    if not isinstance(found, list):
+        return False
+    last = 0
+    for each in found:
+        if not (
+            isinstance(each, list) and len(each) == 2 and all(type(bound) is int for bound in each)
+        ):
+            return False
+        if not last <= each[0] < each[1] <= end:
+            return False
+        last = each[1]
+    return True

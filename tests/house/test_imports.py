@@ -27,6 +27,8 @@ SPARK_MODULES = {
                 for part in ("semantic", "token_sets")
                 for name in ("rewrite", "write")
             ),
+            "parts.divide",
+            "parts.row_keys.write",
             "parts.semantic.stored",
             *(
                 "join.spark",
@@ -145,14 +147,21 @@ def test_only_the_spark_modules_touch_spark():
     assert "pexeso.spark.session" in touching
 
 
+PARTS = ("row_keys", "semantic", "token_sets")
+
+
 def test_only_what_asks_a_part_names_it():
-    asking = ("pexeso.parts", "pexeso.token_search", "pexeso.search.open_index", "pexeso.index")
+    asking = (
+        "pexeso.parts",
+        "pexeso.composite_search",
+        "pexeso.token_search",
+        "pexeso.search.open_index",
+        "pexeso.index",
+    )
     knowing = {
         module
         for module, names in MODULES.items()
-        if any(
-            lies_in(name, ("pexeso.parts.semantic", "pexeso.parts.token_sets")) for name in names
-        )
+        if any(lies_in(name, tuple(f"pexeso.parts.{part}" for part in PARTS)) for name in names)
         and not lies_in(module, asking)
     }
     assert knowing == set()

@@ -19,7 +19,7 @@ from pexeso.lake.records import Records, table_records
 from pexeso.options import BuildOptions
 from pexeso.parts.estimation.stages import machine_factor
 
-_FIELDS = ["record", "table", "label", "value", "reason"]
+_FIELDS = ["record", "table", "label", "value", "reason", "n_rows", "n_columns", "texts"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,7 @@ class LakeSample:
     chosen : sequence of TableFile
         Those that were read.
     records : sequence of pyarrow.Table
-        For each of these what stands in ``record``, ``table``, ``label``, ``value`` and ``reason``
-        of its records.
+        For each of these what stands in some fields of its records.
     seconds : float
         That reading took, on one core.
     """
@@ -121,13 +120,17 @@ class LakeSample:
 
     def lake_pairs(self, kind: str) -> int:
         """Return the number of records of a kind in the lake, one per (column, value) pair."""
-        pairs: Counter[str] = Counter()
-        for file, rows in zip(self.chosen, self.rows(kind), strict=True):
-            pairs[format_name(file)] += len(rows)
+        return self.lake_total([len(rows) for rows in self.rows(kind)])
+
+    def lake_total(self, of_files: Sequence[int]) -> int:
+        """Return for the lake what has been counted in each file that was read."""
+        found: Counter[str] = Counter()
+        for file, number in zip(self.chosen, of_files, strict=True):
+            found[format_name(file)] += number
         return (
-            sum(pairs.values())
+            sum(found.values())
             if self.exact
-            else scaled_pairs(self.files, pairs, self.bytes_by_format)
+            else scaled_pairs(self.files, found, self.bytes_by_format)
         )
 
     def _of(self, records: pa.Table, kind: str, kept: bool) -> pa.Table:

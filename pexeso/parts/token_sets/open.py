@@ -24,6 +24,7 @@ from pexeso.overlap.index.saving import open_index
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.planner import Planner
 from pexeso.store.arrays import open_array
+from pexeso.store.id_ranges import are_ranges, numbers_in
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.texts import Texts, open_texts, take_texts
@@ -215,7 +216,7 @@ def require_shard_facts(entry: FolderEntry) -> None:
     counted = all(type(facts.get(name)) is int and facts[name] >= 0 for name in COUNTS)
     parts, deleted = facts.get("parts"), facts.get(DELETED, [])
     named = isinstance(parts, list) and all(isinstance(part, str) for part in parts)
-    if not counted or not named or not _are_ranges(deleted, facts["sets"]):
+    if not counted or not named or not are_ranges(deleted, facts["sets"]):
         raise IndexCorruptError(
             f"The manifest of the index does not tell of '{entry.folder}' what a folder of token "
             "sets holds: it was not written by pexeso. "
@@ -223,25 +224,9 @@ def require_shard_facts(entry: FolderEntry) -> None:
         )
 
 
-def _are_ranges(found: Any, n_sets: int) -> bool:
-    if not isinstance(found, list):
-        return False
-    last = 0
-    for each in found:
-        if not (
-            isinstance(each, list) and len(each) == 2 and all(type(bound) is int for bound in each)
-        ):
-            return False
-        if not last <= each[0] < each[1] <= n_sets:
-            return False
-        last = each[1]
-    return True
-
-
 def deleted_sets(entry: FolderEntry) -> np.ndarray:
     """Return the numbers of the deleted sets of a shard, int64, ascending."""
-    ranges = [np.arange(first, end) for first, end in entry.facts.get(DELETED, [])]
-    return np.concatenate([np.empty(0, np.int64), *ranges])
+    return numbers_in(entry.facts.get(DELETED, []))
 
 
 def require_part(store: Store, part: str) -> None:

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from pexeso.containment.options import EnsembleOptions
-from pexeso.io.location import spark_path
 from pexeso.overlap.index.saving import save_index
 from pexeso.overlap.index.sets import build_index
 from pexeso.parts.base import Written
+from pexeso.parts.divide import divide
 from pexeso.parts.token_sets.open import LABELS, POSITIONS, TABLES
 from pexeso.parts.token_sets.part import TOKEN_SETS_PART
 from pexeso.store.arrays import write_arrays
@@ -76,28 +76,9 @@ def own_choices(options: BuildOptions) -> tuple[str, ...]:
 def _lay_out(
     job: BuildJob, sets: DataFrame, tokens: DataFrame, parts: tuple[str, ...], folder: Path
 ) -> Facts:
-    from pyspark.sql import functions as sql
-
     n_shards = shards_needed(sets.count(), tokens.count(), parts, job.options.partition_bytes)
-    for name, frame in ((SETS, sets), (TOKENS, tokens)) if n_shards else ():
-        shard = sql.pmod(sql.xxhash64("table", "position"), sql.lit(n_shards)).cast("int")
-        placed = frame.withColumn("shard", shard).repartition(n_shards, "shard")
-        placed.write.partitionBy("shard").parquet(spark_path(folder / name))
-    return {"shards": _without_gaps(folder) if n_shards else 0}
-
-
-def _without_gaps(folder: Path) -> int:
-    """Renumber the shards that have sets from 0 without gaps, and return their number.
-
-    Small lakes may leave some shards empty.
-    """
-    there = sorted(
-        (folder / SETS).glob("shard=*"), key=lambda path: int(path.name.partition("=")[2])
-    )
-    for number, path in enumerate(there):
-        for kind in (SETS, TOKENS):
-            (folder / kind / path.name).rename(folder / kind / f"shard={number}")
-    return len(there)
+    frames = {SETS: sets, TOKENS: tokens}
+    return {"shards": divide(frames, ("table", "position"), n_shards, folder)}
 
 
 def shards_needed(n_sets: int, n_pairs: int, parts: tuple[str, ...], partition_bytes: int) -> int:

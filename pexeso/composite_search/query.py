@@ -1,0 +1,176 @@
+"""The key columns of a table: what a search by a composite key asks with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pexeso.errors import QueryError
+from pexeso.lake.key_columns import KeyColumn, find_key_columns, names_one_column
+from pexeso.lake.key_texts import key_texts
+from pexeso.lake.readers.reader import read_table
+from pexeso.search.query import query_from_values, split_spec
+
+if TYPE_CHECKING:
+    from pexeso.composite.query import KeyQuery
+    from pexeso.lake.normalise.normaliser import Normaliser
+
+
+@dataclass(frozen=True)
+class KeyTable:
+    """A table and the columns of its key.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of all columns.
+    cells : tuple of Arrow arrays
+        Of all columns, one entry a row, as they stand in the table.
+    key : tuple of KeyColumn
+    file : str or None
+        Where it came from.
+    """
+
+    names: tuple[str, ...]
+    cells: tuple[pa.Array | pa.ChunkedArray, ...]
+    key: tuple[KeyColumn, ...]
+    file: str | None = None
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.cells[0])
+
+    def key_texts(self, normaliser: Normaliser | None = None) -> list[pa.LargeStringArray]:
+        """Return the cells of each key column in the form in which they are compared.
+
+        Parameters
+        ----------
+        normaliser : Normaliser, optional
+            Of the index: what is an alias stands for something else.
+        """
+        columns = [self.cells[column.position] for column in self.key]
+        if normaliser is not None and normaliser.aliases is not None:
+            columns = [normaliser.resolved(query_from_values(each).values) for each in columns]
+        return [_texts(column) for column in columns]
+
+    def query(self, normaliser: Normaliser | None = None) -> KeyQuery:
+        """Return the distinct keys."""
+        from pexeso.composite.query import key_query  # brings numba
+
+        return key_query(self.key_texts(normaliser))
+
+    def describe(self) -> dict[str, Any]:
+        """Return file, key columns and number of rows as plain JSON."""
+        return {
+            "file": self.file,
+            "columns": [column.label for column in self.key],
+            "rows": self.n_rows,
+        }
+
+
+def key_table(table: Any, columns: str | Iterable[str] | None = None) -> KeyTable:
+    """Take the columns of a composite key from a table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame, pyarrow.Table, mapping of columns, str or path
+        A text is ``FILE:COLUMN,COLUMN`` or, with `columns`, a file.
+    columns : str or iterable of str, optional
+        See `pexeso.lake.key_columns.find_key_columns`.
+
+    Raises
+    ------
+    TableReadError
+        The file cannot be read.
+    ColumnNotFoundError, QueryError
+        The columns are not those of a composite key of the table.
+
+    Examples
+    --------
+    >>> found = key_table({"country": ["NO", "SE"], "year": [2001, 2002]}, ["country", "year"])
+    >>> [texts.to_pylist() for texts in found.key_texts()]
+    [['no', 'se'], ['2001', '2002']]
+    """
+    if isinstance(table, KeyTable):
+        return table
+    file: str | None = None
+    if isinstance(table, str | os.PathLike):
+        file = os.fspath(table)
+        if columns is None:
+            file, columns = split_spec(file)
+        read = read_table(file)
+        names, cells = tuple(read.names), tuple(read.columns)
+    else:
+        names, cells = _columns_of(table)
+    if columns is None:
+        raise QueryError(
+            "Name the columns of the composite key, such as country,year. The columns are "
+            f"{', '.join(map(repr, names[:20]))}."
+        )
+    return KeyTable(names, cells, tuple(find_key_columns(names, columns)), file)
+
+
+def composite_spec(spec: Any) -> KeyTable | None:
+    """Read ``FILE:COLUMN,COLUMN``; None where a text names one column or a file alone.
+
+    The file is read only where there is a comma behind the last colon.
+    """
+    if not isinstance(spec, str):
+        return None
+    file, columns = split_spec(spec)
+    if columns is None or "," not in columns:
+        return None
+    read = read_table(file)
+    if names_one_column(read.names, columns):
+        return None
+    key = tuple(find_key_columns(read.names, columns))
+    return KeyTable(tuple(read.names), tuple(read.columns), key, file)
+
+
+def _columns_of(table: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """Return the names and the cells of a table in memory."""
+    if isinstance(table, pa.Table | pa.RecordBatch):
+        return tuple(table.schema.names), tuple(table.columns)
+    if isinstance(table, Mapping):
+        names, columns = [str(name) for name in table], list(table.values())
+    elif hasattr(table, "columns") and hasattr(table, "iloc"):  # pandas
+        names = [str(name) for name in table.columns]
+        columns = [table.iloc[:, position] for position in range(len(names))]
+    elif hasattr(table, "columns") and hasattr(table, "to_arrow"):  # polars
+        return _columns_of(table.to_arrow())
+    else:
+        raise QueryError(
+            "A composite key is taken from a table: a DataFrame, an Arrow table, a dictionary of "
+            f"columns, or a file. Got {type(table).__name__}."
+        )
+    cells = tuple(map(_as_array, columns))
+    lengths = {len(each) for each in cells}
+    if len(lengths) > 1:
+        raise QueryError(
+            f"The columns of a table are equally long. Got {', '.join(map(str, sorted(lengths)))}."
+        )
+    if not cells:
+        raise QueryError("The table has no column.")
+    return tuple(names), cells
+
+
+def _as_array(values: Any) -> pa.Array | pa.ChunkedArray:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
+        return query_from_values(values).values  # of mixed types
+
+
+def _texts(column: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
+    """Return the form of the cells of a column, those that are bytes or halves of letters too."""
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), pa.large_string())
+    return key_texts(column)

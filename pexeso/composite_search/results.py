@@ -1,0 +1,152 @@
+"""Results of searches by composite keys: tables, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pexeso.composite.search import KeyMatch
+
+
+@dataclass(frozen=True)
+class FanOut:
+    """How many rows a join by equal keys makes of one, of the rows that are joined at all.
+
+    Attributes
+    ----------
+    relation : str
+        Rows of the query to rows of the table: ``"1:1"``, ``"1:n"`` (a key stands in several rows
+        of the table), ``"n:1"`` (of the query) or ``"n:m"``.
+    joined_rows : int
+        Rows of the inner join.
+    rows_per_query_row, query_rows_per_row : float
+        Mean number of rows of the table that a joined row of the query meets, and of the query
+        that a joined row of the table meets; at least 1.
+    max_rows_per_query_row, max_query_rows_per_row : int
+        The largest of these numbers.
+    """
+
+    relation: str
+    joined_rows: int
+    rows_per_query_row: float
+    query_rows_per_row: float
+    max_rows_per_query_row: int
+    max_query_rows_per_row: int
+
+    @classmethod
+    def of(cls, match: KeyMatch) -> FanOut:
+        """Return the fan-out of a match."""
+        return cls(
+            match.relation,
+            match.joined_rows,
+            match.joined_rows / match.query_rows,
+            match.joined_rows / match.rows,
+            match.most_rows,
+            match.most_query_rows,
+        )
+
+
+@dataclass(frozen=True)
+class CompositeMatch:
+    """A table of the lake that joins keys of the query.
+
+    Attributes
+    ----------
+    table : str
+        Path of the table, relative to the lake.
+    columns : tuple of str
+        Its column for each column of the key, in their order: of all choices the one that joins
+        most keys, and of those the leftmost columns.
+    matched_keys, total_keys : int
+        Distinct keys of the query that are in some row of the table, and distinct keys in all.
+    joinability : float
+        ``matched_keys / total_keys``, in (0, 1].
+    rows, query_rows : int
+        Rows of the table, and of the query, that are joined.
+    fan_out : FanOut
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    matched_keys: int
+    total_keys: int
+    joinability: float
+    rows: int
+    query_rows: int
+    fan_out: FanOut
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        told = asdict(self)
+        return {**told, "columns": list(self.columns)}
+
+
+@dataclass(frozen=True)
+class CompositeResult(Sequence[CompositeMatch]):
+    """The tables that a search found, those that join most keys first, equal ones by name.
+
+    Attributes
+    ----------
+    query : dict
+        Where the query came from, its key ``columns``, its ``rows``, how many of these have a
+        value in every key column (``complete_rows``), and its distinct ``keys``.
+    options : dict
+        What was asked for, defaults filled in.
+    matches : tuple of CompositeMatch
+    n_more : int or None
+        None where there may be more.
+    stats : dict
+        What was read and compared; the filter of rows of each shard.
+    """
+
+    query: dict[str, Any]
+    options: dict[str, Any]
+    matches: tuple[CompositeMatch, ...]
+    n_more: int | None
+    stats: dict[str, Any] = field(compare=False)
+
+    @overload
+    def __getitem__(self, position: int) -> CompositeMatch: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> tuple[CompositeMatch, ...]: ...
+
+    def __getitem__(self, position: int | slice) -> CompositeMatch | tuple[CompositeMatch, ...]:
+        return self.matches[position]
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def __iter__(self) -> Iterator[CompositeMatch]:
+        return iter(self.matches)
+
+    fields = (
+        "table", "columns", "matched_keys", "total_keys", "joinability", "rows", "relation",
+        "rows_per_query_row", "query_rows_per_row", "joined_rows",
+    )  # fmt: skip
+    """What `to_pandas` and CSV tell of each table."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each table found."""
+        told = [{**match.to_dict(), **vars(match.fan_out)} for match in self.matches]
+        return [{name: each[name] for name in self.fields} for each in told]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row a table found, with the columns `fields`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=list(self.fields))
+
+    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
+        """Return the plain JSON form that the command line prints."""
+        return {
+            "query": self.query,
+            "options": self.options,
+            "results": [match.to_dict() for match in self.matches],
+            "n_more": self.n_more,
+            "stats": self.stats,
+        }

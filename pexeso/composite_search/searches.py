@@ -1,0 +1,171 @@
+"""Searches by composite keys over one snapshot: shards in turn, their answers in one order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pexeso.composite_search.query import KeyTable, key_table
+from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
+from pexeso.errors import InputError
+from pexeso.options import ALL, columns_wanted
+from pexeso.parts.metadata import has_aliases
+from pexeso.parts.row_keys.open import RowShard
+from pexeso.runtime.formatting import plain_scalar
+
+if TYPE_CHECKING:
+    from pexeso.composite.query import KeyQuery
+    from pexeso.composite.search import KeyMatch
+    from pexeso.lake.normalise.normaliser import Normaliser
+    from pexeso.search.open_index import OpenIndex
+
+Found = tuple[int, str, RowShard, "KeyMatch"]
+"""Keys with a minus, the name of the table, and where it is."""
+
+
+@dataclass(frozen=True)
+class CompositeSearches:
+    """Searches by composite keys of one snapshot; see `pexeso.Index.search_composite`."""
+
+    opened: OpenIndex
+
+    def search(
+        self,
+        table: Any,
+        columns: str | Iterable[str] | None = None,
+        *,
+        k: int | str | None = None,
+        min_joinability: float | None = None,
+        exclude_self: bool = False,
+        row_filter: str = "auto",
+        first_column: str | int = "postings",
+    ) -> CompositeResult:
+        """Find the tables that join most keys, exactly."""
+        started = time.perf_counter()
+        wanted, least = columns_wanted(k), plain_scalar(min_joinability)
+        require_min_joinability(least)
+        shards = self.opened.row_shards
+        asked = key_table(table, columns)
+        query = asked.query(self._normaliser)
+        own = self._own_table(asked) if exclude_self else None
+        at_least = keys_needed(least, query.n_keys)
+        found: list[Found] = []
+        ways: list[str] = []
+        works: list[dict[str, int]] = []
+        for shard in shards:
+            answer = self._search_shard(
+                shard, query, wanted, at_least, own, row_filter, first_column
+            )
+            ways.append(answer.row_filter)
+            works.append(asdict(answer.work))
+            names = shard.table_names([match.table for match in answer.matches])
+            found += [
+                (-match.keys, name, shard, match)
+                for name, match in zip(names, answer.matches, strict=True)
+            ]
+            found.sort(key=lambda each: each[:2])
+            if wanted is not None and len(found) >= wanted:
+                found = found[:wanted]
+                at_least = -found[-1][0]
+        options = {
+            "k": ALL if wanted is None else wanted,
+            "min_joinability": least,
+            "exclude_table": own,
+        }
+        stats = {
+            "shards": len(shards),
+            "row_filters": {way: ways.count(way) for way in sorted(set(ways))},
+            **{name: sum(work[name] for work in works) for name in (works[0] if works else ())},
+            "seconds": round(time.perf_counter() - started, 6),
+        }
+        return CompositeResult(
+            {**asked.describe(), "complete_rows": _complete_rows(query), "keys": query.n_keys},
+            options,
+            tuple(_match(shard, name, match, query) for _, name, shard, match in found),
+            0 if wanted is None or len(found) < wanted else None,
+            stats,
+        )
+
+    def _search_shard(
+        self,
+        shard: RowShard,
+        query: KeyQuery,
+        k: int | None,
+        at_least: int,
+        own: str | None,
+        row_filter: str,
+        first_column: str | int,
+    ) -> Any:
+        from pexeso.composite.search import search_keys  # brings numba
+
+        return search_keys(
+            shard.rows,
+            query,
+            k,
+            at_least=at_least,
+            row_filter=row_filter,
+            first=first_column,
+            excluded=shard.hidden(own),
+        )
+
+    @property
+    def _normaliser(self) -> Normaliser | None:
+        return self.opened.normaliser if has_aliases(self.opened.store.manifest) else None
+
+    def _own_table(self, asked: KeyTable) -> str | None:
+        return None if asked.file is None else self.opened.table_of(asked.file)
+
+
+def keys_needed(min_joinability: float | None, n_keys: int) -> int:
+    """Return the fewest keys of n whose share is at least `min_joinability`, and 1 without it.
+
+    Examples
+    --------
+    >>> keys_needed(0.3, 10), keys_needed(0.1, 3), keys_needed(None, 7)
+    (3, 1, 1)
+    """
+    if min_joinability is None or not n_keys:
+        return 1
+    keys = max(1, int(min_joinability * n_keys))
+    # The share is what a user sees: a quotient of two numbers, however a product is rounded.
+    while keys > 1 and (keys - 1) / n_keys >= min_joinability:
+        keys -= 1
+    while keys / n_keys < min_joinability:
+        keys += 1
+    return keys
+
+
+def require_min_joinability(share: Any) -> None:
+    """Refuse a smallest joinability that is none.
+
+    Raises
+    ------
+    InputError
+        It is neither None nor a number in (0, 1].
+    """
+    is_number = isinstance(share, int | float) and not isinstance(share, bool)
+    if share is not None and not (is_number and 0 < share <= 1):
+        raise InputError(
+            f"min_joinability must be a number in (0, 1]. Got {share!r} instead. It is the share "
+            "of your distinct keys that a table must join."
+        )
+
+
+def _complete_rows(query: KeyQuery) -> int:
+    return int(query.row_counts.sum())
+
+
+def _match(shard: RowShard, name: str, match: KeyMatch, query: KeyQuery) -> CompositeMatch:
+    labels = shard.labels(match.table)
+    return CompositeMatch(
+        name,
+        tuple(labels[column] for column in match.columns),
+        match.keys,
+        query.n_keys,
+        match.keys / query.n_keys,
+        match.rows,
+        match.query_rows,
+        FanOut.of(match),
+    )

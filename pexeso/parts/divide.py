@@ -1,0 +1,49 @@
+"""Division of records among shards, folders that are built by one task each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pexeso.io.location import spark_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def divide(frames: Mapping[str, DataFrame], by: Sequence[str], n_shards: int, folder: Path) -> int:
+    """Write frames so that each shard's rows are together, and return the number of shards.
+
+    Parameters
+    ----------
+    frames : dict of str to DataFrame
+        Written to a folder of that name each. A shard that has no row of the first is left out.
+    by : sequence of str
+        Fields, of all frames: a hash of them says which shard a row is of.
+    n_shards : int
+        At most so many, 0 for none.
+    folder : Path
+        The rows of shard 3 are in ``folder/NAME/shard=3``.
+    """
+    from pyspark.sql import functions as sql
+
+    for name, frame in frames.items() if n_shards else ():
+        shard = sql.pmod(sql.xxhash64(*by), sql.lit(n_shards)).cast("int")
+        placed = frame.withColumn("shard", shard).repartition(n_shards, "shard")
+        placed.write.partitionBy("shard").parquet(spark_path(folder / name))
+    return _without_gaps(folder, list(frames)) if n_shards else 0
+
+
+def _without_gaps(folder: Path, names: Sequence[str]) -> int:
+    """Renumber the shards that have rows from 0 without gaps, and return their number.
+
+    Small lakes may leave some shards empty.
+    """
+    there = sorted(
+        (folder / names[0]).glob("shard=*"), key=lambda path: int(path.name.partition("=")[2])
+    )
+    for number, path in enumerate(there):
+        for name in names:
+            (folder / name / path.name).rename(folder / name / f"shard={number}")
+    return len(there)

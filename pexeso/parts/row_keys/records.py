@@ -1,0 +1,172 @@
+"""The rows of a table as records: pieces of it, each with its distinct texts and numbers of them.
+
+Every column counts here, whatever the rules say of it: a key is made of names, years and codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.composite.row_keys import numbered
+from pexeso.lake.key_texts import key_texts
+from pexeso.lake.record_schema import SCHEMA, batch_of_columns
+from pexeso.lake.records import ReadTable
+from pexeso.runtime.ranges import offsets_of
+
+RECORD = "rows"
+
+CELLS_AT_ONCE = 1 << 18
+"""Cells of one record, and of the records that are made together."""
+
+MIN_COLUMNS = 2
+"""Narrower tables have no composite key."""
+
+FIELDS = ("table", "n_rows", "n_columns", "first_row", "labels", "texts", "cells")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a table, with its labels where they are the first.
+
+    Attributes
+    ----------
+    labels : sequence of str or None
+    columns : sequence of texts
+        Of each column its cells; none where they are known as numbers.
+    """
+
+    table: str
+    first_row: int
+    n_rows: int
+    n_columns: int
+    labels: Sequence[str] | None
+    columns: Sequence[pa.StringArray] = ()
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of all columns."""
+        return self.n_rows * self.n_columns
+
+
+def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of tables of two columns or more in records of about `CELLS_AT_ONCE` cells.
+
+    Yields
+    ------
+    pa.RecordBatch
+        Of `pexeso.lake.record_schema.SCHEMA`.
+    """
+    for pieces in together(_pieces(tables)):
+        yield _records_of(pieces)
+
+
+def together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Yield pieces by as many as have about `CELLS_AT_ONCE` cells."""
+    some: list[Piece] = []
+    n_cells = 0
+    for piece in pieces:
+        if some and n_cells + piece.n_cells > CELLS_AT_ONCE:
+            yield some
+            some, n_cells = [], 0
+        some.append(piece)
+        n_cells += piece.n_cells
+    if some:
+        yield some
+
+
+def rows_of_a_piece(n_columns: int) -> int:
+    """Return how many rows of so many columns a piece has at most."""
+    return max(1, CELLS_AT_ONCE // n_columns)
+
+
+def _pieces(tables: Sequence[ReadTable]) -> Iterator[Piece]:
+    for table in tables:
+        rows = table.rows
+        if rows is None or len(rows.columns) < MIN_COLUMNS or not len(rows):
+            continue
+        columns, n = rows.resolved(), rows_of_a_piece(len(rows.columns))
+        for start in range(0, len(rows), n):
+            some = [column.slice(start, n) for column in columns]
+            labels = None if start or rows.first_row else list(rows.labels)
+            yield Piece(table.name, rows.first_row + start, len(some[0]), len(some), labels, some)
+
+
+def _records_of(pieces: Sequence[Piece]) -> pa.RecordBatch:
+    """Make one record of each piece; the texts of all are worked on together."""
+    cells = pa.concat_arrays([column for piece in pieces for column in piece.columns])
+    encoded = cells.dictionary_encode()
+    forms, form_of_text = numbered(pa.chunked_array([key_texts(encoded.dictionary)]))
+    numbers = np.full(len(cells), -1, np.int32)
+    known = encoded.indices.is_valid().to_numpy(zero_copy_only=False)
+    numbers[known] = form_of_text[encoded.indices.drop_null().to_numpy()]
+    bounds = offsets_of([piece.n_cells for piece in pieces])
+    of_pieces = [
+        numbers[begin:end].reshape(piece.n_columns, piece.n_rows).T.ravel()
+        for piece, (begin, end) in zip(pieces, pairwise(bounds.tolist()), strict=True)
+    ]
+    given = fields_of(pieces, of_pieces, len(forms), lambda rows: forms.take(pa.array(rows)))
+    return batch_of_columns({"record": pa.repeat(RECORD, len(pieces)), **given})
+
+
+def fields_of(
+    pieces: Sequence[Piece],
+    numbers: Sequence[np.ndarray],
+    n_texts: int,
+    take: Callable[[np.ndarray], pa.Array],
+) -> dict[str, pa.Array]:
+    """Return `FIELDS` of the records of pieces.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+    numbers : sequence of int32
+        Of each the numbers of its cells' texts, row after row, -1 for a missing cell.
+    n_texts : int
+        Numbers are less.
+    take : callable
+        Given numbers, returns the texts.
+    """
+    texts, places = zip(*(_distinct(each, n_texts) for each in numbers), strict=True)
+    given = {
+        "table": [piece.table for piece in pieces],
+        "n_rows": [piece.n_rows for piece in pieces],
+        "n_columns": [piece.n_columns for piece in pieces],
+        "first_row": [piece.first_row for piece in pieces],
+        "labels": [piece.labels for piece in pieces],
+        "texts": _lists_of(take(np.concatenate(texts)), texts),
+        "cells": _lists_of(pa.array(np.concatenate(places)), places),
+    }
+    fields = [SCHEMA.field(name) for name in FIELDS]
+    return {
+        field.name: each.cast(field.type)
+        if isinstance(each := given[field.name], pa.Array)
+        else pa.array(each, field.type)
+        for field in fields
+    }
+
+
+def _lists_of(items: pa.Array, lists: Sequence[np.ndarray]) -> pa.ListArray:
+    """Cut items into lists as long as others are."""
+    return pa.ListArray.from_arrays(pa.array(offsets_of([*map(len, lists)]), pa.int32()), items)
+
+
+def _distinct(numbers: np.ndarray, n_numbers: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct numbers from 0 on, ascending, and the place of each number among them.
+
+    Numbers below 0 keep their place -1.
+    """
+    if len(numbers) < n_numbers // 8:
+        distinct, place = np.unique(numbers, return_inverse=True)
+        n_missing = int(len(distinct) > 0 and distinct[0] < 0)
+        return distinct[n_missing:], (place - n_missing).astype(np.int32)
+    met = np.zeros(n_numbers + 1, bool)  # behind the last one: those that are missing
+    met[numbers] = True
+    met[-1] = False
+    place_of = np.cumsum(met, dtype=np.int32) - 1
+    place_of[-1] = -1
+    return np.flatnonzero(met), place_of[numbers]
