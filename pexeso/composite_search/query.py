@@ -66,10 +66,15 @@ class KeyTable:
         return key_query(self.key_texts(normaliser))
 
     def describe(self) -> dict[str, Any]:
-        """Return file, key columns and number of rows as plain JSON."""
+        """Return file, key columns and number of rows as plain JSON.
+
+        Columns whose values match similar ones are ``similar`` ones too, where there are any.
+        """
+        similar = [column.label for column in self.key if column.similar]
         return {
             "file": self.file,
             "columns": [column.label for column in self.key],
+            **({"similar": similar} if similar else {}),
             "rows": self.n_rows,
         }
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pexeso.composite.search import KeyMatch
+    from pexeso.composite_search.similar import SimilarPair
+
+    FindPairs = Callable[[int | None], Mapping[int, tuple[SimilarPair, ...]]]
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,35 @@ class CompositeMatch:
     rows: int
     query_rows: int
     fan_out: FanOut
+    _find_pairs: FindPairs | None = field(default=None, repr=False, compare=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form."""
-        told = asdict(self)
-        return {**told, "columns": list(self.columns)}
+    def similar_pairs(self, most: int | None = 10) -> dict[str, tuple[SimilarPair, ...]]:
+        """Return what is joined by similarity, the nearest first, without equal texts.
+
+        Parameters
+        ----------
+        most : int, optional
+            Pairs for each column; None for all.
+
+        Returns
+        -------
+        dict of str to tuple of SimilarPair
+            By the columns of the table that match similar values. They are found anew each time.
+        """
+        if self._find_pairs is None:
+            return {}
+        return {self.columns[i]: pairs for i, pairs in self._find_pairs(most).items()}
+
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return the plain JSON form; with `explain`, and similar values, some of these pairs."""
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name[0] != "_"}
+        told |= {"columns": list(self.columns), "fan_out": asdict(self.fan_out)}
+        if explain and self._find_pairs is not None:
+            told["similar_pairs"] = {
+                column: [asdict(pair) for pair in pairs]
+                for column, pairs in self.similar_pairs().items()
+            }
+        return told
 
 
 @dataclass(frozen=True)
@@ -146,7 +173,7 @@ class CompositeResult(Sequence[CompositeMatch]):
         return {
             "query": self.query,
             "options": self.options,
-            "results": [match.to_dict() for match in self.matches],
+            "results": [match.to_dict(explain=explain) for match in self.matches],
             "n_more": self.n_more,
             "stats": self.stats,
         }

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from pexeso.composite.similar import SimilarSearch
 from pexeso.composite_search.similar_cells import MatchingCells, SimilarColumn
@@ -86,7 +87,7 @@ class SimilarKeys:
         normaliser: Normaliser | None,
         max_distance: float,
     ) -> None:
-        self._query = query
+        self._query, self._n_compared = query, 0
         options = SearchOptions(max_distance=max_distance, min_joinability=None)
         self.max_distance = options.max_distance
         columns = [i for i, column in enumerate(asked.key) if column.similar]
@@ -98,6 +99,16 @@ class SimilarKeys:
             i: SimilarColumn(opened, each, texts[i], query, i, hits, self.max_distance)
             for i, each, (hits, _) in zip(columns, encoded, answers, strict=True)
         }
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return what was asked for, defaults filled in."""
+        return {"max_distance": self.max_distance}
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Return the tables whose values were compared so far."""
+        return {"tables": self._n_compared}
 
     @damage_made_plain("the index")
     def search_shard(
@@ -124,6 +135,7 @@ class SimilarKeys:
         begin, n = 0, TABLES_AT_ONCE
         while begin < len(tables) and bounds[tables[begin]] >= at_least:
             some = np.sort(tables[begin : begin + n])
+            self._n_compared += len(some)
             cells = {i: column.cells(shard, some).cells for i, column in self._columns.items()}
             found += search.search(cells, k, at_least=at_least)
             found.sort(key=lambda match: (-match.keys, match.table))
@@ -179,7 +191,7 @@ class SimilarKeys:
         codes = matching.cells.cells[here].astype(np.int64) * n_values + matching.cells.values[here]
         distances = matching.distances[here[np.searchsorted(codes, joined)]]
         texts = take_texts(rows.values, joined // n_values).to_pylist()
-        values = take_texts(self._query.values, joined % n_values).to_pylist()
+        values = self._query.values.take(pa.array(joined % n_values)).to_pylist()
         pairs = [
             SimilarPair(*each)
             for each in zip(values, texts, distances.tolist(), strict=True)
