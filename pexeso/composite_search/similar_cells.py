@@ -148,6 +148,8 @@ class SimilarColumn:
     def _normaliser(self) -> Normaliser:
         """What normalises cells: aliases are replaced in the rows already."""
         normaliser = self._opened.normaliser
+        if normaliser.aliases is None:
+            return normaliser
         return Normaliser(normaliser.rules, normaliser.extra)
 
     def _columns(self, shard: RowShard, tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
