@@ -22,7 +22,7 @@ from pexeso.cli.commands.rules import rules
 from pexeso.cli.commands.search import search
 from pexeso.cli.commands.token_search import contain, overlap
 from pexeso.cli.commands.tune import tune
-from pexeso.cli.commands.update import add_model, append, compact, delete
+from pexeso.cli.commands.update import add_model, add_part, append, compact, delete
 from pexeso.cli.errors import plain_errors, remember_arguments
 from pexeso.cli.output.streams import safe_streams
 from pexeso.cli.signals import stop_by_signals
@@ -59,6 +59,7 @@ class _Group(click.Group):
             delete,
             compact,
             add_model,
+            add_part,
             search,
             overlap,
             contain,

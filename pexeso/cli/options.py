@@ -32,7 +32,7 @@ from pexeso.options import (
     BuildOptions,
     parse_bytes,
 )
-from pexeso.registry import choices
+from pexeso.registry import DEFAULT_FILTERS, ROW_FILTERS, choices
 from pexeso.service.bases import DistanceRequest, Request, RequestError
 from pexeso.service.requests import SearchRequest
 
@@ -327,14 +327,26 @@ _BUILD_OPTIONS = with_options(
     ),
     _of_build(
         "parts",
-        f"Parts for joins by equal values, of {' and '.join(choices())}; pexeso overlap and "
-        "contain ask them.",
+        f"Parts for joins by equal values, of {', '.join(choices())}: for pexeso overlap, pexeso "
+        "contain, and pexeso search with several columns.",
+        "--include",
         "--with",
         callback=read_names,
         type=str,
         default="",
         show_default=False,
         metavar="PART,...",
+    ),
+    _of_build(
+        "row_filters",
+        f"What sorts out rows that lack a composite key: none, or one of each kind of "
+        f"{', '.join(ROW_FILTERS)}.",
+        callback=lambda context, option, text: (
+            read_names(context, option, text) if text != "none" else ()
+        ),
+        type=str,
+        default=",".join(DEFAULT_FILTERS),
+        metavar="NAME,...|none",
     ),
     _of_build("seed", "Of samples and choices."),
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
+
+from pexeso.search.column_matches import Matches
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pexeso.composite.search import KeyMatch
     from pexeso.composite_search.similar import SimilarPair
 
@@ -71,6 +71,8 @@ class CompositeMatch:
     rows, query_rows : int
         Rows of the table, and of the query, that are joined.
     fan_out : FanOut
+    brings : tuple of str
+        The other columns of the table, in its order: what a join with it brings.
     """
 
     table: str
@@ -81,7 +83,10 @@ class CompositeMatch:
     rows: int
     query_rows: int
     fan_out: FanOut
+    brings: tuple[str, ...] = field(compare=False)
     _find_pairs: FindPairs | None = field(default=None, repr=False, compare=False)
+
+    copies = ()  # of no dataclass field: tables are not folded
 
     def similar_pairs(self, most: int | None = 10) -> dict[str, tuple[SimilarPair, ...]]:
         """Return what is joined by similarity, the nearest first, without equal texts.
@@ -103,7 +108,11 @@ class CompositeMatch:
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the plain JSON form; with `explain`, and similar values, some of these pairs."""
         told = {each.name: getattr(self, each.name) for each in fields(self) if each.name[0] != "_"}
-        told |= {"columns": list(self.columns), "fan_out": asdict(self.fan_out)}
+        told |= {
+            "columns": list(self.columns),
+            "fan_out": asdict(self.fan_out),
+            "brings": list(self.brings),
+        }
         if explain and self._find_pairs is not None:
             told["similar_pairs"] = {
                 column: [asdict(pair) for pair in pairs]
@@ -113,7 +122,7 @@ class CompositeMatch:
 
 
 @dataclass(frozen=True)
-class CompositeResult(Sequence[CompositeMatch]):
+class CompositeResult(Matches[CompositeMatch]):
     """The tables that a search found, those that join most keys first, equal ones by name.
 
     Attributes
@@ -127,33 +136,14 @@ class CompositeResult(Sequence[CompositeMatch]):
     n_more : int or None
         None where there may be more.
     stats : dict
-        What was read and compared; the filter of rows of each shard.
+        What was read and compared, and by how many shards which filter of rows was taken.
     """
 
-    query: dict[str, Any]
-    options: dict[str, Any]
-    matches: tuple[CompositeMatch, ...]
-    n_more: int | None
     stats: dict[str, Any] = field(compare=False)
-
-    @overload
-    def __getitem__(self, position: int) -> CompositeMatch: ...
-
-    @overload
-    def __getitem__(self, position: slice) -> tuple[CompositeMatch, ...]: ...
-
-    def __getitem__(self, position: int | slice) -> CompositeMatch | tuple[CompositeMatch, ...]:
-        return self.matches[position]
-
-    def __len__(self) -> int:
-        return len(self.matches)
-
-    def __iter__(self) -> Iterator[CompositeMatch]:
-        return iter(self.matches)
 
     fields = (
         "table", "columns", "matched_keys", "total_keys", "joinability", "rows", "relation",
-        "rows_per_query_row", "query_rows_per_row", "joined_rows",
+        "rows_per_query_row", "query_rows_per_row", "joined_rows", "brings",
     )  # fmt: skip
     """What `to_pandas` and CSV tell of each table."""
 
@@ -162,18 +152,7 @@ class CompositeResult(Sequence[CompositeMatch]):
         told = [{**match.to_dict(), **vars(match.fan_out)} for match in self.matches]
         return [{name: each[name] for name in self.fields} for each in told]
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row a table found, with the columns `fields`."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows(), columns=list(self.fields))
-
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
-        return {
-            "query": self.query,
-            "options": self.options,
-            "results": [match.to_dict(explain=explain) for match in self.matches],
-            "n_more": self.n_more,
-            "stats": self.stats,
-        }
+        results = [match.to_dict(explain=explain) for match in self.matches]
+        return {**self._told(results), "stats": self.stats}

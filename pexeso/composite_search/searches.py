@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pexeso.composite_search.query import KeyTable, key_table
 from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
 from pexeso.errors import InputError
+from pexeso.io.location import Location
 from pexeso.options import ALL, columns_wanted
-from pexeso.parts.metadata import has_aliases
+from pexeso.parts.metadata import has_aliases, require_contents
 from pexeso.parts.row_keys.open import RowShard
 from pexeso.runtime.formatting import plain_scalar
+from pexeso.search.open_index import OpenIndex
+from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
     from pexeso.composite_search.similar import SimilarKeys
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.search.executor import Executor
-    from pexeso.search.open_index import OpenIndex
 
 Found = tuple[int, str, RowShard, "KeyMatch"]
 """Keys with a minus, the name of the table, and where it is."""
@@ -35,7 +38,7 @@ class CompositeSearches:
     """Searches by composite keys of one snapshot; see `pexeso.Index.search_composite`."""
 
     opened: OpenIndex
-    executor: Executor
+    executor: Executor | None = None
 
     def search(
         self,
@@ -86,8 +89,8 @@ class CompositeSearches:
             {**asked.describe(), "complete_rows": _complete_rows(query), "keys": query.n_keys},
             options,
             tuple(_match(shard, name, match, query, keys) for _, name, shard, match in found),
-            0 if wanted is None or len(found) < wanted else None,
             stats,
+            n_more=0 if wanted is None or len(found) < wanted else None,
         )
 
     def _keys(
@@ -111,11 +114,20 @@ class CompositeSearches:
                     f"{name} is for keys of equal values alone. Got {got!r} with a column marked "
                     f"'~': leave it at {default!r}."
                 )
-        from pexeso.composite_search.similar import SimilarKeys  # most searches do without
+        # Most searches do without.
+        from pexeso.composite_search.similar import SimilarKeys
+        from pexeso.search.executor import LocalExecutor
 
         if max_distance is None:
             max_distance = self.opened.usual_max_distance
-        return SimilarKeys(self.opened, self.executor, asked, query, self._normaliser, max_distance)
+        return SimilarKeys(
+            self.opened,
+            self.executor or LocalExecutor(),
+            asked,
+            query,
+            self._normaliser,
+            max_distance,
+        )
 
     @property
     def _normaliser(self) -> Normaliser | None:
@@ -217,5 +229,19 @@ def _match(
         match.rows,
         match.query_rows,
         FanOut.of(match),
+        tuple(label for at, label in enumerate(labels) if at not in match.columns),
         None if isinstance(keys, EqualKeys) else partial(keys.pairs, shard, match),
     )
+
+
+def open_composite(path: str | os.PathLike[str] | Location) -> CompositeSearches:
+    """Open the rows of an index, read-only, without its models.
+
+    Raises
+    ------
+    IndexNotFoundError, IndexVersionError, IndexCorruptError
+        There is no index that this version can search.
+    """
+    store = open_store_anywhere(path)
+    require_contents(store.manifest)
+    return CompositeSearches(OpenIndex(store))

@@ -95,12 +95,13 @@ class Hints:
 MAX_NEAREST = 3
 """Columns that came near which are named where nothing was found."""
 
+Found = TypeVar("Found")
 AnyMatch = TypeVar("AnyMatch", bound=ColumnMatch)
 
 
 @dataclass(frozen=True)
-class ColumnMatches(Sequence[AnyMatch], Generic[AnyMatch]):
-    """The columns that a search found, best first.
+class Matches(Sequence[Found], Generic[Found]):
+    """What a search found, best first.
 
     Attributes
     ----------
@@ -108,35 +109,32 @@ class ColumnMatches(Sequence[AnyMatch], Generic[AnyMatch]):
         Where the query came from, and what was counted in it.
     options : object
         The options of the search, with defaults filled in.
-    matches : tuple of ColumnMatch
-        At most `k`; each stands for its copies too.
+    matches : tuple
+        At most `k`.
     n_more : int or None
         How many more were found, copies not counted; None where there may be more and they were
         not counted.
-    folded : bool
-        Whether copies were folded.
     """
 
     query: dict[str, Any]
     options: Any
-    matches: tuple[AnyMatch, ...]
+    matches: tuple[Found, ...]
     n_more: int | None = field(default=0, kw_only=True)
-    folded: bool = field(default=False, kw_only=True)
     _find_hints: Callable[[], Hints] = field(default=Hints, repr=False, compare=False, kw_only=True)
 
     @overload
-    def __getitem__(self, position: int) -> AnyMatch: ...
+    def __getitem__(self, position: int) -> Found: ...
 
     @overload
-    def __getitem__(self, position: slice) -> tuple[AnyMatch, ...]: ...
+    def __getitem__(self, position: slice) -> tuple[Found, ...]: ...
 
-    def __getitem__(self, position: int | slice) -> AnyMatch | tuple[AnyMatch, ...]:
+    def __getitem__(self, position: int | slice) -> Found | tuple[Found, ...]:
         return self.matches[position]
 
     def __len__(self) -> int:
         return len(self.matches)
 
-    def __iter__(self) -> Iterator[AnyMatch]:
+    def __iter__(self) -> Iterator[Found]:
         return iter(self.matches)
 
     def hints(self) -> Hints:
@@ -146,20 +144,6 @@ class ColumnMatches(Sequence[AnyMatch], Generic[AnyMatch]):
         something was found, it is empty.
         """
         return Hints() if self.matches else self._find_hints()
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the values of `fields` for each column found."""
-        return [self._row(match.to_dict(), match) for match in self.matches]
-
-    def _row(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
-        """Return what is told of a column found with its ``n_copies`` and ``brings``."""
-        counted = {"n_copies": len(match.copies)} if self.folded else {}
-        return {**told, **counted, "brings": list(match.brings)}
-
-    def _with_copies(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
-        """Return what is told of a column found with its ``copies`` and ``brings``."""
-        named = {"copies": [each.to_dict() for each in match.copies]} if self.folded else {}
-        return {**told, **named, "brings": list(match.brings)}
 
     def _told(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form of the search, but for its work, with that of its results.
@@ -175,7 +159,38 @@ class ColumnMatches(Sequence[AnyMatch], Generic[AnyMatch]):
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row a column found, with the columns `fields`."""
+        """Return one row for each of what was found, with the columns `fields`."""
         import pandas as pd
 
         return pd.DataFrame(self.rows(), columns=list(self.fields))
+
+
+@dataclass(frozen=True)
+class ColumnMatches(Matches[AnyMatch]):
+    """The columns that a search found, best first.
+
+    Attributes
+    ----------
+    query, options, n_more
+        See `Matches`.
+    matches : tuple of ColumnMatch
+        Each stands for its copies too.
+    folded : bool
+        Whether copies were folded.
+    """
+
+    folded: bool = field(default=False, kw_only=True)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each column found."""
+        return [self._row(match.to_dict(), match) for match in self.matches]
+
+    def _row(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
+        """Return what is told of a column found with its ``n_copies`` and ``brings``."""
+        counted = {"n_copies": len(match.copies)} if self.folded else {}
+        return {**told, **counted, "brings": list(match.brings)}
+
+    def _with_copies(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
+        """Return what is told of a column found with its ``copies`` and ``brings``."""
+        named = {"copies": [each.to_dict() for each in match.copies]} if self.folded else {}
+        return {**told, **named, "brings": list(match.brings)}

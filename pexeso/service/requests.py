@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -25,7 +25,10 @@ from pexeso.service.bases import (
 )
 from pexeso.thresholds.advice import require_min_precision
 
+WAYS = ("auto", "none", "bloom", "xash", "intersection")
+FIRST_COLUMNS = ("postings", "cardinality", "order", "longest")
 METHODS = ("semantic", "overlap", "containment", "all")
+_OF_KEYS = ("index", "query", "k", "min_joinability", "exclude_self", "row_filter", "first_column")
 _OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies")
 
 
@@ -44,12 +47,20 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
     rerank : bool
         Order what semantic search finds by the similarity of all values; other methods have an
         order of their own.
+    row_filter : {"auto", "none", "bloom", "xash", "intersection"}
+        Of a composite key, ``FILE:COLUMN,COLUMN``: how rows without the key are sorted out. The
+        answer is the same.
+    first_column : str
+        Of a composite key: what chooses the column that is looked up first, see
+        `pexeso.composite.query.first_column`. The answer is the same.
     """
 
     method: Literal[METHODS] = "semantic"  # type: ignore[valid-type]
     min_joinability: float | None = None
     counts: str | None = None
     rerank: bool = True
+    row_filter: Literal[WAYS] = "auto"  # type: ignore[valid-type]
+    first_column: Literal[FIRST_COLUMNS] = "postings"  # type: ignore[valid-type]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,6 +69,10 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         usable = {*_OF_TOKENS, "method", "rerank"}
         if self.method == "containment":
             usable.add("min_joinability")
+        self._require_use(usable, f"{{method}} {self.method} compares equal texts and")
+
+    def _require_use(self, usable: Collection[str], what: str) -> None:
+        """Refuse fields that were given and have no use."""
         useless = [
             f"{{{each.name}}}"
             for each in fields(self)
@@ -65,10 +80,24 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         ]
         if useless:
             raise RequestError(
-                f"{{method}} {self.method} compares equal texts and has no use for "
-                f"{', '.join(useless)}: "
-                f"leave {'it' if len(useless) == 1 else 'them'} out."
+                f"{what} has no use for {', '.join(useless)}: leave "
+                f"{'it' if len(useless) == 1 else 'them'} out."
             )
+
+    def by_keys(self) -> dict[str, Any]:
+        """Return the options of the search where the query is a composite key.
+
+        Raises
+        ------
+        RequestError
+            One was given that has no use there.
+        """
+        self._require_use(_OF_KEYS, "A search by a composite key")
+        return {name: getattr(self, name) for name in _OF_KEYS[2:]}
+
+    def require_for_a_column(self) -> None:
+        """Refuse options of composite keys."""
+        self._require_use({each.name for each in fields(self)} - set(_OF_KEYS[5:]), "One column")
 
     def by_tokens(self) -> OverlapRequest | ContainRequest:
         """Return the same request as one by equal values, where `method` is such a search."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pexeso.build.report import BuildReport
+    from pexeso.composite_search.results import CompositeResult
     from pexeso.diagnostics.estimate import Estimate
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.index import Index
@@ -137,6 +138,14 @@ class Service:
 
         return open_token_sets(path)
 
+    def open_composite(self, path: str) -> Callable[..., CompositeResult]:
+        """Return what searches by composite keys, as `pexeso.Index.search_composite` does."""
+        if self._keep_open:
+            return self.open(path).search_composite
+        from pexeso.composite_search.searches import open_composite
+
+        return open_composite(path).search
+
 
 def run(request: Request, **live: Any) -> Any:
     """Run one request; see `Service.run`."""
@@ -172,6 +181,12 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
 
 
 def _search(service: Service, request: requests.SearchRequest) -> SearchResponse:
+    from pexeso.composite_search.query import composite_spec
+
+    if (key := composite_spec(request.query)) is not None:
+        search = service.open_composite(request.index)
+        return SearchResponse(request, [search(key, **request.by_keys())])
+    request.require_for_a_column()
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())
     queries = request.read_columns(numbers=request.method == "all")

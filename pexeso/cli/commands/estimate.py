@@ -89,7 +89,20 @@ def _further_models(found: Estimate) -> Iterator[tuple[str, str]]:
 
 
 def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
-    """Tell of the parts for equal text, where there are any."""
+    """Tell of the parts for joins by equal values, where there are any."""
+    return [*_equal_text_lines(found, about), *_composite_lines(found, about)]
+
+
+def _composite_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
+    composite = found.composite
+    if not composite["cells"]:
+        return []
+    holds = f"{about}{count(composite['rows'], 'row')}, {about}{count(composite['cells'], 'cell')}"
+    size = f"{human_bytes(composite['bytes'])} in {count(composite['shards'], 'shard')}"
+    return [("composite", f"{holds}; of the index about {size}")]
+
+
+def _equal_text_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
     equal_text = found.equal_text
     if not equal_text["parts"]:
         return []

@@ -34,6 +34,8 @@ MAX_MAPS_SHOWN = 3
 _PARTITION_COLUMNS = ("columns", "values", "postings", "cells", "bytes")
 _SPARSE_PARTITION_COLUMNS = ("columns", "values", "postings", "words", "keys", "bytes")
 _SHARD_COLUMNS = ("columns", "tokens", "pairs", "deleted", "bytes")
+_ROW_COLUMNS = ("tables", "rows", "cells", "values", "deleted", "bytes")
+_EQUAL_TEXT = ("overlap", "containment")
 
 
 @click.command()
@@ -76,13 +78,16 @@ def info_lines(found: IndexInfo) -> list[str]:
         *_model_facts(found.of_parts),
         ("partitions", f"{len(found.partitions):,}"),
         *_further_models(found),
-        *([("equal text", _equal_text(found))] if found.parts else []),
+        *([("equal text", _equal_text(found))] if found.token_sets else []),
+        *([("composite", _rows(found))] if found.row_keys else []),
     ]
     lines = [f"{name:<12}{plain(value, MAX_NAME)}" for name, value in facts]
     shown = _PARTITION_COLUMNS if found.letters is None else _SPARSE_PARTITION_COLUMNS
     lines += ["", *_numbered_lines("partition", found.partitions, shown)]
     if found.token_sets:
         lines += ["", *_numbered_lines("shard", found.token_sets, _SHARD_COLUMNS)]
+    if found.row_keys:
+        lines += ["", *_numbered_lines("rows", found.row_keys, _ROW_COLUMNS)]
     lines += _reason_lines("Files left out", found.files_left_out)
     lines += _reason_lines("Columns left out", found.columns_left_out)
     return lines
@@ -125,8 +130,24 @@ def _equal_text(found: IndexInfo) -> str:
         f"({human_bytes(sum(shard['bytes'] for shard in found.token_sets))})"
     )
     return (
-        f"{' and '.join(found.parts)}: {count(columns, 'column')}{gone}, "
+        f"{' and '.join(part for part in found.parts if part in _EQUAL_TEXT)}: "
+        f"{count(columns, 'column')}{gone}, "
         f"{count(pairs, '(column, value) pair')}, {where}"
+    )
+
+
+def _rows(found: IndexInfo) -> str:
+    """Tell of the part for composite keys: the rows that it finds."""
+    tables, deleted, rows, cells, n_bytes = (
+        sum(shard[name] for shard in found.row_keys)
+        for name in ("tables", "deleted", "rows", "cells", "bytes")
+    )
+    gone = f", {deleted:,} of them deleted" if deleted else ""
+    filters = found.row_keys[0]["filters"]
+    sorting = f" with {' and '.join(filters)}" if filters else ""
+    return (
+        f"{count(tables, 'table')}{gone}, {count(rows, 'row')}, {count(cells, 'cell')}{sorting}, "
+        f"in {count(len(found.row_keys), 'shard')} ({human_bytes(n_bytes)})"
     )
 
 

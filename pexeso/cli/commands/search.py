@@ -20,6 +20,7 @@ from pexeso.cli.output.report import (
     unmatchable,
     write_results,
 )
+from pexeso.composite_search.results import CompositeResult
 from pexeso.service.requests import SearchRequest
 from pexeso.service.verbs import run
 
@@ -53,6 +54,14 @@ _LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
     "What joins: values alike, equal texts (as in pexeso overlap or contain), or all of these in "
     "one list that says which.",
 )
+@_of_search(
+    "row_filter",
+    "Of a composite key: how rows that lack it are sorted out; the answer is the same.",
+)
+@_of_search(
+    "first_column",
+    "Of a composite key: which column is looked up first; the answer is the same.",
+)
 @page_options
 @output_options("json", "jsonl", "csv")
 @takes(SearchRequest)
@@ -69,18 +78,29 @@ def search(
       pexeso search lake.pexeso people.csv:company --min-joinability 0.3 --json
       pexeso search lake.pexeso people.csv:company --html found.html
       pexeso search lake.pexeso people.csv:company --method all
+      pexeso search lake.pexeso gdp.csv:country,year
 
     FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the
     column; #3 is the one at position 3, counted from 0. Without a column, the text column with most
     distinct values is taken.
 
-    In Python: pexeso.open_index(INDEX).search(values), and .to_html() of that.
+    Several columns with commas between them are a composite key: found are tables whose rows have
+    the same values together, in whatever columns, with the number of keys that each joins, the rows
+    of it, and how many rows a join makes of one. Cells are compared as texts, without regard to
+    case and white space. The index needs its part for this: from pexeso index --include composite,
+    or from pexeso add-part INDEX composite.
+
+    In Python: pexeso.open_index(INDEX).search(values), .to_html() of that, and
+    .search_composite(table, columns).
     """  # noqa: D301  click reads \b
     require_page(html, overwrite=overwrite)
     if request.method != "semantic":
         _refuse_what_is_for_semantic_search(request, html, form)
     results = run(request).results
     tell_column(request, results[0])
+    if isinstance(results[0], CompositeResult):
+        _write_composite(results[0], form, html)
+        return
     if request.method == "semantic":
         tell_advice(result.options for result in results)
         for result in results:
@@ -93,6 +113,19 @@ def search(
 
         write_page(results_page(results), html, overwrite=overwrite)
     tell_work(layout, results, name_queries=many)
+
+
+def _write_composite(result: CompositeResult, form: str | None, html: str | None) -> None:
+    from pexeso.cli.output.composite import COMPOSITE, incomplete_rows
+
+    if html is not None:
+        raise click.UsageError(
+            "--html shows what is found with one column: leave it out for a composite key."
+        )
+    for line in incomplete_rows(result):
+        talk(line)
+    write_results(COMPOSITE, [result], form, 0, explain=False, name_queries=False)
+    tell_work(COMPOSITE, [result], name_queries=False)
 
 
 def _refuse_what_is_for_semantic_search(

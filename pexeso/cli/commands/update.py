@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from pexeso.cli.options import (
     field_option,
     index_argument,
     model_settings,
+    read_names,
     spark_options,
     takes,
 )
@@ -140,6 +142,30 @@ def add_model(request: AddModelRequest, form: str | None) -> None:
     _tell(done, form, said, seconds)
 
 
+@click.command("add-part")
+@index_argument
+@click.argument("parts", metavar="PART,...", callback=read_names)
+@spark_options
+@log_json_option
+@output_options("json")
+@takes(AddPartsRequest)
+def add_part(request: AddPartsRequest, form: str | None) -> None:
+    """Add a part to an index that is there.
+
+    \b
+    Example:
+      pexeso add-part lake.pexeso composite
+
+    PART is what pexeso index --include takes: composite for keys of several columns; overlap and
+    containment, as pexeso overlap build and pexeso contain build add them. The tables of the lake
+    are read once more; those that have changed since the index was written are left out until
+    pexeso append. Later updates keep the part up to date.
+
+    In Python: pexeso.open_index(INDEX).add_parts(["composite"]).
+    """  # noqa: D301  click reads \b
+    _add(request, form)
+
+
 @click.command("build")
 @index_argument
 @spark_options
@@ -190,15 +216,16 @@ def compact_summary(done: Update) -> str:
     """Say in a few words what a compaction did."""
     if not done.committed:
         return "There was nothing to compact"
-    rewritten = (
+    rewritten = [
         f"Rewrote {count(done.partitions_rewritten, 'partition')} as {done.partitions_added:,}"
-    )
-    if not done.shards_rewritten:
-        return rewritten
-    return (
-        f"{rewritten}, and {count(done.shards_rewritten, 'shard')} of token sets as "
-        f"{done.shards_added:,}"
-    )
+    ]
+    if done.shards_rewritten:
+        shards = count(done.shards_rewritten, "shard")
+        rewritten.append(f"{shards} of token sets as {done.shards_added:,}")
+    if done.row_shards_rewritten:
+        shards = count(done.row_shards_rewritten, "shard")
+        rewritten.append(f"{shards} of rows as {done.row_shards_added:,}")
+    return ", and ".join(rewritten)
 
 
 def append_summary(done: Update) -> str:
@@ -227,9 +254,17 @@ def _tell(done: Update | Added, form: str | None, said: str, seconds: float) -> 
     talk(f"{said}; generation {done.generation}, {seconds:.1f} s.")
 
 
+def _held(totals: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the parts hold that were asked for."""
+    if "pairs" in totals:
+        yield f"{count(totals['columns'], 'column')} with {count(totals['pairs'], 'value')}"
+    if "cells" in totals:
+        yield f"{count(totals['tables'], 'table')} with {count(totals['rows'], 'row')}"
+
+
 def added_summary(added: Added) -> str:
     """Say in a few words what was added."""
-    has = f"{count(added.columns, 'column')} with {count(added.pairs, 'value')}"
+    has = ", ".join(_held(added.of_parts))
     if not added.committed:
         return f"There was nothing to add: the index has {' and '.join(added.parts)} ({has})"
     left_out = (

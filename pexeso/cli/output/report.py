@@ -92,6 +92,8 @@ class Layout(NamedTuple):
     """Columns that an explanation adds to CSV."""
     detail_rows: Callable[[Any], Iterable[Sequence[Any]]]
     """From a match to the cells of these columns."""
+    noun: str = "column"
+    """What is found."""
 
 
 def write_results(
@@ -151,8 +153,9 @@ def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> 
     seconds = seconds_waited()
     for result in results:
         of = f"{plain(result.query['column'])}: " if name_queries else ""
-        more = f" of {count(len(result) + result.n_more, 'column')}" if result.n_more else ""
-        number = f"{len(result):,}{more}" if more else count(len(result), "column")
+        noun = layout.noun
+        more = f" of {count(len(result) + result.n_more, noun)}" if result.n_more else ""
+        number = f"{len(result):,}{more}" if more else count(len(result), noun)
         work = layout.work(result, seconds if len(results) == 1 else None)
         talk(f"{of}{number}{work}")
     if len(results) > 1 and work:
@@ -195,7 +198,8 @@ def _write_csv(layout: Layout, results: Sequence[Any], explain: bool, name_queri
 
 def _csv_cell(name: str, cell: Any) -> Any:
     """Return a cell; lists are written with blanks between, labels of columns with semicolons."""
-    return ("; " if name == "brings" else " ").join(cell) if isinstance(cell, list) else cell
+    labels = name in ("brings", "columns")
+    return ("; " if labels else " ").join(cell) if isinstance(cell, list) else cell
 
 
 def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -> list[str]:

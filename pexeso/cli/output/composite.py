@@ -1,0 +1,85 @@
+"""Results of searches by composite keys for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pexeso.cli.output.output import count
+from pexeso.cli.output.report import Layout, Table, milliseconds
+from pexeso.runtime.formatting import percent
+
+if TYPE_CHECKING:
+    from pexeso.composite_search.results import CompositeResult, FanOut
+
+
+def fan_out_text(found: FanOut) -> str:
+    """Write how many rows a join makes of one.
+
+    Examples
+    --------
+    >>> from pexeso.composite_search.results import FanOut
+    >>> fan_out_text(FanOut("1:n", 30, 1.5, 1.0, 4, 1))
+    '1:n, 1.5 rows a row of yours'
+    """
+    mean = found.rows_per_query_row
+    if found.max_rows_per_query_row == 1:
+        return found.relation
+    return f"{found.relation}, {mean:.2g} rows a row of yours"
+
+
+def _table(result: CompositeResult) -> Table:
+    rows = [
+        (
+            percent(match.joinability),
+            f"{match.matched_keys:,}/{match.total_keys:,}",
+            f"{match.rows:,}",
+            fan_out_text(match.fan_out),
+            match.table,
+            ", ".join(match.columns),
+        )
+        for match in result
+    ]
+    return ("joinability", "keys", "rows", "fan-out", "table", "columns"), rows, ">>><<<"
+
+
+def _nothing(result: CompositeResult) -> str:
+    query, options = result.query, result.options
+    named = " and ".join(map(repr, query["columns"]))
+    if not query["keys"]:
+        return (
+            f"None of the {count(query['rows'], 'row')} has a value in each of {named}: there is "
+            "no key to look for."
+        )
+    least = options["min_joinability"]
+    share = "any" if least is None else f"at least {percent(least)}"
+    way_out = "" if least is None else " Try a smaller --min-joinability, or"
+    way_out = way_out or " Try"
+    return (
+        f"No table has {share} of the {count(query['keys'], 'key')} of {named} in its rows."
+        f"{way_out} pexeso search with one of these columns."
+    )
+
+
+COMPOSITE = Layout(
+    _table,
+    lambda match, n_shown, option: [],
+    _nothing,
+    lambda result, waited: (
+        f" in {milliseconds(result.stats['seconds'] if waited is None else waited)} ms"
+    ),
+    (),
+    lambda match: [()],
+    "table",
+)
+
+
+def incomplete_rows(result: CompositeResult) -> list[str]:
+    """Return how many rows have no key, if any."""
+    query = result.query
+    missing = query["rows"] - query["complete_rows"]
+    if not missing or not query["keys"]:
+        return []
+    return [
+        f"{count(missing, 'row')} of {query['rows']:,} lack a value in a key column and join "
+        "nothing."
+    ]
