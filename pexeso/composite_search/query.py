@@ -41,6 +41,11 @@ class KeyTable:
     key: tuple[KeyColumn, ...]
     file: str | None = None
 
+    @property
+    def is_similar(self) -> bool:
+        """Whether the values of some column match similar ones."""
+        return any(column.similar for column in self.key)
+
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""

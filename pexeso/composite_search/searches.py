@@ -101,7 +101,7 @@ class CompositeSearches:
         row_filter: str,
         first_column: str | int,
     ) -> EqualKeys | SimilarKeys:
-        if not any(column.similar for column in asked.key):
+        if not asked.is_similar:
             if max_distance is not None:
                 raise InputError(
                     "max_distance is for columns of a key whose values match similar ones. Got "

@@ -184,8 +184,12 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
     from pexeso.composite_search.query import composite_spec
 
     if (key := composite_spec(request.query)) is not None:
-        search = service.open_composite(request.index)
-        return SearchResponse(request, [search(key, **request.by_keys())])
+        options = request.by_keys(similar=key.is_similar)
+        if key.is_similar:
+            search = service.open_for(request).search_composite
+        else:
+            search = service.open_composite(request.index)
+        return SearchResponse(request, [search(key, **options)])
     request.require_for_a_column()
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())
