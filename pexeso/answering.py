@@ -45,7 +45,7 @@ class Answering:
         """What searches by composite keys; loaded when it is first asked."""
         from pexeso.composite_search.searches import CompositeSearches
 
-        return CompositeSearches(self.opened)
+        return CompositeSearches(self.opened, self.semantic.executor)
 
     def by_model(self, model: str) -> Answering:
         """Return what answers by a model, which is kept with what it learns.

@@ -224,7 +224,7 @@ def search_keys(
     ...  search_keys(build_row_keys([table]), query).matches]
     [(0, 1, (1, 0))]
     """
-    _require_limits(k, at_least)
+    require_limits(k, at_least)
     _require_filter(rows, row_filter)
     numbers = query.numbers_in(rows)
     offsets = rows.value_offsets
@@ -352,7 +352,8 @@ def _work(work: np.ndarray, n_tables: int) -> Work:
     )
 
 
-def _require_limits(k: int | None, at_least: int) -> None:
+def require_limits(k: int | None, at_least: int) -> None:
+    """Raise InputError unless `k` is a number of tables or None, and `at_least` one of keys."""
     for name, got, also in (("k", k, " or None"), ("at_least", at_least, "")):
         if got is None and also:
             continue

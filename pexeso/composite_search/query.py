@@ -41,6 +41,11 @@ class KeyTable:
     key: tuple[KeyColumn, ...]
     file: str | None = None
 
+    @property
+    def is_similar(self) -> bool:
+        """Whether the values of some column match similar ones."""
+        return any(column.similar for column in self.key)
+
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -66,10 +71,15 @@ class KeyTable:
         return key_query(self.key_texts(normaliser))
 
     def describe(self) -> dict[str, Any]:
-        """Return file, key columns and number of rows as plain JSON."""
+        """Return file, key columns and number of rows as plain JSON.
+
+        Columns whose values match similar ones are ``similar`` ones too, where there are any.
+        """
+        similar = [column.label for column in self.key if column.similar]
         return {
             "file": self.file,
             "columns": [column.label for column in self.key],
+            **({"similar": similar} if similar else {}),
             "rows": self.n_rows,
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pexeso.composite.search import KeyMatch
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.join.tables import Joined
+    from pexeso.composite_search.similar import SimilarPair
+
+    FindPairs = Callable[[int | None], Mapping[int, tuple[SimilarPair, ...]]]
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class CompositeMatch:
     brings: tuple[str, ...] = field(compare=False)
     _searches: CompositeSearches = field(repr=False, compare=False)
     _key: tuple[str, ...] = field(repr=False, compare=False)
+    _find_pairs: FindPairs | None = field(default=None, repr=False, compare=False)
 
     copies = ()  # of no dataclass field: tables are not folded
 
@@ -162,15 +166,38 @@ class CompositeMatch:
         pair = self._searches.pair(table, self._key if columns is None else columns, self.table)
         return pair.join(pair.theirs(self.columns), options, table=table, to=to)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form."""
+    def similar_pairs(self, most: int | None = 10) -> dict[str, tuple[SimilarPair, ...]]:
+        """Return what is joined by similarity, the nearest first, without equal texts.
+
+        Parameters
+        ----------
+        most : int, optional
+            Pairs for each column; None for all.
+
+        Returns
+        -------
+        dict of str to tuple of SimilarPair
+            By the columns of the table that match similar values. They are found anew each time.
+        """
+        if self._find_pairs is None:
+            return {}
+        return {self.columns[i]: pairs for i, pairs in self._find_pairs(most).items()}
+
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return the plain JSON form; with `explain`, and similar values, some of these pairs."""
         names = (
             "table", "columns", "matched_keys", "total_keys", "joinability", "rows", "query_rows",
             "fan_out", "brings",
         )  # fmt: skip
         told = {name: getattr(self, name) for name in names}
-        plain = {name: list(told[name]) for name in ("columns", "brings")}
-        return {**told, **plain, "fan_out": asdict(self.fan_out)}
+        told |= {name: list(told[name]) for name in ("columns", "brings")}
+        told["fan_out"] = asdict(self.fan_out)
+        if explain and self._find_pairs is not None:
+            told["similar_pairs"] = {
+                column: [asdict(pair) for pair in pairs]
+                for column, pairs in self.similar_pairs().items()
+            }
+        return told
 
 
 @dataclass(frozen=True)
@@ -206,5 +233,5 @@ class CompositeResult(Matches[CompositeMatch]):
 
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
-        results = [match.to_dict() for match in self.matches]
+        results = [match.to_dict(explain=explain) for match in self.matches]
         return {**self._told(results), "stats": self.stats}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pexeso.composite_search.query import KeyTable, key_table
 from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
@@ -20,10 +21,14 @@ from pexeso.search.open_index import OpenIndex
 from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pexeso.composite.query import KeyQuery
-    from pexeso.composite.search import KeyMatch
+    from pexeso.composite.search import KeyMatch, KeyMatches
+    from pexeso.composite_search.similar import SimilarKeys
     from pexeso.composite_search.table_pair import TablePair
     from pexeso.lake.normalise.normaliser import Normaliser
+    from pexeso.search.executor import Executor
 
 Found = tuple[int, str, RowShard, "KeyMatch"]
 """Keys with a minus, the name of the table, and where it is."""
@@ -34,6 +39,7 @@ class CompositeSearches:
     """Searches by composite keys of one snapshot; see `pexeso.Index.search_composite`."""
 
     opened: OpenIndex
+    executor: Executor | None = None
 
     def search(
         self,
@@ -43,6 +49,7 @@ class CompositeSearches:
         k: int | str | None = None,
         min_joinability: float | None = None,
         exclude_self: bool = False,
+        max_distance: float | None = None,
         row_filter: str = "auto",
         first_column: str | int = "postings",
     ) -> CompositeResult:
@@ -55,19 +62,14 @@ class CompositeSearches:
         query = asked.query(self._normaliser)
         own = self._own_table(asked) if exclude_self else None
         at_least = keys_needed(least, query.n_keys)
+        keys = self._keys(asked, query, max_distance, row_filter, first_column)
         found: list[Found] = []
-        ways: list[str] = []
-        works: list[dict[str, int]] = []
         for shard in shards:
-            answer = self._search_shard(
-                shard, query, wanted, at_least, own, row_filter, first_column
-            )
-            ways.append(answer.row_filter)
-            works.append(asdict(answer.work))
-            names = shard.table_names([match.table for match in answer.matches])
+            matches = keys.search_shard(shard, wanted, at_least, shard.hidden(own))
+            names = shard.table_names([match.table for match in matches])
             found += [
                 (-match.keys, name, shard, match)
-                for name, match in zip(names, answer.matches, strict=True)
+                for name, match in zip(names, matches, strict=True)
             ]
             found.sort(key=lambda each: each[:2])
             if wanted is not None and len(found) >= wanted:
@@ -77,17 +79,17 @@ class CompositeSearches:
             "k": ALL if wanted is None else wanted,
             "min_joinability": least,
             "exclude_table": own,
+            **keys.options,
         }
         stats = {
             "shards": len(shards),
-            "row_filters": {way: ways.count(way) for way in sorted(set(ways))},
-            **{name: sum(work[name] for work in works) for name in (works[0] if works else ())},
+            **keys.stats,
             "seconds": round(time.perf_counter() - started, 6),
         }
         return CompositeResult(
             {**asked.describe(), "complete_rows": _complete_rows(query), "keys": query.n_keys},
             options,
-            tuple(self._match(asked, query, *each[1:]) for each in found),
+            tuple(self._match(asked, query, keys, *each[1:]) for each in found),
             stats,
             n_more=0 if wanted is None or len(found) < wanted else None,
         )
@@ -118,30 +120,50 @@ class CompositeSearches:
             )
         return open_pair(self.opened, key_table(table, columns), lake_table)
 
-    def _search_shard(
+    def _keys(
         self,
-        shard: RowShard,
+        asked: KeyTable,
         query: KeyQuery,
-        k: int | None,
-        at_least: int,
-        own: str | None,
+        max_distance: float | None,
         row_filter: str,
         first_column: str | int,
-    ) -> Any:
-        from pexeso.composite.search import search_keys  # brings numba
+    ) -> EqualKeys | SimilarKeys:
+        if not asked.is_similar:
+            if max_distance is not None:
+                raise InputError(
+                    "max_distance is for columns of a key whose values match similar ones. Got "
+                    f"{max_distance!r}, and no such column: mark one by '~', as in country~,year."
+                )
+            return EqualKeys(query, row_filter, first_column)
+        for name, got in (("row_filter", row_filter), ("first_column", first_column)):
+            if got != (default := getattr(EqualKeys, name)):
+                raise InputError(
+                    f"{name} is for keys of equal values alone. Got {got!r} with a column marked "
+                    f"'~': leave it at {default!r}."
+                )
+        # Most searches do without.
+        from pexeso.composite_search.similar import SimilarKeys
+        from pexeso.search.executor import LocalExecutor
 
-        return search_keys(
-            shard.rows,
+        if max_distance is None:
+            max_distance = self.opened.usual_max_distance
+        return SimilarKeys(
+            self.opened,
+            self.executor or LocalExecutor(),
+            asked,
             query,
-            k,
-            at_least=at_least,
-            row_filter=row_filter,
-            first=first_column,
-            excluded=shard.hidden(own),
+            self._normaliser,
+            max_distance,
         )
 
     def _match(
-        self, asked: KeyTable, query: KeyQuery, name: str, shard: RowShard, match: KeyMatch
+        self,
+        asked: KeyTable,
+        query: KeyQuery,
+        keys: EqualKeys | SimilarKeys,
+        name: str,
+        shard: RowShard,
+        match: KeyMatch,
     ) -> CompositeMatch:
         labels = shard.labels(match.table)
         return CompositeMatch(
@@ -156,6 +178,7 @@ class CompositeSearches:
             tuple(label for at, label in enumerate(labels) if at not in match.columns),
             self,
             tuple(column.label for column in asked.key),
+            None if isinstance(keys, EqualKeys) else partial(keys.pairs, shard, match),
         )
 
     @property
@@ -164,6 +187,46 @@ class CompositeSearches:
 
     def _own_table(self, asked: KeyTable) -> str | None:
         return None if asked.file is None else self.opened.table_of(asked.file)
+
+
+@dataclass
+class EqualKeys:
+    """Searches shards by keys of equal values; `pexeso.composite.search` has the arguments."""
+
+    query: KeyQuery
+    row_filter: str = "auto"
+    first_column: str | int = "postings"
+    _found: list[KeyMatches] = field(default_factory=list)
+
+    options: ClassVar[dict[str, Any]] = {}
+
+    def search_shard(
+        self, shard: RowShard, k: int | None, at_least: int, excluded: np.ndarray
+    ) -> tuple[KeyMatch, ...]:
+        """Find the tables of a shard that join most keys, equal ones by number."""
+        from pexeso.composite.search import search_keys  # brings numba
+
+        found = search_keys(
+            shard.rows,
+            self.query,
+            k,
+            at_least=at_least,
+            row_filter=self.row_filter,
+            first=self.first_column,
+            excluded=excluded,
+        )
+        self._found.append(found)
+        return found.matches
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """What was read and compared so far; the filter of rows of each shard."""
+        ways = [found.row_filter for found in self._found]
+        works = [asdict(found.work) for found in self._found]
+        return {
+            "row_filters": {way: ways.count(way) for way in sorted(set(ways))},
+            **{name: sum(work[name] for work in works) for name in (works[0] if works else ())},
+        }
 
 
 def keys_needed(min_joinability: float | None, n_keys: int) -> int:

@@ -34,7 +34,9 @@ from pexeso.thresholds.advice import require_min_precision
 WAYS = ("auto", "none", "bloom", "xash", "intersection")
 FIRST_COLUMNS = ("postings", "cardinality", "order", "longest")
 METHODS = ("semantic", "overlap", "containment", "all")
-_OF_KEYS = ("index", "query", "k", "min_joinability", "exclude_self", "row_filter", "first_column")
+_OF_EQUAL_KEYS = ("row_filter", "first_column")
+_OF_KEYS = ("k", "min_joinability", "exclude_self")
+_OF_SIMILAR_KEYS = ("max_distance", "explain", "device", "memory_budget", "kernel", "model")
 _OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies")
 
 
@@ -77,20 +79,28 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
             usable.add("min_joinability")
         self.require_use(usable, f"{{method}} {self.method} compares equal texts and")
 
-    def by_keys(self) -> dict[str, Any]:
+    def by_keys(self, *, similar: bool) -> dict[str, Any]:
         """Return the options of the search where the query is a composite key.
+
+        Parameters
+        ----------
+        similar : bool
+            Whether a column of it matches similar values.
 
         Raises
         ------
         RequestError
             One was given that has no use there.
         """
-        self.require_use(_OF_KEYS, "A search by a composite key")
-        return {name: getattr(self, name) for name in _OF_KEYS[2:]}
+        names = (*_OF_KEYS, "max_distance") if similar else (*_OF_KEYS, *_OF_EQUAL_KEYS)
+        usable = {"index", "query", *names, *(_OF_SIMILAR_KEYS if similar else ())}
+        columns = "with similar values" if similar else "without a column marked ~"
+        self.require_use(usable, f"A search by a composite key {columns}")
+        return {name: getattr(self, name) for name in names}
 
     def require_for_a_column(self) -> None:
         """Refuse options of composite keys."""
-        self.require_use({each.name for each in fields(self)} - set(_OF_KEYS[5:]), "One column")
+        self.require_use({each.name for each in fields(self)} - {*_OF_EQUAL_KEYS}, "One column")
 
     def by_tokens(self) -> OverlapRequest | ContainRequest:
         """Return the same request as one by equal values, where `method` is such a search."""

@@ -187,8 +187,14 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
 
 def _search(service: Service, request: requests.SearchRequest) -> SearchResponse:
     if (key := request.read_key()) is not None:
-        searches = service.open_composite(request.index)
-        return SearchResponse(request, [searches.search(key, **request.by_keys())])
+        options = request.by_keys(similar=key.is_similar)
+        if key.is_similar:
+            return SearchResponse(
+                request, [service.open_for(request).search_composite(key, **options)]
+            )
+        return SearchResponse(
+            request, [service.open_composite(request.index).search(key, **options)]
+        )
     request.require_for_a_column()
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())

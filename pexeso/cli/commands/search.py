@@ -79,6 +79,7 @@ def search(
       pexeso search lake.pexeso people.csv:company --html found.html
       pexeso search lake.pexeso people.csv:company --method all
       pexeso search lake.pexeso gdp.csv:country,year
+      pexeso search lake.pexeso gdp.csv:country~,year --explain
 
     FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the
     column; #3 is the one at position 3, counted from 0. Without a column, the text column with most
@@ -88,7 +89,8 @@ def search(
     the same values together, in whatever columns, with the number of keys that each joins, the rows
     of it, and how many rows a join makes of one. Cells are compared as texts, without regard to
     case and white space. The index needs its part for this: from pexeso index --include composite,
-    or from pexeso add-part INDEX composite.
+    or from pexeso add-part INDEX composite. With ~ behind a column its values match similar ones,
+    within --max-distance, in columns that a search with that column alone could find.
 
     In Python: pexeso.open_index(INDEX).search(values), .to_html() of that, and
     .search_composite(table, columns).
@@ -99,7 +101,7 @@ def search(
     results = run(request).results
     tell_column(request, results[0])
     if isinstance(results[0], CompositeResult):
-        _write_composite(results[0], form, html)
+        _write_composite(results[0], form, n_shown, html, explain=request.explain)
         return
     if request.method == "semantic":
         tell_advice(result.options for result in results)
@@ -115,7 +117,9 @@ def search(
     tell_work(layout, results, name_queries=many)
 
 
-def _write_composite(result: CompositeResult, form: str | None, html: str | None) -> None:
+def _write_composite(
+    result: CompositeResult, form: str | None, n_shown: float, html: str | None, *, explain: bool
+) -> None:
     from pexeso.cli.output.composite import COMPOSITE, incomplete_rows
 
     if html is not None:
@@ -124,7 +128,7 @@ def _write_composite(result: CompositeResult, form: str | None, html: str | None
         )
     for line in incomplete_rows(result):
         talk(line)
-    write_results(COMPOSITE, [result], form, 0, explain=False, name_queries=False)
+    write_results(COMPOSITE, [result], form, n_shown, explain=explain, name_queries=False)
     tell_work(COMPOSITE, [result], name_queries=False)
 
 

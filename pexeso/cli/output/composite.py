@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pexeso.cli.output.output import count
-from pexeso.cli.output.report import Layout, Table, milliseconds
+from pexeso.cli.output.output import count, table_lines
+from pexeso.cli.output.report import (
+    ALL_PAIRS,
+    INDENT,
+    Layout,
+    Table,
+    milliseconds,
+    more_line,
+)
 from pexeso.runtime.formatting import percent
 
 if TYPE_CHECKING:
-    from pexeso.composite_search.results import CompositeResult, FanOut
+    from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
 
 
 def fan_out_text(found: FanOut) -> str:
@@ -42,6 +49,17 @@ def _table(result: CompositeResult) -> Table:
     return ("joinability", "keys", "rows", "fan-out", "table", "columns"), rows, ">>><<<"
 
 
+def _why(match: CompositeMatch, n_shown: float, option: str) -> list[str]:
+    """Lay out the pairs of similar values, where any are to be shown, and say how many more."""
+    lines = []
+    for column, pairs in match.similar_pairs(None).items() if n_shown else ():
+        chosen = pairs if n_shown == ALL_PAIRS else pairs[: int(n_shown)]
+        rows = [(pair.value, "~", pair.cell, f"{pair.distance:.3f}", column) for pair in chosen]
+        lines += [INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
+        lines += more_line(len(pairs) - len(chosen), "pair", option)
+    return lines
+
+
 def _nothing(result: CompositeResult) -> str:
     query, options = result.query, result.options
     named = " and ".join(map(repr, query["columns"]))
@@ -52,17 +70,19 @@ def _nothing(result: CompositeResult) -> str:
         )
     least = options["min_joinability"]
     share = "any" if least is None else f"at least {percent(least)}"
-    way_out = "" if least is None else " Try a smaller --min-joinability, or"
-    way_out = way_out or " Try"
+    ways = ["a smaller --min-joinability"] if least is not None else []
+    if "similar" in query:
+        ways.append(f"a larger --max-distance than {options['max_distance']:g}")
+    ways.append("pexeso search with one of these columns")
     return (
         f"No table has {share} of the {count(query['keys'], 'key')} of {named} in its rows."
-        f"{way_out} pexeso search with one of these columns."
+        f" Try {', or '.join(ways)}."
     )
 
 
 COMPOSITE = Layout(
     _table,
-    lambda match, n_shown, option: [],
+    _why,
     _nothing,
     lambda result, waited: (
         f" in {milliseconds(result.stats['seconds'] if waited is None else waited)} ms"

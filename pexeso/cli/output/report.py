@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pexeso.token_search.results import TokenMatch, TokenSearchResult
 
 ALL_PAIRS = math.inf
-_INDENT = "    "
+INDENT = "    "
 _PHASES = ("start", "open", "embed", "map", "block", "verify", "rerank", "explain")
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]], str]
@@ -215,8 +215,8 @@ def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -
         )
         for pair in chosen
     ]
-    lines = [_INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
-    return [*lines, *_more_line(len(pairs) - len(chosen), "pair", option)]
+    lines = [INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
+    return [*lines, *more_line(len(pairs) - len(chosen), "pair", option)]
 
 
 def value_lines(match: TokenMatch, n_shown: float, option: str) -> list[str]:
@@ -224,12 +224,13 @@ def value_lines(match: TokenMatch, n_shown: float, option: str) -> list[str]:
     values, aliases = match.shared(), match.aliases()
     chosen = values if n_shown == ALL_PAIRS else values[: int(n_shown)]
     told = {value: f"  alias: {plain(', '.join(texts))}" for value, texts in aliases.items()}
-    lines = [f"{_INDENT}{plain(value)}{told.get(value, '')}" for value in chosen]
-    return [*lines, *_more_line(len(values) - len(chosen), "value", option)]
+    lines = [f"{INDENT}{plain(value)}{told.get(value, '')}" for value in chosen]
+    return [*lines, *more_line(len(values) - len(chosen), "value", option)]
 
 
-def _more_line(n_more: int, noun: str, option: str) -> list[str]:
-    return [f"{_INDENT}and {count(n_more, f'more {noun}')} ({option} all)"] if n_more else []
+def more_line(n_more: int, noun: str, option: str) -> list[str]:
+    """Say how many more there are, if any, and by which option they are shown."""
+    return [f"{INDENT}and {count(n_more, f'more {noun}')} ({option} all)"] if n_more else []
 
 
 def _alike_table(result: SearchResult) -> Table:
@@ -258,7 +259,7 @@ def _alike_table(result: SearchResult) -> Table:
 def _alike_why(match: Match, n_shown: float, option: str) -> list[str]:
     """Return the kinds of the matches of a column, and pairs."""
     return [
-        f"{_INDENT}{shares(match.kinds())}",
+        f"{INDENT}{shares(match.kinds())}",
         *pair_lines(match.pairs(), n_shown, option),
     ]
 
