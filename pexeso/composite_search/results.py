@@ -11,8 +11,8 @@ from pexeso.search.column_matches import Matches
 if TYPE_CHECKING:
     from pexeso.composite.search import KeyMatch
     from pexeso.composite_search.searches import CompositeSearches
-    from pexeso.join.tables import Joined
     from pexeso.composite_search.similar import SimilarPair
+    from pexeso.join.tables import Joined
 
     FindPairs = Callable[[int | None], Mapping[int, tuple[SimilarPair, ...]]]
 

@@ -7,8 +7,9 @@ from composite_oracle import as_integers, xash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.composite.xash import BITS, Xash, ones_for
+from pexeso.composite.xash import Xash, ones_for
 from pexeso.errors import InputError
+from pexeso.registry import FILTER_BITS as BITS
 
 FOX = "the quick brown fox jumps over the lazy dog"
 GOLDEN = """
