@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from pexeso.composite.key_options import (
@@ -55,6 +55,8 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
     rerank : bool
         Order what semantic search finds by the similarity of all values; other methods have an
         order of their own.
+    keys : {"auto"} or None
+        `query` is a file alone: search by the key that `pexeso.find_keys` proposes first.
     row_filter : {"auto", "none", "bloom", "xash", "intersection"}
         Of a composite key, ``FILE:COLUMN,COLUMN``: how rows without the key are sorted out. The
         answer is the same.
@@ -67,6 +69,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
     min_joinability: float | None = None
     counts: str | None = None
     rerank: bool = True
+    keys: Literal["auto"] | None = None
     row_filter: Literal[WAYS] = "auto"  # type: ignore[valid-type]
     first_column: Literal[FIRST_COLUMNS] = "postings"  # type: ignore[valid-type]
 
@@ -78,6 +81,23 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         if self.method == "containment":
             usable.add("min_joinability")
         self.require_use(usable, f"{{method}} {self.method} compares equal texts and")
+
+    def with_key(self) -> SearchRequest:
+        """Return the same request with the columns of the key that is found for the file.
+
+        Raises
+        ------
+        RequestError
+            The request names columns, or values in place of a file.
+        QueryError
+            The table has no key.
+        """
+        if self.column is not None or not isinstance(self.query, str) or self.all_columns:
+            raise RequestError("{keys} takes a file alone. Got %r.", self.query)
+        from pexeso.composite.candidate_keys import choose_key
+
+        columns = ",".join(f"#{position}" for position in choose_key(self.query).positions)
+        return replace(self, query=f"{self.query}:{columns}", keys=None)
 
     def by_keys(self, *, similar: bool) -> dict[str, Any]:
         """Return the options of the search where the query is a composite key.

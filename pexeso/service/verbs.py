@@ -186,6 +186,8 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
 
 
 def _search(service: Service, request: requests.SearchRequest) -> SearchResponse:
+    if request.keys is not None:
+        request = request.with_key()
     if (key := request.read_key()) is not None:
         options = request.by_keys(similar=key.is_similar)
         if key.is_similar:

@@ -55,6 +55,11 @@ _LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
     "one list that says which.",
 )
 @_of_search(
+    "keys",
+    "auto: search by the key of FILE that pexeso keys proposes first.",
+    type=click.Choice(("auto",)),
+)
+@_of_search(
     "row_filter",
     "Of a composite key: how rows that lack it are sorted out; the answer is the same.",
 )
@@ -79,6 +84,7 @@ def search(
       pexeso search lake.pexeso people.csv:company --html found.html
       pexeso search lake.pexeso people.csv:company --method all
       pexeso search lake.pexeso gdp.csv:country,year
+      pexeso search lake.pexeso gdp.csv --keys auto
       pexeso search lake.pexeso gdp.csv:country~,year --explain
 
     FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the
@@ -99,7 +105,11 @@ def search(
     if request.method != "semantic":
         _refuse_what_is_for_semantic_search(request, html, form)
     results = run(request).results
-    tell_column(request, results[0])
+    if request.keys is None:
+        tell_column(request, results[0])
+    else:
+        asked = results[0].query
+        talk(f"Searching with the key {', '.join(asked.get('columns') or [asked['column']])}.")
     if isinstance(results[0], CompositeResult):
         _write_composite(results[0], form, n_shown, html, explain=request.explain)
         return
