@@ -17,6 +17,38 @@ ENTRIES, PROBES, PASSED, HELD, EVALUATED, ABANDONED = range(6)
 
 
 @loop
+def expected_work(begins, ends, keys, column):
+    """Return what a search would read: entries of lists, probes, and steps of an intersection.
+
+    Parameters
+    ----------
+    begins, ends : int64 (u,)
+        Where the list of each value begins and ends.
+    keys : int32 (n, m)
+        Which of these values a key has; those with the same value in `column` stand together.
+    column : int
+        The column of the key that is looked up first.
+    """
+    n_entries, n_probes, n_steps, last = 0, 0, 0.0, -1
+    for key in range(len(keys)):
+        value = keys[key, column]
+        length = ends[value] - begins[value]
+        n_probes += length
+        n_entries += length * (value != last)
+        last = value
+        shortest = second = np.iinfo(np.int64).max
+        for value in keys[key]:
+            length = ends[value] - begins[value]
+            if length < shortest:
+                shortest, second = length, shortest
+            else:
+                second = min(second, length)
+        # Most rows are not in the second list either, so the lists behind it are seldom read.
+        n_steps += shortest * (1 + np.log2(1 + second / shortest))
+    return n_entries, n_probes, n_steps
+
+
+@loop
 def list_hits(begins, ends, posting_rows):
     """Return the rows of posting lists, and which list each row is of.
 
@@ -339,9 +371,7 @@ def _may_be_first(counts, column, best, mapping):
         least = column[i]
         if least < 0:
             least = 0
-            while least < counts.shape[1] and (
-                counts[i, least] < best or _used(column, least)
-            ):
+            while least < counts.shape[1] and (counts[i, least] < best or _used(column, least)):
                 least += 1
         if least != mapping[i]:
             return least < mapping[i]
