@@ -114,7 +114,7 @@ def key_query(columns: Sequence[pa.Array | pa.ChunkedArray]) -> KeyQuery:
     return KeyQuery(values, keys, row_counts, whole[first], lengths[0])
 
 
-def first_column(query: KeyQuery, rule: str | int, lengths: np.ndarray) -> int:
+def first_column(query: KeyQuery, rule: str | int, lengths: np.ndarray, known: np.ndarray) -> int:
     """Return the column of the key whose posting lists are read.
 
     The answer to a search is the same for each; the rows that it reads are not.
@@ -128,8 +128,10 @@ def first_column(query: KeyQuery, rule: str | int, lengths: np.ndarray) -> int:
         ``"cardinality"``: the one with the fewest distinct values, as the paper has it;
         ``"order"``: the first; ``"longest"``: the one with the longest text. Of equal columns the
         first is taken.
-    lengths : int64 (n, m)
-        Of the posting list of each key's value in each column.
+    lengths : int64 (u,)
+        Of the posting list of each value.
+    known : int64
+        Keys whose values are all in the lake: of the others no list is read.
 
     Raises
     ------
@@ -141,17 +143,22 @@ def first_column(query: KeyQuery, rule: str | int, lengths: np.ndarray) -> int:
         return int(rule)
     if rule == "order":
         return 0
-    distinct = [np.unique(query.keys[:, column], return_index=True) for column in range(m)]
     if rule == "postings":
-        return int(
-            np.argmin([lengths[at, column].sum() for column, (_, at) in enumerate(distinct)])
-        )
+        keys = query.keys[known]
+        return int(np.argmin([lengths[_marked(keys[:, c], lengths)].sum() for c in range(m)]))
     if rule == "cardinality":
-        return int(np.argmin([len(values) for values, _ in distinct]))
+        return int(np.argmin([_marked(query.keys[:, c], lengths).sum() for c in range(m)]))
     if rule == "longest":
         letters = pc.utf8_length(query.values).to_numpy()
-        return int(np.argmax([letters[values].max() for values, _ in distinct]))
+        return int(np.argmax(letters[query.keys].max(axis=0)))
     raise QueryError(
         f"The column to look up first must be one of {', '.join(FIRST_COLUMNS)}, or its number "
         f"from 0 to {m - 1}. Got {rule!r}."
     )
+
+
+def _marked(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Return which values are among some: bool (u,)."""
+    marked = np.zeros(len(like), np.bool_)
+    marked[values] = True
+    return marked

@@ -15,19 +15,20 @@ from pexeso.composite.loops import (
     PASSED,
     PROBES,
     best_tables,
+    expected_work,
     intersection_hits,
     list_hits,
     rows_joined,
+    tables_of_hits,
 )
 from pexeso.composite.query import KeyQuery, first_column
 from pexeso.composite.row_keys import RowKeys
-from pexeso.errors import InputError
-from pexeso.runtime.ranges import offsets_of
+from pexeso.errors import IndexCorruptError, InputError
 
-ENTRY_COST, CELL_COST, PROBE_COST, PASSED_COST, STEP_COST = 110, 4, 4, 25, 8
+_ENTRY_COST, _CELL_COST, _PROBE_COST, _KEY_COST, _STEP_COST = 55, 2, 2, 400, 7.5
 """Nanoseconds, measured on two lakes: to fetch the row of an entry of a list, to compare a cell, to
-try a super key, to take a pair that passes, and for a step of looking a row up in a list. What they
-decide is speed, never the answer."""
+try a super key, to hash a key, and for a step of looking a row up in a list. What they decide is
+speed, never the answer."""
 
 _NO_BITS = np.empty((0, 0), np.uint64)
 _NO_BITS.flags.writeable = False  # as super keys are, so that loops are compiled once
@@ -148,20 +149,27 @@ class KeyMatches:
 
 
 @dataclass(frozen=True, eq=False)
-class _Hits:
-    """Rows of posting lists with the keys that they may hold, sorted by row.
+class _Lists:
+    """The posting lists of the values of a query, and its keys whose values are all in the lake.
 
     Attributes
     ----------
-    rows, groups : int32 (h,)
-    group_ends, group_keys : int64 (g + 1,), int64
-        The keys of each group.
+    begins, ends : int64 (u,)
+        Where the list of each value of the query begins and ends; an empty one is of a value that
+        the lake lacks.
+    known : int64 (n,)
+        Keys of the query, those with the same value in the column looked up first together.
+    keys : int32 (n, m)
+        Their values as numbers of the lake.
+    local : int32 (n, m)
+        As numbers of the query.
     """
 
-    rows: np.ndarray
-    groups: np.ndarray
-    group_ends: np.ndarray
-    group_keys: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    known: np.ndarray
+    keys: np.ndarray
+    local: np.ndarray
 
 
 def search_keys(
@@ -226,102 +234,114 @@ def search_keys(
     """
     require_limits(k, at_least)
     _require_filter(rows, row_filter)
-    numbers = query.numbers_in(rows)
-    offsets = rows.value_offsets
-    lengths = np.where(numbers >= 0, offsets[numbers + 1] - offsets[numbers], 0)
-    column = first_column(query, first, lengths) if query.n_keys else 0
-    known = np.flatnonzero((numbers >= 0).all(axis=1))
-    keys = numbers[known]
+    lists, column = _lists(rows, query, first)
+    keys = lists.keys
     if row_filter == "auto":
-        row_filter = cheapest_filter(rows, keys, lengths[known], column)
+        row_filter = _cheapest_filter(rows, lists, column)
     work = np.zeros(6, np.int64)
-    hits = _hits(rows, keys, column, row_filter, work)
-    tables, begins, ends = _tables_of(rows, hits.rows, keys.shape[1], excluded)
+    hits, group_ends = _hits(rows, lists, column, row_filter, work)
+    hit_rows, hit_groups = (hits >> 32).astype(np.int32), hits.astype(np.int32)
+    tables = _tables_of(rows, hit_rows, keys.shape[1], excluded)
     if row_filter in rows.super_keys:
         super_keys = rows.super_keys[row_filter]
-        bits = query.super_keys(super_keys.hashing)[known], super_keys.words
+        bits = query.super_keys(super_keys.hashing)[lists.known], super_keys.words
     else:
         bits = np.empty((len(keys), 0), np.uint64), _NO_BITS
     repeats = (keys[:, :, None] == keys[:, None, :]).sum(axis=2, dtype=np.int32)
     found, n_keys, mappings = best_tables(
-        tables, begins, ends, hits.rows, hits.groups, hits.group_ends, hits.group_keys,
-        keys, repeats, column, *bits, rows.cells, rows.table_rows, rows.table_cells, rows.widths,
+        tables, hit_rows, hit_groups, group_ends, keys, repeats, column, *bits,
+        rows.cells, rows.table_rows, rows.table_cells, rows.widths,
         0 if k is None else k, at_least, work,
     )  # fmt: skip
-    matches, row_counts = [], query.row_counts[known]
-    for at in np.lexsort((tables[found], -n_keys)):
-        table, of_table = int(tables[found[at]]), slice(begins[found[at]], ends[found[at]])
+    matches, row_counts = [], query.row_counts[lists.known]
+    for at in np.lexsort((tables[found, 0], -n_keys)):
+        table, begin, end, _ = tables[found[at]].tolist()
         counts = rows_joined(
-            hits.rows[of_table], hits.groups[of_table], hits.group_ends, hits.group_keys,
-            keys, rows.cells, rows.table_rows[table], rows.table_cells[table], rows.widths[table],
-            mappings[at],
+            hit_rows[begin:end], hit_groups[begin:end], group_ends, keys, rows.cells,
+            rows.table_rows[table], rows.table_cells[table], rows.widths[table], mappings[at],
         )  # fmt: skip
         matches.append(_match(table, mappings[at], counts, row_counts))
     return KeyMatches(tuple(matches), query.n_keys, row_filter, column, _work(work, len(tables)))
 
 
-def cheapest_filter(rows: RowKeys, keys: np.ndarray, lengths: np.ndarray, column: int) -> str:
+def _cheapest_filter(rows: RowKeys, lists: _Lists, column: int) -> str:
     """Return the filter that is expected to take the least time.
 
-    Parameters
-    ----------
-    rows : RowKeys
-    keys : int32 (n, m)
-        As numbers of values.
-    lengths : int64 (n, m)
-        Of the posting list of each value.
-    column : int
-        The column of the key that is looked up first.
-
-    Notes
-    -----
-    What is read is known from the lengths; of pairs that pass a filter it is known that they are
-    at most as many as the shortest lists of the keys have entries, false ones apart. So nothing
-    tells two super keys apart, and the one that the index names first is taken.
+    What is read is known from the lengths of lists. What passes a filter is not, so nothing tells
+    two super keys apart, and the one that the index names first is taken.
     """
-    if not len(keys):
+    if not len(lists.keys):
         return "none"
-    _, at = np.unique(keys[:, column], return_index=True)
-    entries, probes = int(lengths[at, column].sum()), int(lengths[:, column].sum())
-    shortest = np.sort(lengths, axis=1)
-    fitting = int(shortest[:, 0].sum())
-    width = len(rows.cells) / max(rows.n_rows, 1)
-    # Most rows are not in the second list either, so the lists behind it are seldom read.
-    steps = float((shortest[:, :1] * np.log2(1 + shortest[:, 1:2])).sum())
-    fetched = entries * ENTRY_COST
-    costs = {"none": fetched + probes * width * CELL_COST, "intersection": steps * STEP_COST}
+    entries, probes, steps = expected_work(lists.begins, lists.ends, lists.local, column)
+    width = len(rows.cells) / rows.n_rows
+    fetched = entries * _ENTRY_COST
+    costs = {"none": fetched + probes * width * _CELL_COST, "intersection": steps * _STEP_COST}
     for name in rows.super_keys:
-        costs[name] = fetched + probes * PROBE_COST + fitting * PASSED_COST
+        costs[name] = fetched + probes * _PROBE_COST + len(lists.keys) * _KEY_COST
     return min(costs, key=lambda name: costs[name])
 
 
-def _hits(rows: RowKeys, keys: np.ndarray, column: int, row_filter: str, work: np.ndarray) -> _Hits:
-    lists = rows.value_offsets, rows.posting_rows
+def _lists(rows: RowKeys, query: KeyQuery, first: str | int) -> tuple[_Lists, int]:
+    """Return the lists of a query, and the column of the key that is looked up first."""
+    values = rows.find(query.values)
+    found = np.flatnonzero(values >= 0)
+    begins, ends = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+    begins[found] = rows.value_offsets[values[found]]
+    ends[found] = rows.value_offsets[values[found] + 1]
+    if ((begins < 0) | (begins > ends) | (ends > len(rows.posting_rows))).any():
+        raise _damaged("A posting list")
+    keys = values[query.keys]
+    known = np.flatnonzero((keys >= 0).all(axis=1))
+    column = first_column(query, first, ends - begins, known) if query.n_keys else 0
+    known = known[np.argsort(query.keys[known, column], kind="stable")]
+    local = query.keys[known]
+    return _Lists(begins, ends, known, keys[known], local), column
+
+
+def _hits(
+    rows: RowKeys, lists: _Lists, column: int, row_filter: str, work: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows with the groups of keys that they may hold, sorted, and the ends of groups.
+
+    Rows are in the upper 32 bits, groups in the lower. Rows of a table lie together then, and their
+    cells are met in the order of memory.
+    """
+    n_keys = len(lists.keys)
     if row_filter == "intersection":
-        found, groups = intersection_hits(*lists, keys, work)
-        group_keys = np.arange(len(keys))
-        group_ends = np.arange(len(keys) + 1)
+        group_ends = np.arange(n_keys + 1)
+        hits = intersection_hits(lists.begins, lists.ends, rows.posting_rows, lists.local, work)
     else:
-        values, group_of_key = np.unique(keys[:, column], return_inverse=True)
-        found, groups = list_hits(*lists, values)
-        work[ENTRIES] = len(found)
-        group_keys = np.argsort(group_of_key, kind="stable")
-        group_ends = offsets_of(np.bincount(group_of_key, minlength=len(values)))
-    # Rows of a table lie together then, and their cells are met in the order of memory.
-    order = np.argsort(found, kind="stable")
-    return _Hits(found[order], groups[order], group_ends, group_keys)
+        values = lists.local[:, column]
+        group_begins = np.flatnonzero(np.diff(values, prepend=-1))
+        group_ends = np.append(group_begins, n_keys)
+        values = values[group_begins]
+        hits = list_hits(lists.begins[values], lists.ends[values], rows.posting_rows)
+        work[ENTRIES] = len(hits)
+    hits.sort()
+    if len(hits) and (hits[0] < 0 or hits[-1] >> 32 >= rows.n_rows):
+        raise _damaged("An entry of a posting list")
+    return hits, group_ends
 
 
-def _tables_of(
-    rows: RowKeys, hit_rows: np.ndarray, m: int, excluded: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the tables with hits, those with most first, and where the hits of each lie."""
-    table_of_hit = np.searchsorted(rows.table_rows, hit_rows, side="right") - 1
-    tables, begins, counts = np.unique(table_of_hit, return_index=True, return_counts=True)
-    wanted = (rows.widths[tables] >= m) & ~np.isin(tables, np.asarray(excluded, np.int64))
-    tables, begins, counts = tables[wanted], begins[wanted], counts[wanted]
-    order = np.lexsort((tables, -counts))
-    return tables[order], begins[order], (begins + counts)[order]
+def _tables_of(rows: RowKeys, hit_rows: np.ndarray, m: int, excluded: Sequence[int]) -> np.ndarray:
+    """Return the tables with hits as `tables_of_hits` does, those with most rows first."""
+    tables = tables_of_hits(hit_rows, rows.table_rows)
+    wanted = rows.widths[tables[:, 0]] >= m
+    # numpy's isin takes a tenth of a short search.
+    begin, end = (
+        np.searchsorted(tables[:, 0], np.asarray(excluded, np.int64), side)
+        for side in ("left", "right")
+    )
+    wanted[begin[begin < end]] = False
+    tables = tables[wanted]
+    return tables[np.argsort(-tables[:, 3], kind="stable")]
+
+
+def _damaged(what: str) -> IndexCorruptError:
+    return IndexCorruptError(
+        f"{what} of an index for composite keys leads out of its arrays. Restore the index from a "
+        "copy, or build it again."
+    )
 
 
 def _match(table: int, mapping: np.ndarray, counts: np.ndarray, row_counts: np.ndarray) -> KeyMatch:

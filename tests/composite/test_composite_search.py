@@ -1,5 +1,6 @@
 """Search of composite keys against plain sets, with every filter and every first column."""
 
+import time
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from pexeso.composite.query import FIRST_COLUMNS, key_query
 from pexeso.composite.row_keys import SuperKeys, build_row_keys
 from pexeso.composite.search import search_keys
 from pexeso.composite.xash import Xash
-from pexeso.errors import InputError, QueryError
+from pexeso.errors import IndexCorruptError, InputError, QueryError
 
 FILTERS = ("none", "xash", "bloom", "intersection", "auto")
 SUPER_KEYS = (Xash(64, 3), Bloom(64, 2))
@@ -342,3 +343,129 @@ def test_larger_lakes(seed):
         assert [match.columns for match in found.matches] == [
             best_mapping(tables[number], keys)[1] for _, number in exact[:5]
         ]
+
+
+def damaged(rows, name, at, number):
+    """Return an index with a wrong number, as a file may hold that was changed after a check."""
+    array = getattr(rows, name).copy()
+    array[at] = number
+    found = replace(rows)
+    object.__setattr__(found, name, array)
+    return found
+
+
+def answer_or_error(rows, query, row_filter):
+    try:
+        return search_keys(rows, query, row_filter=row_filter).matches
+    except IndexCorruptError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("row_filter", FILTERS)
+@pytest.mark.parametrize("number", [-1, 1 << 40, -(1 << 62)])
+def test_an_offset_that_leads_out_of_its_lists_is_refused(row_filter, number):
+    rows, query = row_keys(MINI_LAKE), query_of(RUNNING_QUERY)
+    answers = [
+        answer_or_error(damaged(rows, "value_offsets", at, number), query, row_filter)
+        for at in range(len(rows.value_offsets))
+    ]
+    refused = [answer for answer in answers if isinstance(answer, str)]
+    assert len(refused) > len(query.values)  # a list has two ends, and some lists meet
+    assert all("A posting list of an index for composite keys leads" in one for one in refused)
+
+
+@pytest.mark.parametrize("row_filter", FILTERS)
+@pytest.mark.parametrize("number", [-1, -(1 << 31), 24, (1 << 31) - 1])
+def test_a_posting_that_is_no_row_is_refused_where_it_is_read(row_filter, number):
+    rows, query = row_keys(MINI_LAKE), query_of(RUNNING_QUERY)
+    assert rows.n_rows == 24
+    right = search_keys(rows, query, row_filter=row_filter).matches
+    answers = [
+        answer_or_error(damaged(rows, "posting_rows", at, number), query, row_filter)
+        for at in range(len(rows.posting_rows))
+    ]
+    refused = [answer for answer in answers if isinstance(answer, str)]
+    assert all("An entry of a posting list of an index" in one for one in refused)
+    if row_filter in ("none", "xash", "bloom"):  # an intersection passes over what is in one list
+        assert len(refused) == search_keys(rows, query, row_filter=row_filter).work.entries
+        assert all(answer == right for answer in answers if answer not in refused)
+
+
+@pytest.mark.parametrize("row_filter", FILTERS)
+def test_lists_in_any_order_and_wrong_cells_end_in_an_answer(row_filter):
+    rows, query = row_keys(MINI_LAKE), query_of(RUNNING_QUERY)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        wrong = replace(rows)
+        mixed = rng.permutation(rows.posting_rows)
+        cells = rng.integers(-(1 << 31), 1 << 31, len(rows.cells)).astype(np.int32)
+        object.__setattr__(wrong, "posting_rows", mixed)
+        search_keys(wrong, query, row_filter=row_filter)
+        object.__setattr__(
+            wrong, "cells", np.where(rng.random(len(cells)) < 0.5, rows.cells, cells)
+        )
+        search_keys(wrong, query, row_filter=row_filter)
+
+
+def few_values(rng, n_rows, width, n_values):
+    return rng.integers(0, n_values, (n_rows, width)).astype(str).tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_wide_tables_of_few_values(seed):
+    """Nearly every mapping joins something, and many join equally much."""
+    rng = np.random.default_rng(seed)
+    tables = [few_values(rng, 7, 14, 4) for _ in range(3)]
+    tables[0] = [row + row[:4] for row in tables[0]]  # and columns that are equal
+    keys = few_values(rng, 30, 3, 4)
+    expected = [(n["table"], n["keys"], n["columns"]) for n in search(tables, keys, None)]
+    for row_filter in FILTERS:
+        found = search_keys(row_keys(tables), query_of(keys), None, row_filter=row_filter)
+        assert in_short(found) == expected
+
+
+def test_a_thousand_columns_of_few_values_take_no_time():
+    """Columns for three values of a key are a thousand to the third here."""
+    rng = np.random.default_rng(0)
+    rows = row_keys([few_values(rng, 40, 1000, 9)], filters=())
+    begin = time.process_time()
+    (match,) = search_keys(rows, query_of(few_values(rng, 60, 3, 9)), None).matches
+    assert match.keys > 3
+    assert time.process_time() - begin < 20
+
+
+CORPORA = 3000
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_lakes(part):
+    """Tables of related rows, against every mapping tried with plain sets."""
+    for seed in range(part, CORPORA, 4):
+        rng = np.random.default_rng([11, seed])
+        m, n_values = int(rng.integers(1, 5)), int(rng.integers(2, 12))
+        entities = few_values(rng, int(rng.integers(2, 10)), 5, n_values)
+        tables = [table_of(rng, entities, n_values) for _ in range(rng.integers(1, 8))]
+        keys = [row[:m] for row in table_of(rng, [row[:5] for row in entities], n_values, 5)]
+        k = [None, 1, 2, 5][rng.integers(4)]
+        expected = [(n["table"], n["keys"], n["columns"]) for n in search(tables, keys, k)]
+        rows, query = row_keys(tables), query_of(keys, m)
+        for row_filter in FILTERS:
+            found = search_keys(
+                rows, query, k, row_filter=row_filter, first=FIRST_COLUMNS[seed // 4 % 4]
+            )
+            assert in_short(found) == expected, (seed, row_filter)
+
+
+def table_of(rng, entities, n_values, width=None):
+    """Return rows of entities whose columns are mixed; some cells are other ones, some missing."""
+    width = width or int(rng.integers(1, 6))
+    columns = rng.permutation(5)[:width]
+    table = [
+        [entities[entity][column] for column in columns]
+        for entity in rng.integers(0, len(entities), rng.integers(1, 12))
+    ]
+    for row in table:
+        for column in range(width):
+            if rng.random() < 0.15:
+                row[column] = rng.choice(["", *map(str, range(n_values))])
+    return table
