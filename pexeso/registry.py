@@ -128,14 +128,14 @@ def require_parts(words: Iterable[str]) -> tuple[str, ...]:
     """
     if not isinstance(words, Iterable):
         raise InputError(
-            f"parts must be a list of texts, of {' and '.join(choices())}. Got {words!r}."
+            f"parts must be a list of texts, of {', '.join(choices())}. Got {words!r}."
         )
     wanted = [words] if isinstance(words, str) else list(words)
     allowed = choices()
     for word in wanted:
         if word not in allowed:
             raise InputError(
-                f"The parts that an index can have are {' and '.join(allowed)}. Got {word!r}."
+                f"The parts that an index can have are {', '.join(allowed)}. Got {word!r}."
             )
     found = []
     for part in registered():

@@ -284,18 +284,46 @@ def _cheapest_filter(rows: RowKeys, lists: _Lists, column: int) -> str:
 def _lists(rows: RowKeys, query: KeyQuery, first: str | int) -> tuple[_Lists, int]:
     """Return the lists of a query, and the column of the key that is looked up first."""
     values = rows.find(query.values)
-    found = np.flatnonzero(values >= 0)
-    begins, ends = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
-    begins[found] = rows.value_offsets[values[found]]
-    ends[found] = rows.value_offsets[values[found] + 1]
-    if ((begins < 0) | (begins > ends) | (ends > len(rows.posting_rows))).any():
-        raise _damaged("A posting list")
+    begins, ends = _list_bounds(rows, values)
     keys = values[query.keys]
     known = np.flatnonzero((keys >= 0).all(axis=1))
     column = first_column(query, first, ends - begins, known) if query.n_keys else 0
     known = known[np.argsort(query.keys[known, column], kind="stable")]
     local = query.keys[known]
     return _Lists(begins, ends, known, keys[known], local), column
+
+
+def _list_bounds(rows: RowKeys, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the list of each value begins and ends; that of value -1 is empty."""
+    found = np.flatnonzero(values >= 0)
+    begins, ends = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+    begins[found] = rows.value_offsets[values[found]]
+    ends[found] = rows.value_offsets[values[found] + 1]
+    if ((begins < 0) | (begins > ends) | (ends > len(rows.posting_rows))).any():
+        raise _damaged("A posting list")
+    return begins, ends
+
+
+def rows_with(rows: RowKeys, values: np.ndarray) -> np.ndarray:
+    """Return whether each row holds one of some values: bool (rows,).
+
+    Parameters
+    ----------
+    rows : RowKeys
+    values : int (n,)
+        Numbers of values, distinct.
+
+    Raises
+    ------
+    IndexCorruptError
+        A list is damaged.
+    """
+    found = list_hits(*_list_bounds(rows, values), rows.posting_rows) >> 32
+    if len(found) and (found.min() < 0 or found.max() >= rows.n_rows):
+        raise _damaged("An entry of a posting list")
+    here = np.zeros(rows.n_rows, bool)
+    here[found] = True
+    return here
 
 
 def _hits(

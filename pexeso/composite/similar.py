@@ -18,10 +18,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pexeso.composite.loops import list_hits
 from pexeso.composite.query import KeyQuery
 from pexeso.composite.row_keys import RowKeys
-from pexeso.composite.search import KeyMatch, require_limits
+from pexeso.composite.search import KeyMatch, require_limits, rows_with
 from pexeso.composite.similar_loops import best_mappings
 from pexeso.runtime.ranges import offsets_of, ranges
 
@@ -151,10 +150,7 @@ class SimilarSearch:
         self._keys = query.keys[self._known]
         self._left = np.ones(rows.n_rows, bool)
         for i in exact:
-            here = np.zeros(rows.n_rows, bool)
-            wanted = np.unique(numbers[self._keys[:, i]])
-            here[list_hits(rows.value_offsets, rows.posting_rows, wanted)[0]] = True
-            self._left &= here
+            self._left &= rows_with(rows, np.unique(numbers[self._keys[:, i]]))
         self._values = np.flatnonzero(numbers >= 0)
         self._numbers = numbers[self._values]  # ascending, as both texts are in order
         counts = [np.bincount(of_column, minlength=len(query.values)) for of_column in self._keys.T]

@@ -220,6 +220,7 @@ class CompositeResult(Matches[CompositeMatch]):
 
     stats: dict[str, Any] = field(compare=False)
 
+    noun = "table"
     fields = (
         "table", "columns", "matched_keys", "total_keys", "joinability", "rows", "relation",
         "rows_per_query_row", "query_rows_per_row", "joined_rows", "brings",

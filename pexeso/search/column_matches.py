@@ -122,6 +122,8 @@ class Matches(Sequence[Found], Generic[Found]):
     n_more: int | None = field(default=0, kw_only=True)
     _find_hints: Callable[[], Hints] = field(default=Hints, repr=False, compare=False, kw_only=True)
 
+    noun = "column"  # what is found; of no dataclass field
+
     @overload
     def __getitem__(self, position: int) -> Found: ...
 

@@ -34,7 +34,7 @@ def test_every_option_reaches_the_build(run, builds):
         "--max-number-fraction 0.25 --max-median-tokens 6"
     )
     given += (
-        " --max-missing-fraction 0.75 --max-table-bytes 5MB --with containment --seed 7 "
+        " --max-missing-fraction 0.75 --max-table-bytes 5MB --include containment --seed 7 "
         "--aliases a.csv --overwrite --spark-master local[1]"
     )
     given += " --spark-conf spark.driver.memory=3g --spark-conf a=b=c"

@@ -272,7 +272,7 @@ def test_an_index_without_the_part_says_how_to_add_it(fail, bare, towns, command
         f"Error: The index '{bare}' has no part for searches by {part} of equal texts. "
     )
     assert f"Add it with 'pexeso {command} build {bare}', or " in said
-    assert f"'pexeso index LAKE INDEX --with {part}'" in said
+    assert f"'pexeso index LAKE INDEX --include {part}'" in said
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,10 @@ def test_a_column_or_an_option_that_is_not_there(fail, index, towns):
 
 def test_a_part_that_is_none_is_told_before_any_work(fail, small_lake, tmp_path):
     said = fail(2, "index", small_lake, tmp_path / "out", "--with", "meaning")
-    assert "The parts that an index can have are overlap and containment. Got 'meaning'." in said
+    assert (
+        "The parts that an index can have are overlap, containment, composite. Got 'meaning'."
+        in said
+    )
 
 
 def test_all_ways_in_one_list_that_says_which(run, index, towns):

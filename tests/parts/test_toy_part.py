@@ -221,6 +221,7 @@ def test_words_and_names_are_taken_once():
     with pytest.raises(InputError, match="need different names"):
         register(PATH)
     with pytest.raises(
-        InputError, match="The parts that an index can have are overlap and containment and longest"
+        InputError,
+        match="The parts that an index can have are overlap, containment, composite, longest",
     ):
         BuildOptions(parts="other")

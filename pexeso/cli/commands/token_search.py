@@ -60,8 +60,8 @@ def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> N
 
     Values are compared as texts, so columns of numbers and codes join as well as words do: 1, "1"
     and 1.0 are equal, "01" is another, and case counts. The answer is exact. The index needs its
-    part for this: from pexeso index --with overlap, or from pexeso overlap build INDEX, which adds
-    it to an index that is there.
+    part for this: from pexeso index --include overlap, or from pexeso overlap build INDEX, which
+    adds it to an index that is there.
 
     In Python: pexeso.open_index(INDEX).overlap(values).
     """  # noqa: D301  click reads \b
@@ -98,8 +98,9 @@ def find_containing(request: ContainRequest, n_shown: float, form: str | None) -
 
     A column is found where it has a given share of your distinct values, compared as in pexeso
     overlap. With --verify nothing is found wrongly, and a column right at the threshold is missed
-    with a probability of at most 0.02. The index needs its part for this: from pexeso index --with
-    containment, or from pexeso contain build INDEX, which adds it to an index that is there.
+    with a probability of at most 0.02. The index needs its part for this: from pexeso index
+    --include containment, or from pexeso contain build INDEX, which adds it to an index that is
+    there.
 
     In Python: pexeso.open_index(INDEX).contain(values).
     """  # noqa: D301  click reads \b

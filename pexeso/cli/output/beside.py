@@ -15,7 +15,7 @@ from pexeso.cli.output.output import MAX_NAME, count, display_width, plain, tabl
 from pexeso.runtime.formatting import percent
 
 if TYPE_CHECKING:
-    from pexeso.search.column_matches import ColumnMatch, ColumnMatches, Hints
+    from pexeso.search.column_matches import ColumnMatch, ColumnMatches, Hints, Matches
 
 BRINGS_WIDTH, MIN_BRINGS_WIDTH = 40, 16
 """Characters for the names of what a join brings, fewer on a narrow terminal, but not below the
@@ -92,16 +92,16 @@ def copies_line(match: ColumnMatch) -> list[str]:
     return [f"{_INDENT}same values: {plain(', '.join([*named, *rest]), MAX_NAME)}"]
 
 
-def rest_lines(result: ColumnMatches[Any]) -> list[str]:
-    """Return the line about columns found beyond those shown, and how to see them."""
+def rest_lines(result: Matches[Any]) -> list[str]:
+    """Return the line about what was found beyond those shown, and how to see them."""
     lines = []
     twice = f"-k {2 * max(len(result), 1)}"
     if getattr(result.options, "min_joinability", 0) is not None:
         twice += ", or -k all"
     if result.n_more:
-        lines.append(f"and {count(result.n_more, 'more column')} ({twice})")
+        lines.append(f"and {count(result.n_more, f'more {result.noun}')} ({twice})")
     elif result.n_more is None:
-        lines.append(f"and there may be more columns ({twice})")
+        lines.append(f"and there may be more {result.noun}s ({twice})")
     if any(match.copies for match in result):
         lines.append("copies hold the same values, or nearly (--no-fold-copies lists each)")
     return lines

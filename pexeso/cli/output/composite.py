@@ -89,7 +89,6 @@ COMPOSITE = Layout(
     ),
     (),
     lambda match: [()],
-    "table",
 )
 
 

@@ -92,8 +92,6 @@ class Layout(NamedTuple):
     """Columns that an explanation adds to CSV."""
     detail_rows: Callable[[Any], Iterable[Sequence[Any]]]
     """From a match to the cells of these columns."""
-    noun: str = "column"
-    """What is found."""
 
 
 def write_results(
@@ -153,7 +151,7 @@ def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> 
     seconds = seconds_waited()
     for result in results:
         of = f"{plain(result.query['column'])}: " if name_queries else ""
-        noun = layout.noun
+        noun = result.noun
         more = f" of {count(len(result) + result.n_more, noun)}" if result.n_more else ""
         number = f"{len(result):,}{more}" if more else count(len(result), noun)
         work = layout.work(result, seconds if len(results) == 1 else None)

@@ -236,7 +236,7 @@ def require_part(store: Store, part: str) -> None:
         raise InputError(
             f"The index '{store.path}' has no part for searches by {part} of equal texts. Add it "
             f"with 'pexeso {verb} build {store.path}', or build "
-            f"indexes with it from the start: 'pexeso index LAKE INDEX --with {part}'."
+            f"indexes with it from the start: 'pexeso index LAKE INDEX --include {part}'."
         )
 
 
