@@ -52,10 +52,15 @@ TABLES = {
     "numbers.csv": [["year", "code"], *[[str(1999 + n % 3), str(n)] for n in range(6)]],
 }
 QUERY = {
-    "land": ["Burma", "GERMANY", "germany", "Untied Kingdom", "Ivory  Coast", "Sao Tome", "οδός"]
-    + ["Straße Nord", None, "new york", "Burma"],
+    "land": [
+        "Burma", "GERMANY", "germany", "Untied Kingdom", "Ivory  Coast", "Sao Tome", "οδός",
+        "Straße Nord", None, "new york", "Burma",
+    ],
     "year": [1999, 2000, 2000, 2001, 1999, 2000, 1999, 2001, 1999, 1999, 1999],
-    "day": ["1999-05-03", "4 May 1999", "25 Dec 2000", "5/5/1999", "x", "", "1999", "1999", "a", "b", "c"],
+    "day": [
+        "1999-05-03", "4 May 1999", "25 Dec 2000", "5/5/1999", "x", "", "1999", "1999", "a", "b",
+        "c",
+    ],
     "person": ["ann", "BOB", "Ann", "cid", "Dora", "ann", "1", "2", "bob", "Anne", "annn"],
 }  # fmt: skip
 
