@@ -516,10 +516,13 @@ class Index:
         table : pandas.DataFrame, pyarrow.Table, mapping of columns, str or path
             A text is ``FILE:COLUMN,COLUMN`` or, with `columns`, a file.
         columns : str or iterable of str, optional
-            Two to ten columns of the key, by name or as ``#3`` by position.
+            Two to ten columns of the key, by name or as ``#3`` by position; with ``~`` behind it
+            (``"country~"``) the values of a column match similar ones, in columns of the lake that
+            semantic search holds: see `pexeso.composite_search.similar`.
         **options
-            `k` (20; ``"all"``), `min_joinability` (None: any), `exclude_self` (False), `row_filter`
-            ("auto") and `first_column` ("postings"), which change the time alone: see
+            `k` (20; ``"all"``), `min_joinability` (None: any), `exclude_self` (False);
+            `max_distance` of columns marked ``~`` (`usual_max_distance`); without such a column
+            `row_filter` ("auto") and `first_column` ("postings"), which change the time alone: see
             `pexeso.composite.search.search_keys`.
 
         Returns

@@ -216,6 +216,19 @@ def test_pairs_of_a_match_are_told_with_their_distances(by_letters):
     assert "similar_pairs" not in match.to_dict()
 
 
+def test_every_text_of_a_value_is_found_not_only_the_one_that_the_index_keeps(by_letters):
+    """The date stands as 25/12/2000 in another row of the column."""
+    query = {"who": ["Bob"], "day": ["25 Dec 2000"]}
+    found = by_letters.search_composite(query, ["who", "day~"], max_distance=0)
+    assert in_short(found) == [(-1, "others.csv", ["who", "when"])]
+
+
+def test_what_an_alias_stands_for_is_not_read_as_an_alias_again(by_vectors):
+    query = {"where": ["NYC"], "day": ["25/12/2000"]}
+    found = by_vectors.search_composite(query, ["where~", "day"], max_distance=0)
+    assert in_short(found) == [(-1, "others.csv", ["where", "when"])]
+
+
 def test_few_tables_at_a_time_give_the_same_answer(by_letters, monkeypatch):
     expected = {
         k: in_short(by_letters.search_composite(QUERY, ["land~", "year"], k=k)) for k in (1, 3)
