@@ -320,10 +320,11 @@ class _Table:
 
 
 def _none(max_columns: int, nearly: float, *, is_whole: bool) -> str:
-    what = "no combination" if is_whole else "none of the combinations looked at,"
     most = f"up to {max_columns} columns" if max_columns > 1 else "1 column"
     share = "all rows" if nearly == 1 else f"{percent(nearly)} of the rows"
-    return f"{what} of {most} tells {share} apart."
+    if is_whole:
+        return f"no combination of {most} tells {share} apart."
+    return f"none of the combinations of {most} that were looked at tells {share} apart."
 
 
 def _note_width(search: UniqueSearch, size: int, notes: list[str]) -> None:

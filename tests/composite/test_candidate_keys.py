@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pexeso
@@ -18,19 +18,19 @@ from pexeso.composite.candidate_keys import choose_key, find_keys
 from pexeso.errors import InputError, QueryError, TableReadError
 from pexeso.lake.key_columns import names_in
 
-WORDS, DECIMALS = ["a", "b", "c", "d"], ["0.5", "1.5", "2.5", "3.5"]
+WORDS, DECIMALS = list("abcdefghij"), [f"{n}.5" for n in range(10)]
 MISSING = ["", " "]
 
 
 @st.composite
 def tables(draw):
     """Draw columns of words and of decimals, some with gaps, some without values."""
-    n_rows = draw(st.integers(1, 12))
-    columns = []
+    n_rows, columns = draw(st.integers(1, 14)), []
+    cells = np.random.default_rng(draw(st.integers(0, 2**32)))
     for _ in range(draw(st.integers(1, 5))):
-        values = draw(st.sampled_from([WORDS, DECIMALS, [*WORDS, *MISSING], [*DECIMALS, ""]]))
-        cells = st.lists(st.sampled_from(values), min_size=n_rows, max_size=n_rows)
-        columns.append(draw(cells))
+        values = draw(st.sampled_from([WORDS[:3], WORDS, DECIMALS[:3], DECIMALS]))
+        gaps = draw(st.sampled_from([[], [], MISSING]))
+        columns.append([*cells.choice([*values, *gaps], n_rows)])
     return columns
 
 
@@ -79,6 +79,7 @@ class Oracle:
         return list(zip(kinds, [*unique, *near, *others], strict=True))
 
 
+@settings(max_examples=300)
 @given(tables(), st.integers(1, 5), st.sampled_from([1, 0.98, 0.8, 0.5]))
 def test_keys_are_those_of_all_combinations_in_order(columns, most, nearly):
     oracle = Oracle(columns)
@@ -147,6 +148,13 @@ def test_measurements_that_are_unique_do_not_come_first():
         choose_key(table.select(["gdp", "people", "year"]))
 
 
+def test_the_share_of_a_near_key_is_itself_enough():
+    cells = [f"v{max(n, 9)}" for n in range(20)]  # 0.55 * 20 is a little above 11 as a float
+    table = pa.table({"a": cells, "b": [f"w{n % 7}" for n in range(20)], "c": ["x", "y"] * 10})
+    assert find_keys(table, nearly=0.55, max_columns=1).keys[0].distinct == 11
+    assert find_keys(table, nearly=0.56, max_columns=1).keys == ()
+
+
 def test_cells_are_compared_as_keys_are():
     cells = ["Oslo", " OSLO", "Rome", "rome ", "Paris", "Nice"]
     found = find_keys(pa.table({"city": cells, "seen": [f"v{n}" for n in range(6)]}))
@@ -202,10 +210,16 @@ def test_what_was_not_looked_at_is_said(monkeypatch):
         "Of combinations of 2 columns those with the last 2 of 6 columns, in the order of "
         "preference, were not looked at."
     )
-    assert found.reason.startswith("none of the combinations looked at, of up to 3 columns tells")
+    assert found.reason.startswith(
+        "none of the combinations of up to 3 columns that were looked at"
+    )
     monkeypatch.undo()
+    columns.append([f"{n}.5" for n in range(100)])
+    assert [key.columns for key in find_keys(arrow(columns), max_columns=1).keys] == [("c6",)]
     monkeypatch.setattr(unique_columns, "MAX_ROWS_COMPARED", 150)
-    assert "combinations were compared for unique keys" in find_keys(arrow(columns)).notes[0]
+    found = find_keys(arrow(columns))
+    assert "combinations were compared for unique keys" in found.notes[0]
+    assert found.keys == ()  # a key with c6 might hold a smaller one that was not looked at
 
 
 def test_tables_of_every_kind_give_the_same(tmp_path):
