@@ -149,10 +149,13 @@ def test_measurements_that_are_unique_do_not_come_first():
 
 
 def test_the_share_of_a_near_key_is_itself_enough():
-    cells = [f"v{max(n, 9)}" for n in range(20)]  # 0.55 * 20 is a little above 11 as a float
-    table = pa.table({"a": cells, "b": [f"w{n % 7}" for n in range(20)], "c": ["x", "y"] * 10})
-    assert find_keys(table, nearly=0.55, max_columns=1).keys[0].distinct == 11
-    assert find_keys(table, nearly=0.56, max_columns=1).keys == ()
+    n_rows, enough = 25, 14  # 0.56 * 25 is a little above 14 as a float
+    cells = [f"v{min(n, enough - 1)}" for n in range(n_rows)]
+    others = [[f"w{n % 9}" for n in range(n_rows)], [f"x{n // 9}" for n in range(n_rows)]]
+    table = arrow([cells, *others])
+    found = find_keys(table, nearly=0.56, max_columns=1)
+    assert (found.duplicate_rows, found.keys[0].distinct) == (0, enough)
+    assert find_keys(table, nearly=0.57, max_columns=1).keys == ()
 
 
 def test_cells_are_compared_as_keys_are():

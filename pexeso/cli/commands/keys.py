@@ -40,19 +40,19 @@ _of_keys = partial(field_option, KeysRequest)
 @output_options("json")
 @takes(KeysRequest)
 def keys(request: KeysRequest, form: str | None) -> None:
-    """Propose keys for a table: the fewest columns that tell its rows apart.
+    """Propose keys for a table: columns that tell its rows apart.
 
     \b
     Example:
       pexeso keys gdp.csv
       pexeso keys gdp.csv --max-columns 4 --json
 
-    No key holds a smaller one: "why" shows the best that is left without one of its columns
-    (--json: every smaller combination). A key is
-    unique where every row has all its values and no two rows have the same; nearly, where that
-    holds for the share of --nearly. Rows that repeat another one in all columns are left out.
-    Columns of decimal or formatted numbers, spread whole numbers (such as populations), row
-    numbers and free text are rarely keys: those with one come last.
+    Keys have the fewest columns, and none holds a smaller one: "why" shows the best that is left
+    without one of its columns (--json: every smaller combination). A key is unique where every row
+    has all its values and no two rows have the same; nearly, where that holds for the share of
+    --nearly. Rows that repeat another one in all columns are left out. Columns of decimal or
+    formatted numbers, spread whole numbers (such as populations), row numbers and free text are
+    rarely keys: those with one come last.
 
     In Python: pexeso.find_keys(FILE).
     """  # noqa: D301  click reads \b
