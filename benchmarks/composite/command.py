@@ -8,14 +8,17 @@ from typing import Any
 import click
 import torch
 
-from benchmarks.composite.lakes import LAKES, N_ROWS, POWER_LAW, SCALE, load_lake
+from benchmarks.composite.lakes import LAKES, N_ROWS, POWER_LAW, SCALE, load_lake, table_names
 from benchmarks.composite.measuring import choice, filter_measures, first_columns, probing
-from benchmarks.composite.queries import drawn_questions
+from benchmarks.composite.queries import drawn_questions, known_questions
 from benchmarks.machine import describe_machine, pin_threads
 from benchmarks.report import RESULTS, write_result
 from pexeso.errors import PexesoError
 
 N_PROBES = 10_000_000
+
+WITH_PAIRS = "wikitables"
+"""The lake of which keys are known that join other tables, as those of the paper's queries do."""
 
 
 @click.command("composite", context_settings={"help_option_names": ["-h", "--help"]})
@@ -65,4 +68,7 @@ def measured(name: str, queries: int, scale: float, n_rows: int, seed: int) -> d
         if name == POWER_LAW:
             found["probing"] = probing(rows, questions, N_PROBES)
         result[f"{m} columns"] = found
+    if name == WITH_PAIRS:
+        questions = known_questions(rows, table_names(name), queries, seed=seed)
+        result["known pairs"] = {"filters": filter_measures(rows, questions)}
     return result

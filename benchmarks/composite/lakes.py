@@ -64,6 +64,18 @@ def load_lake(name: str, *, scale: float = SCALE, n_rows: int = N_ROWS, seed: in
     return build_row_keys(folder_tables(Path(name)))
 
 
+def table_names(name: str) -> list[str]:
+    """Return the names of the tables of a real lake, without endings, by their numbers.
+
+    Parameters
+    ----------
+    name : str
+        One of `REAL`, all of whose tables can be read.
+    """
+    with web_sources([name]).open() as folders:
+        return [Path(file.table).name.split(".")[0] for file in find_tables(folders[name])[0]]
+
+
 def folder_tables(folder: Path) -> Iterator[pa.Table]:
     """Read the tables of a folder that can be read, cells in the form in which they are compared.
 
