@@ -1,36 +1,77 @@
-"""The measurement of filters of composite keys, on a small lake."""
+"""The measures of searches by composite keys, on a small lake and a small drawn one."""
 
 import json
 
-import pyarrow as pa
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import composite
-from benchmarks.composite import FILTERS, main, token_tables
+from benchmarks.composite.command import composite_command
+from benchmarks.composite.lakes import load_lake, power_law_rows
+from benchmarks.composite.measuring import FOUR, WAYS, probing
+from benchmarks.composite.queries import drawn_questions
+from pexeso.composite.row_keys import faults_within
+from pexeso.errors import InputError, LakeError
 
 
 @pytest.fixture
 def lake(tmp_path):
     for number in range(3):
-        rows = [f"a{row},b{row % 3}, {row}.0" for row in range(number, number + 9)]
+        rows = [f"A{row},b{row % 3}, {row}.0" for row in range(number, number + 9)]
         (tmp_path / f"{number}.csv").write_text("\n".join(["x,y,z", *rows]) + "\n")
     return tmp_path
 
 
-def test_cells_are_tokens(lake):
-    tables = token_tables(lake)
-    assert [table.num_rows for table in tables] == [9, 9, 9]
-    assert tables[0].column(2).to_pylist() == [str(row) for row in range(9)]
-    assert all(column.type == pa.large_string() for column in tables[0].columns)
+def test_cells_have_the_form_in_which_they_are_compared(lake):
+    rows = load_lake(str(lake))
+    assert (rows.n_tables, rows.n_rows) == (3, 27)
+    assert rows.values.to_pylist()[:3] == ["0.0", "1.0", "10.0"]
+    assert "a0" in rows.values.to_pylist()
 
 
-def test_every_filter_is_measured(lake, monkeypatch):
-    monkeypatch.setattr(composite, "N_QUERIES", 4)
-    done = CliRunner().invoke(main, [str(lake)], catch_exceptions=False)
-    told = [json.loads(line) for line in done.output.splitlines()]
-    assert [each["columns"] for each in told] == [2, 3]
-    for each in told:
-        assert sum(each[name]["chosen"] for name in FILTERS) == 4
-        assert len({each[name]["probes"] for name in ("none", "xash", "bloom")}) == 1
-        assert each["xash"]["passed"] <= each["none"]["passed"] == each["none"]["probes"]
+def test_every_way_is_measured_and_trends_are_those_of_the_paper(lake):
+    asked = [str(lake), "--queries", "4"]
+    done = CliRunner().invoke(composite_command, asked, catch_exceptions=False)
+    told = json.loads(done.output)
+    for m in (2, 3):
+        found = told[f"{m} columns"]
+        assert sum(found["choice"]["chosen"].values()) == 4
+        assert set(found["choice"]) == {"queries", "chosen", "auto", *FOUR}
+        filters = found["filters"]
+        assert set(filters) == set(WAYS)
+        assert len({filters[name]["probes"] for name in WAYS if name != "MCR"}) == 1
+        assert all(filters[name]["precision"] >= filters["SCR"]["precision"] for name in WAYS)
+        entries = found["entries"]
+        assert entries["best"] == entries["postings"] <= entries["cardinality"] <= entries["worst"]
+
+
+def test_what_is_no_lake_is_said():
+    done = CliRunner().invoke(composite_command, ["nowhere"])
+    assert done.exit_code == 1
+    assert "a folder of tables. Got 'nowhere'" in done.output
+
+
+def test_the_power_law_lake_is_sound_and_the_same_for_a_seed():
+    rows, again = power_law_rows(2000), power_law_rows(2000)
+    assert rows.n_rows == 2000
+    assert list(faults_within(rows)) == []
+    assert np.array_equal(rows.cells, again.cells)
+    assert rows.values.equals(again.values)
+    assert not np.array_equal(rows.cells[:500], power_law_rows(2000, seed=1).cells[:500])
+    with pytest.raises(InputError, match="at least 100 rows"):
+        power_law_rows(99)
+
+
+def test_drawn_keys_are_of_the_table_that_is_left_out():
+    rows = power_law_rows(2000)
+    for question in drawn_questions(rows, 2, 5):
+        assert question.excluded == [question.table]
+        assert question.query.n_keys >= 2
+    with pytest.raises(LakeError, match="no 3 keys of 9 columns"):
+        drawn_questions(rows, 9, 3)
+
+
+def test_probes_are_counted_near_what_is_wanted():
+    rows = power_law_rows(2000)
+    found = probing(rows, drawn_questions(rows, 2, 20), 100)
+    assert found["bloom"]["probes"] == found["xash"]["probes"] > 0
