@@ -35,6 +35,7 @@ def test_every_option_reaches_the_build(run, builds):
     )
     given += (
         " --max-missing-fraction 0.75 --max-table-bytes 5MB --include containment --seed 7 "
+        "--row-filters xash-256 "
         "--aliases a.csv --overwrite --spark-master local[1]"
     )
     given += " --spark-conf spark.driver.memory=3g --spark-conf a=b=c"
@@ -67,6 +68,7 @@ def test_every_option_reaches_the_build(run, builds):
         "cells": "grid",
         "max_table_bytes": 5_000_000,
         "parts": ("overlap", "containment"),
+        "row_filters": ("xash-256",),
         "seed": 7,
         "overwrite": True,
         "master": "local[1]",

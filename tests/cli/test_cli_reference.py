@@ -17,6 +17,7 @@ NAMES = [
     "delete",
     "compact",
     "add-model",
+    "add-part",
     "search",
     "overlap",
     "contain",

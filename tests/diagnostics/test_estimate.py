@@ -19,11 +19,14 @@ from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.records import table_records
 from pexeso.options import BuildOptions
 from pexeso.parts.estimation.sample import choose_sample, format_name
+from pexeso.parts.row_keys.part import ROW_KEYS_PART
 from pexeso.parts.token_sets.open import Shard
 from pexeso.parts.token_sets.part import TOKEN_SETS_PART
 from pexeso.parts.token_sets.write import write_shard
 
-STAGES = ("start", *(stage for stage in stage_names() if stage != "changes"))
+STAGES = tuple(
+    stage for stage in ("start", *stage_names()) if stage not in ("changes", *ROW_KEYS_PART.stages)
+)
 OPTIONS = BuildOptions(model="hashing", dimensions=16)
 
 

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from bare_indexes import without_parts
 
+from pexeso.diagnostics.estimate import estimate_build
 from pexeso.errors import InputError
 from pexeso.index import build_index, open_index
+from pexeso.options import BuildOptions
 from pexeso.parts.row_keys.check import check
 from pexeso.parts.row_keys.open import ARRAYS, open_row_shards
 from pexeso.store.opening import open_store_anywhere
@@ -214,6 +216,16 @@ def test_random_updates_keep_the_answers_and_compaction_is_a_fresh_build(built, 
     agrees(index, tables_of(lake))
     build_index(lake, tmp_path / "fresh.pexeso", parts=["composite"], **OPTIONS)
     assert shard_bytes(path) == shard_bytes(tmp_path / "fresh.pexeso")
+
+
+def test_an_estimate_counts_what_a_build_holds(built):
+    found = estimate_build(built / "lake", BuildOptions(parts=("composite",), **OPTIONS)).composite
+    held = open_index(built / "with.pexeso").info().row_keys
+    totals = {name: sum(shard[name] for shard in held) for name in ("rows", "cells", "bytes")}
+    assert (found["rows"], found["cells"]) == (totals["rows"], totals["cells"])
+    assert found["bytes"] == pytest.approx(totals["bytes"], rel=0.3)
+    assert found["shards"] == len(held)
+    assert estimate_build(built / "lake", BuildOptions(**OPTIONS)).composite["bytes"] == 0
 
 
 def test_filters_are_kept_as_asked(built, tmp_path, spark):
