@@ -74,10 +74,9 @@ def _nothing(result: CompositeResult) -> str:
     if "similar" in query:
         ways.append(f"a larger --max-distance than {options['max_distance']:g}")
     ways.append("pexeso search with one of these columns")
-    return (
-        f"No table has {share} of the {count(query['keys'], 'key')} of {named} in its rows."
-        f" Try {', or '.join(ways)}."
-    )
+    keys = query["keys"]
+    asked = "the one key" if keys == 1 else f"{share} of the {count(keys, 'key')}"
+    return f"No table has {asked} of {named} in its rows. Try {', or '.join(ways)}."
 
 
 COMPOSITE = Layout(
