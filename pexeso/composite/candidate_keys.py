@@ -1,4 +1,4 @@
-"""Columns that tell the rows of a table apart, proposed as keys with what speaks for each.
+"""Columns that tell the rows of a table apart, proposed as keys with evidence for each.
 
 Cells are compared as in `pexeso.lake.key_texts`. Rows without any value, and rows that repeat an
 earlier one in all columns, are counted and left out: they add no key of their own. A key is

@@ -62,7 +62,7 @@ class KeyTable:
         columns = [self.cells[column.position] for column in self.key]
         if normaliser is not None and normaliser.aliases is not None:
             columns = [normaliser.resolved(query_from_values(each).values) for each in columns]
-        return [_texts(column) for column in columns]
+        return [key_texts(column) for column in columns]
 
     def query(self, normaliser: Normaliser | None = None) -> KeyQuery:
         """Return the distinct keys."""
@@ -177,10 +177,3 @@ def _as_array(values: Any) -> pa.Array | pa.ChunkedArray:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
         return query_from_values(values).values  # of mixed types
-
-
-def _texts(column: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    """Return the form of the cells of a column, those that are bytes or halves of letters too."""
-    if pa.types.is_null(column.type):
-        return pa.nulls(len(column), pa.large_string())
-    return key_texts(column)

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from pexeso.composite_search.query import KeyTable, key_table
 from pexeso.errors import InputError, QueryError
-from pexeso.join.composite_join import KeyedTable, join_keys, written_line
+from pexeso.join.composite_join import KeyedTable, join_keys
 from pexeso.join.matched_join import SPARK_LAKE
 from pexeso.join.options import join_options
 from pexeso.lake.columns import label_columns
-from pexeso.lake.key_columns import KeyColumn
+from pexeso.lake.key_columns import KeyColumn, spec_of
 from pexeso.lake.rows import read_rows
 from pexeso.parts.metadata import has_aliases
 from pexeso.search.query import query_from_values
@@ -57,7 +57,7 @@ class JoinedKeys:
     @property
     def column(self) -> str:
         """The columns as a command names them."""
-        return written_line(self.columns)
+        return spec_of(self.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""

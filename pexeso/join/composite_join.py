@@ -20,6 +20,7 @@ from pexeso.join.mapping import JoinMapping
 from pexeso.join.matched_rows import FoundRows, joined_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import Joined, join_texts
+from pexeso.lake.key_columns import spec_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +128,7 @@ def join_keys(
     key = key.to_numpy(zero_copy_only=False).astype(np.int64)
     found = FoundKeyRows(
         name,
-        written_line(theirs.labels),
+        spec_of(theirs.labels),
         rows,
         mapping,
         options,
@@ -190,17 +191,6 @@ def written_keys(cells: Sequence[pa.Array]) -> pa.StringArray:
     ['Oslo,2009', '"York, PA",']
     """
     return pc.binary_join_element_wise(*map(_quoted, cells), ",").cast(pa.string())
-
-
-def written_line(cells: Sequence[str | None]) -> str:
-    """Write one line as `written_keys` does; `pexeso.lake.key_columns.names_in` reads it.
-
-    Examples
-    --------
-    >>> written_line(["city, state", "year"])
-    '"city, state",year'
-    """
-    return written_keys([pa.array([cell], pa.string()) for cell in cells])[0].as_py()
 
 
 def _quoted(cells: pa.Array) -> pa.Array:

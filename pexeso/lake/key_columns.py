@@ -49,8 +49,8 @@ def names_in(spec: str) -> list[str]:
     return [name.strip() for row in csv.reader([spec], skipinitialspace=True) for name in row]
 
 
-def spec_of(names: Iterable[str]) -> str:
-    """Return columns as one text, as `names_in` reads it.
+def spec_of(names: Iterable[str | None]) -> str:
+    """Return columns, or the cells of a key, as one text, as `names_in` reads it.
 
     Examples
     --------

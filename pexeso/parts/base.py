@@ -5,12 +5,13 @@ Builds, updates, checks and reports use parts only through this interface.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pexeso.errors import IndexCorruptError
 from pexeso.store.id_ranges import Ranges
 from pexeso.store.manifest import FileEntry, FolderEntry
 
@@ -202,6 +203,32 @@ class OfParts:
         own = asdict(self)
         of_parts = own.pop("of_parts")
         return {**own, **of_parts}
+
+
+def problems_of(
+    store: Store, entries: Sequence[FolderEntry], check: Callable[[FolderEntry], Iterable[str]]
+) -> list[Problem]:
+    """Return what is wrong with folders of an index.
+
+    Parameters
+    ----------
+    check : callable
+        Returns what is wrong with a folder, a clause each. What it raises as damage is one.
+    """
+    from pexeso.store.integrity import Problem
+
+    problems = []
+    for entry in entries:
+        try:
+            wrong = list(check(entry))
+        except IndexCorruptError as error:
+            wrong = [str(error)]
+        where = f"'{store.path / entry.folder}'"
+        problems += [
+            Problem(entry.folder, "content", f"{where} cannot be searched: {each}")
+            for each in wrong
+        ]
+    return problems
 
 
 def worn_folders(

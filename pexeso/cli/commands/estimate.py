@@ -89,7 +89,7 @@ def _further_models(found: Estimate) -> Iterator[tuple[str, str]]:
 
 
 def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
-    """Tell of the parts for joins by equal values, where there are any."""
+    """Return the lines about the parts for joins by equal values."""
     return [*_equal_text_lines(found, about), *_composite_lines(found, about)]
 
 

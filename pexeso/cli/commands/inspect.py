@@ -137,7 +137,7 @@ def _equal_text(found: IndexInfo) -> str:
 
 
 def _rows(found: IndexInfo) -> str:
-    """Tell of the part for composite keys: the rows that it finds."""
+    """Summarise the part for composite keys: its tables, rows and cells."""
     tables, deleted, rows, cells, n_bytes = (
         sum(shard[name] for shard in found.row_keys)
         for name in ("tables", "deleted", "rows", "cells", "bytes")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pexeso.cli.output.output import count, table_lines
-from pexeso.join.composite_join import written_line
+from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.formatting import percent
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _fan_out(fan_out: FanOut) -> list[str]:
     ]
     if fan_out.examples:
         rows = [
-            (written_line(each.key), f"{each.rows:,}", f"{each.lake_rows:,}")
+            (spec_of(each.key), f"{each.rows:,}", f"{each.lake_rows:,}")
             for each in fan_out.examples
         ]
         lines += _table(("repeated key", "rows of yours", "of the lake's"), rows, "<>>")
@@ -90,8 +90,8 @@ def _unmatched(found: KeyExplanation) -> list[str]:
         lines.append(f"  {count(group.keys, 'key')}: {_why(group)}")
         rows = [
             (
-                written_line(each.key),
-                "" if each.nearest is None else written_line(each.nearest),
+                spec_of(each.key),
+                "" if each.nearest is None else spec_of(each.nearest),
                 f"{each.parts} of {len(each.key)}" if each.parts else "none",
             )
             for each in group.examples

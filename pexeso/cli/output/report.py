@@ -227,7 +227,7 @@ def value_lines(match: TokenMatch, n_shown: float, option: str) -> list[str]:
 
 
 def more_line(n_more: int, noun: str, option: str) -> list[str]:
-    """Say how many more there are, if any, and by which option they are shown."""
+    """Return the line that counts those left out, if any, with the option that shows them."""
     return [f"{INDENT}and {count(n_more, f'more {noun}')} ({option} all)"] if n_more else []
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.catalog import Catalog
+from pexeso.parts.base import problems_of
 from pexeso.parts.row_keys.open import COUNTS, RowShard, open_row_shard, row_shard_entries
 from pexeso.store.files import read_document
 from pexeso.store.integrity import Problem
@@ -36,18 +37,9 @@ def check(store: Store, progress: Callable[[int, int], None] | None = None) -> l
         listed = Catalog(store.catalog_files).tables(["table"])["table"].combine_chunks()
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "content", str(error))]
-    problems = []
-    for entry in row_shard_entries(store):
-        try:
-            wrong = list(_check_shard(store, entry, listed))
-        except IndexCorruptError as error:
-            wrong = [str(error)]
-        where = f"'{store.path / entry.folder}'"
-        problems += [
-            Problem(entry.folder, "content", f"{where} cannot be searched: {each}")
-            for each in wrong
-        ]
-    return problems
+    return problems_of(
+        store, row_shard_entries(store), lambda entry: _check_shard(store, entry, listed)
+    )
 
 
 def _check_shard(store: Store, entry: FolderEntry, listed: pa.Array) -> Iterator[str]:

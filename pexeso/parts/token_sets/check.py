@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.overlap.index.checking import check_overlap
+from pexeso.parts.base import problems_of
 from pexeso.parts.token_sets.open import COUNTS, Shard, open_shard, parts_of, shard_entries
 from pexeso.parts.token_sets.part import TOKEN_SETS_PART
 from pexeso.registry import require_parts
@@ -50,18 +51,9 @@ def check(store: Store, progress: Callable[[int, int], None] | None = None) -> l
                 MANIFEST, "content", f"'{store.path}' cannot be searched by equal values: {error}"
             )
         ]
-    problems = []
-    for entry in shard_entries(store):
-        try:
-            wrong = list(_check_shard(store, entry, tables, columns))
-        except IndexCorruptError as error:
-            wrong = [str(error)]
-        where = f"'{store.path / entry.folder}'"
-        problems += [
-            Problem(entry.folder, "content", f"{where} cannot be searched: {each}")
-            for each in wrong
-        ]
-    return problems
+    return problems_of(
+        store, shard_entries(store), lambda entry: _check_shard(store, entry, tables, columns)
+    )
 
 
 def _check_shard(
