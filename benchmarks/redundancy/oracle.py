@@ -1,0 +1,163 @@
+"""Which tables hold the rows of which, by comparing all rows of all pairs as plain Python tuples.
+
+Slow and simple, to judge what is fast. Rows are kept in memory as tuples, which suits lakes of some
+tens of megabytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from benchmarks.redundancy.contents import Content, Contents, Family, Token
+from pexeso.errors import InputError
+
+SEMANTICS = ("set", "bag")
+
+Pairs = dict[tuple[str, str], float]
+
+
+def compatible(ours: Family, theirs: Family) -> bool:
+    """Return whether values of two families can be equal at all.
+
+    Whole numbers and decimals can; every other family is equal to itself alone. A column of the
+    type null is compatible with all.
+
+    Examples
+    --------
+    >>> compatible("int", "decimal"), compatible("int", "float")
+    (True, False)
+    >>> compatible(("array", "int"), ("array", "null"))
+    True
+    """
+    if "null" in (ours, theirs) or ours == theirs:
+        return True
+    if isinstance(ours, tuple) and isinstance(theirs, tuple):
+        if ours[0] != theirs[0] or ours[0] == "struct" or len(ours) != len(theirs):
+            return False
+        return all(map(compatible, ours[1:], theirs[1:]))
+    return {ours, theirs} == {"int", "decimal"} if isinstance(ours, str) else False
+
+
+def schema_pairs(lake: Contents) -> list[tuple[str, str]]:
+    """Return all pairs of a table and another whose columns it has, by name alone.
+
+    Returns
+    -------
+    list of (parent, child)
+    """
+    return [
+        (parent, child)
+        for child, narrow in lake.tables.items()
+        for parent, wide in lake.tables.items()
+        if parent != child and narrow.columns.keys() <= wide.columns.keys()
+    ]
+
+
+def containment(
+    lake: Contents,
+    *,
+    semantics: str = "set",
+    row_count_gate: bool = True,
+    min_containment: float = 1.0,
+) -> Pairs:
+    """Return all pairs of tables of which one holds the rows of the other.
+
+    Parameters
+    ----------
+    lake : Contents
+    semantics : {"set", "bag"}
+        Whether a row of the child need occur in the parent at all, or as often.
+    row_count_gate : bool
+        Leave out pairs whose child has more rows than the parent.
+    min_containment : float
+        Of the child's rows, in [0, 1]; at 0 every pair that can be compared is returned.
+
+    Returns
+    -------
+    dict of (parent, child) to float
+        The share of the child's rows that the parent holds. All rows of a table without any are
+        held.
+    """
+    if semantics not in SEMANTICS:
+        raise InputError(f"Semantics are one of {', '.join(SEMANTICS)}. Got {semantics!r}.")
+    if not 0 <= min_containment <= 1:
+        raise InputError(f"The least containment is in [0, 1]. Got {min_containment}.")
+    bag = semantics == "bag"
+    found: Pairs = {}
+    for tokens, children in _by_schema(lake.tables).items():
+        counts: dict[str, Counter[tuple[Any, ...]]] = {}
+        for parent, wide in lake.tables.items():
+            if not tokens <= wide.columns.keys():
+                continue
+            fitting = [
+                child
+                for child in children
+                if child != parent and _comparable(lake.tables[child], wide, row_count_gate)
+            ]
+            if not fitting:
+                continue
+            # A parent of the same columns is a child as well: its rows are counted once.
+            held: Collection[tuple[Any, ...]]
+            if parent in children:
+                held = _counted(lake.tables, parent, tokens, counts)
+            else:
+                held = Counter(_rows(wide, tokens)) if bag else set(_rows(wide, tokens))
+            for child in fitting:
+                n_rows = lake.tables[child].n_rows
+                counted = _counted(lake.tables, child, tokens, counts)
+                share = _share(counted, held, n_rows, bag, min_containment)
+                if share >= min_containment:
+                    found[parent, child] = share
+    return found
+
+
+def _by_schema(tables: Mapping[str, Content]) -> dict[frozenset[Token], list[str]]:
+    found: dict[frozenset[Token], list[str]] = {}
+    for name, content in tables.items():
+        found.setdefault(frozenset(content.columns), []).append(name)
+    return found
+
+
+def _comparable(child: Content, parent: Content, row_count_gate: bool) -> bool:
+    if row_count_gate and child.n_rows > parent.n_rows:
+        return False
+    return all(
+        compatible(family, parent.families[token]) for token, family in child.families.items()
+    )
+
+
+def _rows(content: Content, tokens: Collection[Token]) -> list[tuple[Any, ...]]:
+    ordered = sorted(tokens, key=repr)
+    return list(zip(*(content.columns[token] for token in ordered), strict=True))
+
+
+def _counted(
+    tables: Mapping[str, Content],
+    name: str,
+    tokens: Collection[Token],
+    counts: dict[str, Counter[tuple[Any, ...]]],
+) -> Counter[tuple[Any, ...]]:
+    if name not in counts:
+        counts[name] = Counter(_rows(tables[name], tokens))
+    return counts[name]
+
+
+def _share(
+    rows: Counter[tuple[Any, ...]],
+    held: Any,
+    n_rows: int,
+    bag: bool,
+    min_containment: float,
+) -> float:
+    if not n_rows:
+        return 1.0
+    if min_containment == 1:
+        # `all` and `<=` end at the first row that is missing.
+        if bag:
+            return float(all(held[row] >= times for row, times in rows.items()))
+        return float(rows.keys() <= (held.keys() if isinstance(held, Counter) else held))
+    if bag:
+        return sum(min(times, held[row]) for row, times in rows.items()) / n_rows
+    return sum(times for row, times in rows.items() if row in held) / n_rows
