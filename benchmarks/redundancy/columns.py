@@ -1,0 +1,142 @@
+"""Random tables of typed columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+_FEWEST, _MOST = 5, 12
+_FIRST_DAY, _DAYS = 14_610, 9_000
+"""2010-01-01 and the days from there on, counted from 1970-01-01."""
+
+_SECONDS_A_DAY = 86_400
+_SYLLABLES = [first + last for first in "bdfgklmnprstv" for last in "aeiou"]
+
+BYTES_A_CELL = {
+    "parquet": {
+        "id": 4.6,
+        "count": 1.3,
+        "double": 3.3,
+        "decimal": 3.8,
+        "date": 1.7,
+        "timestamp": 4.6,
+        "instant": 4.6,
+        "string": 1.4,
+        "boolean": 0.2,
+    },
+    "csv": {
+        "id": 7.0,
+        "count": 3.5,
+        "double": 7.5,
+        "decimal": 8.0,
+        "date": 11.0,
+        "timestamp": 20.0,
+        "instant": 21.0,
+        "string": 8.5,
+        "boolean": 5.8,
+    },
+}
+"""What a cell of a kind takes on disk, roughly."""
+
+KINDS = tuple(BYTES_A_CELL["csv"])
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a column is drawn.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        One of `KINDS`.
+    n_values : int
+        At most so many distinct ones.
+    nulls : int
+        Of a thousand cells.
+    """
+
+    name: str
+    kind: str
+    n_values: int
+    nulls: int
+
+
+def draw_columns(rng: np.random.Generator, root: int) -> list[Column]:
+    """Draw the columns of a root: a number of its own for each row, and others of any kind.
+
+    Some names are those of other roots as well.
+    """
+    others = KINDS[1:]
+    found = [Column(f"id_{root % 3}", "id", 0, 0)]
+    for at in range(int(rng.integers(_FEWEST, _MOST))):
+        kind = others[at % len(others)] if at < 2 else others[int(rng.integers(len(others)))]
+        n_values = 10 ** int(rng.integers(1, 6))
+        nulls = int(rng.integers(0, 200)) if rng.integers(2) else 0
+        found.append(Column(f"{kind}_{at}", kind, n_values, nulls))
+    return found
+
+
+def bytes_a_row(columns: list[Column], file_format: str) -> float:
+    """Return what a row of these columns takes on disk, roughly."""
+    return sum(BYTES_A_CELL[file_format][column.kind] for column in columns)
+
+
+def draw_rows(rng: np.random.Generator, columns: list[Column], n_rows: int) -> pa.Table:
+    """Draw a table.
+
+    Parameters
+    ----------
+    rng : np.random.Generator
+    columns : list of Column
+    n_rows : int
+    """
+    return pa.table({column.name: _cells(rng, column, n_rows) for column in columns})
+
+
+def _cells(rng: np.random.Generator, column: Column, n_rows: int) -> pa.Array:
+    if column.kind == "id":
+        return pa.array(rng.permutation(n_rows) + 1)
+    # The product of two draws: small numbers are frequent, and no power is needed.
+    draws = rng.integers(0, column.n_values, (2, n_rows))
+    number = draws[0] * draws[1] // column.n_values
+    mask = rng.integers(0, 1000, n_rows) < column.nulls
+    if column.kind == "count":
+        return pa.array(number, mask=mask)
+    if column.kind == "double":
+        return pa.array(number / 100, mask=mask)
+    if column.kind == "decimal":
+        return _decimals(number * 7, mask)
+    if column.kind == "date":
+        return pa.array((_FIRST_DAY + number % _DAYS).astype(np.int32), pa.int32(), mask=mask).cast(
+            pa.date32()
+        )
+    if column.kind in ("timestamp", "instant"):
+        zone = "UTC" if column.kind == "instant" else None
+        seconds = _FIRST_DAY * _SECONDS_A_DAY + number * 6_007
+        return pa.array(seconds * 1_000_000, mask=mask).cast(pa.timestamp("us", zone))
+    if column.kind == "string":
+        return _words(min(column.n_values, int(number.max()) + 1)).take(pa.array(number, mask=mask))
+    return pa.array(number % 2 == 1, mask=mask)
+
+
+def _decimals(cents: np.ndarray, mask: np.ndarray) -> pa.Array:
+    """Return hundredths as decimals, made of their bytes: no float is involved."""
+    pairs = np.zeros((len(cents), 2), np.int64)
+    pairs[:, 0], pairs[:, 1] = cents, cents >> 63
+    valid = pa.py_buffer(np.packbits(~mask, bitorder="little").tobytes())
+    buffers = [valid, pa.py_buffer(pairs.astype("<i8").tobytes())]
+    return pa.Array.from_buffers(pa.decimal128(14, 2), len(cents), buffers)
+
+
+def _words(n: int) -> pa.Array:
+    """Return the first words of all: of one syllable, of two, and so on."""
+    left = np.arange(n, dtype=np.int64) * 7 + 11
+    words = np.full(n, "", "U16")
+    syllables = np.array(_SYLLABLES)
+    while left.any():
+        words = np.char.add(words, np.where(left > 0, syllables[left % len(syllables)], ""))
+        left //= len(syllables)
+    return pa.array(words, pa.string())
