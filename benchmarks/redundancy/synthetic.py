@@ -162,7 +162,9 @@ def given_roots(folder: Path) -> dict[str, pa.Table]:
         except pa.ArrowInvalid:
             continue
         if table.num_rows and len(set(table.column_names)) == table.num_columns:
-            found[path.stem] = table
+            # Folders are part of the name: two of them can hold a file of one name.
+            inside = path.relative_to(folder).with_suffix("")
+            found["__".join(inside.parts)] = table
     if not found:
         raise LakeError(f"{folder} has no CSV file with rows of one length and distinct names.")
     return found
