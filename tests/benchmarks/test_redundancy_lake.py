@@ -93,6 +93,19 @@ def test_sets_bags_and_the_gate_differ_in_repeated_rows():
     assert ungated["parent", "thrice"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize("semantics", ["set", "bag"])
+def test_a_table_without_rows_is_held_by_every_one_with_its_columns(semantics):
+    lake = lake_of(
+        none={"v": pa.array([], pa.int64())},
+        some={"v": [1], "w": [2]},
+        text={"v": ["1"]},
+        other={"w": [2]},
+    )
+    for least in (0.5, 1):
+        found = containment(lake, semantics=semantics, min_containment=least)
+        assert found == {("some", "none"): 1, ("some", "other"): 1}
+
+
 def test_the_least_containment_is_included():
     lake = lake_of(child={"v": [1, 2, 3, 9]}, parent={"v": [1, 2, 3, 4]})
     assert containment(lake, min_containment=0.75)["parent", "child"] == 0.75
@@ -279,10 +292,12 @@ def test_sizes_are_roughly_those_asked_for(tmp_path):
 def test_given_tables_are_roots(tmp_path):
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "a.csv").write_text("x,y\n1,2.5\n2,\n3,4.5\n")
+    (tmp_path / "given" / "inside").mkdir()
+    (tmp_path / "given" / "inside" / "a.csv").write_text("x\n1\n")
     (tmp_path / "given" / "b.csv").write_text("x,x\n1,2\n")
     (tmp_path / "given" / "c.csv").write_text("x,y\n1\n")
     roots = given_roots(tmp_path / "given")
-    assert {name: table.num_rows for name, table in roots.items()} == {"a": 3}
+    assert {name: table.num_rows for name, table in roots.items()} == {"a": 3, "inside__a": 1}
     lineage = synthetic_lake(tmp_path / "lake", n_tables=8, roots=roots)
     assert lineage[0].table == "a.parquet"
     assert pq.read_table(tmp_path / "lake" / "a.parquet").equals(roots["a"])
