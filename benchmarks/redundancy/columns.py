@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _FEWEST, _MOST = 5, 12
 _FIRST_DAY, _DAYS = 14_610, 9_000
@@ -14,33 +15,20 @@ _FIRST_DAY, _DAYS = 14_610, 9_000
 _SECONDS_A_DAY = 86_400
 _SYLLABLES = [first + last for first in "bdfgklmnprstv" for last in "aeiou"]
 
-BYTES_A_CELL = {
-    "parquet": {
-        "id": 4.6,
-        "count": 1.3,
-        "double": 3.3,
-        "decimal": 3.8,
-        "date": 1.7,
-        "timestamp": 4.6,
-        "instant": 4.6,
-        "string": 1.4,
-        "boolean": 0.2,
-    },
-    "csv": {
-        "id": 7.0,
-        "count": 3.5,
-        "double": 7.5,
-        "decimal": 8.0,
-        "date": 11.0,
-        "timestamp": 20.0,
-        "instant": 21.0,
-        "string": 8.5,
-        "boolean": 5.8,
-    },
-}
-"""What a cell of a kind takes on disk, roughly."""
+KINDS = ("id", "count", "double", "decimal", "date", "timestamp", "instant", "string", "boolean")
 
-KINDS = tuple(BYTES_A_CELL["csv"])
+_CSV_BYTES = {
+    "id": (0.8, 0.28),
+    "count": (0.8, 0.28),
+    "double": (2.5, 0.22),
+    "decimal": (4.0, 0.18),
+    "date": (10.5, 0.0),
+    "timestamp": (25.7, 0.0),
+    "instant": (26.7, 0.0),
+    "string": (3.7, 0.31),
+    "boolean": (5.3, 0.0),
+}
+"""What a cell takes at least, and for each bit of the number of distinct values: as measured."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +67,54 @@ def draw_columns(rng: np.random.Generator, root: int) -> list[Column]:
     return found
 
 
-def bytes_a_row(columns: list[Column], file_format: str) -> float:
-    """Return what a row of these columns takes on disk, roughly."""
-    return sum(BYTES_A_CELL[file_format][column.kind] for column in columns)
+def rows_for(columns: list[Column], n_bytes: float, file_format: str) -> int:
+    """Return how many rows of these columns take so many bytes on disk, roughly."""
+    n_rows = 1
+    # Bytes of a row fall with the rows, as values repeat: a few rounds settle that.
+    for _ in range(4):
+        distinct = [min(column.n_values or n_rows, n_rows) for column in columns]
+        a_row = sum(
+            _bytes_a_cell(column.kind, n, n_rows, file_format)
+            for column, n in zip(columns, distinct, strict=True)
+        )
+        n_rows = max(1, int(n_bytes / a_row))
+    return n_rows
+
+
+def table_bytes(table: pa.Table, file_format: str) -> float:
+    """Return what a table takes on disk, roughly: it is not written, so no version matters."""
+    n_rows = table.num_rows
+    return sum(
+        n_rows
+        * _bytes_a_cell(
+            _kind_of(column.type), pc.count_distinct(column).as_py(), n_rows, file_format
+        )
+        for column in table.columns
+    )
+
+
+def _bytes_a_cell(kind: str, n_distinct: int, n_rows: int, file_format: str) -> float:
+    bits = n_distinct.bit_length()
+    if file_format == "csv":
+        least, a_bit = _CSV_BYTES[kind]
+        return least + a_bit * bits
+    # A number of the dictionary, and the value's share in it: as measured.
+    return 0.2 if kind == "boolean" else 0.1 + bits / 8 + 4 * n_distinct / max(1, n_rows)
+
+
+def _kind_of(type_: pa.DataType) -> str:
+    types = pa.types
+    for kind, has in (
+        ("count", types.is_integer),
+        ("double", types.is_floating),
+        ("decimal", types.is_decimal),
+        ("date", types.is_date),
+        ("timestamp", types.is_timestamp),
+        ("boolean", types.is_boolean),
+    ):
+        if has(type_):
+            return kind
+    return "string"
 
 
 def draw_rows(rng: np.random.Generator, columns: list[Column], n_rows: int) -> pa.Table:

@@ -14,7 +14,7 @@ sizes depend on the version of Arrow.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 
 from benchmarks.redundancy.changes import CHANGES, Derived, root_ranks
-from benchmarks.redundancy.columns import bytes_a_row, draw_columns, draw_rows
+from benchmarks.redundancy.columns import draw_columns, draw_rows, rows_for, table_bytes
 from benchmarks.redundancy.writing import FORMATS, write_table
 from pexeso.errors import InputError, LakeError
 
@@ -123,11 +123,14 @@ def synthetic_lake(
     found: list[Lineage] = []
     counts = [(n_tables - n_roots) * (at + 1) // n_roots for at in range(n_roots)]
     counts = np.diff(counts, prepend=0).tolist()
-    given = _drawn(n_bytes, counts, seed, file_format) if roots is None else roots.items()
+    spent: list[float] = []
+    given = _drawn(n_bytes, spent, counts, seed, file_format) if roots is None else roots.items()
     for at, (name, root) in enumerate(given):
-        # Streams of their own: a root and its tables do not depend on those before.
+        # Streams of their own: of the tables before, a root depends on the sizes alone.
         rng = np.random.Generator(np.random.PCG64([seed, 1, at]))
         for table, lineage in _family(rng, name, root, counts[at]):
+            if roots is None:
+                spent.append(table_bytes(table, file_format))
             path = write_table(
                 folder,
                 lineage.table,
@@ -171,17 +174,16 @@ def given_roots(folder: Path) -> dict[str, pa.Table]:
 
 
 def _drawn(
-    n_bytes: int, counts: Iterable[int], seed: int, file_format: str
+    n_bytes: int, spent: list[float], counts: list[int], seed: int, file_format: str
 ) -> Iterator[tuple[str, pa.Table]]:
+    """Draw root by root, of the bytes that `spent`, which grows meanwhile, leaves."""
     rng = np.random.Generator(np.random.PCG64([seed, 0]))
-    counts = list(counts)
     weights = rng.integers(1, _WIDEST_RATIO + 1, len(counts)).tolist()
-    total = sum(
-        weight * (1 + _SHARE_OF_ROOT * n) for weight, n in zip(weights, counts, strict=True)
-    )
+    shares = [weight * (1 + _SHARE_OF_ROOT * n) for weight, n in zip(weights, counts, strict=True)]
     for at, weight in enumerate(weights):
         columns = draw_columns(np.random.Generator(np.random.PCG64([seed, 2, at])), at)
-        n_rows = int(n_bytes * weight / total / bytes_a_row(columns, file_format))
+        left = max(0.0, n_bytes - sum(spent))
+        n_rows = rows_for(columns, left * weight / sum(shares[at:]), file_format)
         rows = np.random.Generator(np.random.PCG64([seed, 3, at]))
         yield f"root-{at:03}", draw_rows(rows, columns, max(_FEWEST_ROWS, n_rows))
 
