@@ -54,12 +54,28 @@ def hash_tokens(tokens: pa.Array | pa.ChunkedArray) -> np.ndarray:
     if isinstance(tokens, pa.ChunkedArray):
         parts = [hash_tokens(chunk) for chunk in tokens.chunks]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
-    hashes = np.empty(len(tokens), np.uint64)
-    if len(tokens):
-        large = tokens.cast(pa.large_string())
-        _, offsets, text = large.buffers()
-        ends = np.frombuffer(offsets, np.int64)[large.offset : large.offset + len(large) + 1]
-        _hash_all(np.frombuffer(text or b"", np.uint8), ends, np.uint64(SEED), hashes)
+    return hash_bytes(tokens.cast(pa.large_string()), SEED)
+
+
+def hash_bytes(values: pa.Array, seed: int) -> np.ndarray:
+    """Hash texts or bytes by xxHash64 with some seed.
+
+    Parameters
+    ----------
+    values : pyarrow array of length n, large_string or large_binary
+        What a null is hashed to means nothing.
+    seed : int
+        0 to 2**64 - 1.
+
+    Returns
+    -------
+    uint64 (n,)
+    """
+    hashes = np.empty(len(values), np.uint64)
+    if len(values):
+        _, offsets, text = values.buffers()
+        ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+        _hash_all(np.frombuffer(text or b"", np.uint8), ends, np.uint64(seed), hashes)
     return hashes
 
 

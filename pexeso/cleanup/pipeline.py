@@ -1,0 +1,247 @@
+"""From a lake to the graph of contained tables: every stage with what it leaves.
+
+Stages are named as the gates they are: ``schema`` (R2D2's SGB), ``types``, ``rows``, ``min_max``
+(MMP) and ``exact``, which replaces sampled rows (CLP) by all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pexeso.cleanup.exact import containment, count_contained, units_of
+from pexeso.cleanup.lake_tables import FileOfTable, files_of_tables
+from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, ReadFile, read_lake
+from pexeso.errors import InputError
+from pexeso.redundancy.containment import require_semantics
+from pexeso.redundancy.pieces import StoredPiece, stored_pieces
+from pexeso.redundancy.pruning import GATES, Profile, prune
+from pexeso.redundancy.schema_graph import schema_graph
+from pexeso.redundancy.schema_tokens import Token
+from pexeso.redundancy.tables import TableOfPieces, table_of
+from pexeso.spark.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FOLDER = "pexeso-redundancy-"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the search.
+
+    Attributes
+    ----------
+    name : str
+    edges : int
+        That it left.
+    seconds : float
+    """
+
+    name: str
+    edges: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Rows of a table that occur in another.
+
+    Attributes
+    ----------
+    parent, child : str
+        Tables by name.
+    containment : float
+        The share of the child's rows, 0 to 1.
+    rows : int
+        So many rows of the child.
+    exact : bool
+        All rows were compared.
+    """
+
+    parent: str
+    child: str
+    containment: float
+    rows: int
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A table that no edge can have, and why."""
+
+    table: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Containments:
+    """The graph of contained tables of a lake.
+
+    Attributes
+    ----------
+    edges : tuple of Edge
+        By parent and child.
+    stages : tuple of Stage
+    tables : tuple of TableOfPieces
+        By name. Their cells are gone once the search is over.
+    files : dict of str to tuple of ReadFile
+        Of each table, also of those that are left out.
+    left_out : tuple of LeftOut
+    """
+
+    edges: tuple[Edge, ...]
+    stages: tuple[Stage, ...]
+    tables: tuple[TableOfPieces, ...]
+    files: Mapping[str, tuple[ReadFile, ...]]
+    left_out: tuple[LeftOut, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return edges, stages and what was left out as plain JSON."""
+        return {
+            "edges": [asdict(each) for each in self.edges],
+            "stages": [asdict(each) for each in self.stages],
+            "left_out": [asdict(each) for each in self.left_out],
+        }
+
+
+def find_containments(
+    spark: SparkSession,
+    lake: str | os.PathLike[str],
+    *,
+    min_containment: float = 1.0,
+    semantics: str = "set",
+    row_count_gate: bool = True,
+    case_sensitive: bool = False,
+    synonyms: Mapping[Token, Token] | None = None,
+    max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
+    work_folder: Path | None = None,
+) -> Containments:
+    """Find all pairs of tables of a folder of which the one holds rows of the other.
+
+    Parameters
+    ----------
+    lake : path
+        A folder of CSV, Parquet and JSON lines, which is read once.
+    min_containment : float
+        At least this share of the child's rows, above 0 and at most 1, inclusive.
+    semantics : str
+        ``set`` or ``bag``; see `pexeso.redundancy.containment.contained_rows`.
+    row_count_gate : bool
+        Leave out pairs whose child has more rows than the parent.
+    case_sensitive : bool
+        Whether names of columns differ by case alone.
+    synonyms : dict, optional
+        See `pexeso.redundancy.schema_tokens.read_synonyms`.
+    max_table_bytes : int
+        See `pexeso.cleanup.reading.read_lake`.
+    work_folder : Path, optional
+        Where hashes of all cells go while the search lasts, up to 16 bytes each: seen by all tasks.
+        The folder for temporary files by default.
+
+    Notes
+    -----
+    The driver holds what is known of each column of each table, and the edges that are left.
+    """
+    require_semantics(semantics)
+    if not 0 < min_containment <= 1:
+        raise InputError(
+            f"min_containment is above 0 and at most 1 (inclusive). Got {min_containment!r}."
+        )
+    with temporary_folder(FOLDER, root=work_folder) as folder:
+        clock = _Clock()
+        read = read_lake(spark, lake, folder, max_table_bytes=max_table_bytes)
+        tables, files, left_out = _tables_of(read, case_sensitive, synonyms)
+        clock.stage("read", 0)
+        graph = schema_graph(
+            [frozenset(column.token for column in table.columns) for table in tables]
+        )
+        n_edges = graph.n_edges
+        clock.stage("schema", n_edges)
+        profiles = [_profile(table) for table in tables]
+        pruned = prune(
+            graph, profiles, row_count_gate=row_count_gate, bounds=min_containment == 1.0
+        )
+        for gate in GATES:
+            n_edges -= pruned.removed[gate]
+            clock.stage(gate, n_edges)
+        found = count_contained(
+            units_of(tables, pruned.parents, pruned.children),
+            spark=spark,
+            semantics=semantics,
+            min_containment=min_containment,
+        )
+        edges = tuple(
+            Edge(
+                tables[parent].name,
+                tables[child].name,
+                containment(rows, tables[child].n_rows),
+                tables[child].n_rows,
+            )
+            for parent, child, rows in zip(*(each.tolist() for each in found), strict=True)
+        )
+        clock.stage("exact", len(edges))
+    return Containments(edges, tuple(clock.stages), tuple(tables), files, left_out)
+
+
+class _Clock:
+    """Stages with the time since the one before."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self._last = time.perf_counter()
+
+    def stage(self, name: str, edges: int) -> None:
+        now = time.perf_counter()
+        self.stages.append(Stage(name, edges, now - self._last))
+        self._last = now
+
+
+def _profile(table: TableOfPieces) -> Profile:
+    columns = {column.token: (column.family, column.stats) for column in table.columns}
+    return Profile(columns, table.n_rows)
+
+
+def _tables_of(
+    read: Sequence[ReadFile], case_sensitive: bool, synonyms: Mapping[Token, Token] | None
+) -> tuple[list[TableOfPieces], dict[str, tuple[ReadFile, ...]], tuple[LeftOut, ...]]:
+    """Put tables together from the files that were read."""
+    by_name = {each.file: each for each in read}
+    tables, files, left_out = [], {}, []
+    for name, own in files_of_tables(by_name).items():
+        some = tuple(by_name[each.file] for each in own)
+        files[name] = some
+        reason = next((each.reason for each in some if each.reason is not None), None)
+        try:
+            table = None if reason else _table_of(name, own, some, case_sensitive, synonyms)
+        except ValueError as error:
+            table, reason = None, str(error)
+        if table is not None and table.columns:
+            tables.append(table)
+        else:
+            left_out.append(LeftOut(name, reason or "it has no columns"))
+    return tables, files, tuple(left_out)
+
+
+def _table_of(
+    name: str,
+    own: Sequence[FileOfTable],
+    read: Sequence[ReadFile],
+    case_sensitive: bool,
+    synonyms: Mapping[Token, Token] | None,
+) -> TableOfPieces:
+    pieces: list[StoredPiece] = []
+    constants: list[Mapping[Token, str]] = []
+    for each, file in zip(own, read, strict=True):
+        some = stored_pieces(file.path or "")
+        pieces += some
+        constants += [each.constants] * len(some)
+    n_bytes = sum(file.n_bytes for file in read)
+    return table_of(
+        name, pieces, constants, n_bytes, case_sensitive=case_sensitive, synonyms=synonyms
+    )

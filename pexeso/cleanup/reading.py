@@ -1,0 +1,153 @@
+"""A lake read once into pieces of hashed columns, by tasks of Spark."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pexeso.build.lake_source.source import spark_schema
+from pexeso.errors import LakeError, PlaceError, TableReadError
+from pexeso.io.location import Location
+from pexeso.lake.files import TableFile, find_tables, path_from_text
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file, read_content
+from pexeso.lake.readers.reader import parse_table
+from pexeso.lake.readers.typed import TypedRows, parquet_rows, typed_rows
+from pexeso.redundancy.pieces import pieces_of, write_pieces
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ROW = pa.schema(
+    [
+        ("file", pa.string()),
+        ("n_bytes", pa.int64()),
+        ("fingerprint", pa.string()),
+        ("path", pa.string()),
+        ("reason", pa.string()),
+        ("notes", pa.list_(pa.string())),
+    ]
+)
+
+TASKS_PER_CORE = 4
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that was read.
+
+    Attributes
+    ----------
+    path : str or None
+        Of its pieces; None where it could not be read.
+    reason : str or None
+        Why it could not.
+    notes : tuple of str
+        What was repaired: rows that are not as they stand in the file.
+    """
+
+    file: str
+    n_bytes: int
+    fingerprint: str | None
+    path: str | None
+    reason: str | None
+    notes: tuple[str, ...]
+
+
+def read_lake(
+    spark: SparkSession, lake: str | os.PathLike[str], folder: Path, *, max_table_bytes: int
+) -> list[ReadFile]:
+    """Read all files of a lake in tasks.
+
+    Parameters
+    ----------
+    folder : Path
+        Empty, and seen by all tasks: where the pieces go.
+    max_table_bytes : int
+        Larger files of text are left out with the reason; Parquet is read in batches, whatever its
+        size.
+
+    Notes
+    -----
+    A task holds a file of text, or some batches of a Parquet file; the driver the names of the
+    files.
+    """
+    files, _ = find_tables(lake)
+    if not files:
+        raise LakeError(f"'{lake}' has no table: give a folder with CSV, Parquet or JSON lines.")
+    n_tasks = min(len(files), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    ordered = sorted(files, key=lambda file: (-file.n_bytes, file.table))
+    hands = [ordered[hand::n_tasks] for hand in range(n_tasks)]
+    rows = [
+        [(each.table, str(each.path), each.format, each.n_bytes) for each in hand] for hand in hands
+    ]
+    root = lake if isinstance(lake, Location) else Path(lake).absolute()
+    work = partial(_read_hands, rows, root, folder, max_table_bytes)
+    numbers = spark.range(0, n_tasks, 1, n_tasks)
+    found = numbers.mapInArrow(work, spark_schema(_ROW)).toArrow().to_pylist()
+    return sorted(
+        (ReadFile(**{**row, "notes": tuple(row["notes"])}) for row in found),
+        key=lambda each: each.file,
+    )
+
+
+def _read_hands(
+    hands: list[list[tuple[str, str, str, int]]],
+    root: Path | Location,
+    folder: Path,
+    max_bytes: int,
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            for table, path, kind, n_bytes in hands[number]:
+                file = TableFile(table, path_from_text(root, path), kind, n_bytes)
+                row = _read(file, folder, max_bytes)
+                yield pa.RecordBatch.from_pylist([row], schema=_ROW)
+
+
+def _read(file: TableFile, folder: Path, max_bytes: int) -> dict[str, object]:
+    row = {"file": file.table, "n_bytes": file.n_bytes, "notes": []}
+    path = folder / f"{secrets.token_hex(12)}.arrow"  # of this attempt at the task
+    try:
+        fingerprint, notes, batches = _rows_of(file, max_bytes)
+        write_pieces(path, pieces_of(file.table, batches))
+        return {**row, "fingerprint": fingerprint, "path": str(path), "notes": notes}
+    except TableReadError as error:
+        reason = str(error)
+    except PlaceError:
+        raise  # the lake would seem smaller than it is
+    except OSError as error:
+        if path.exists() and not file_is_at_fault(error, file):
+            raise
+        reason = f"{file.table} cannot be read: {error.strerror or error}"
+    except (pa.ArrowException, ValueError, MemoryError, RecursionError) as error:
+        reason = f"{file.table} cannot be read as a table: {type(error).__name__}: {error}"
+    path.unlink(missing_ok=True)
+    return {**row, "reason": reason.splitlines()[0]}
+
+
+def file_is_at_fault(error: OSError, file: TableFile) -> bool:
+    """Return whether an error is about a file of the lake, not about where pieces are written."""
+    return error.filename is not None and str(error.filename) == str(file.path)
+
+
+def _rows_of(file: TableFile, max_bytes: int) -> tuple[str, list[str], Iterator[TypedRows]]:
+    """Return the fingerprint of a file, what was repaired in it, and its rows."""
+    if file.format == "parquet" and isinstance(file.path, Path):
+        return fingerprint_file(file.path), [], parquet_rows(file.table, str(file.path))
+    content = read_content(file.path, max_bytes=max_bytes, shown=file.table)
+    if file.format == "parquet":
+        source = pa.BufferReader(content.data)
+        return content.fingerprint, [], parquet_rows(file.table, source)
+    table = parse_table(file.table, content, max_bytes=max_bytes)
+    return content.fingerprint, table.notes, typed_rows(file.table, content.data, table)
+
+
+DEFAULT_MAX_TABLE_BYTES = DEFAULT_MAX_BYTES

@@ -1,0 +1,146 @@
+"""One file as typed columns, a batch of rows at a time: Parquet's types, texts, or JSON documents.
+
+What compares whole rows reads tables so; searches read them as text.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pexeso.errors import TableReadError
+from pexeso.lake.files import table_format
+from pexeso.lake.readers.jsonlines import read_json
+from pexeso.lake.readers.table import Table, check_width, strings
+
+ROWS_A_BATCH = 1 << 16
+LINES_A_BATCH = 1 << 14
+JSON = "json"
+"""The family of cells that are JSON documents."""
+
+
+@dataclass(frozen=True)
+class TypedRows:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    names : list of str
+        As they stand in the file.
+    columns : list of pa.Array
+        Of equal length, a dictionary of texts where the file has one.
+    is_json : bool
+        The texts are JSON documents: a text in quotation marks, a number, ...
+    """
+
+    names: list[str]
+    columns: list[pa.Array]
+    is_json: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0]) if self.columns else 0
+
+
+def typed_rows(shown: str, data: bytes | BinaryIO | str, table: Table) -> Iterator[TypedRows]:
+    """Yield the rows of a table with the types of its file.
+
+    At least one batch comes, which may have no rows.
+
+    Parameters
+    ----------
+    shown : str
+        The file's name, which gives the format and stands in messages.
+    data : bytes, file or path
+        Of the file, decompressed.
+    table : Table
+        The same file read as text.
+
+    Raises
+    ------
+    TableReadError
+        The file cannot be read.
+    """
+    kind = table_format(shown)
+    if kind == "parquet" or (kind is None and table.encoding is None):
+        yield from parquet_rows(shown, pa.BufferReader(data) if isinstance(data, bytes) else data)
+    elif kind == "jsonlines":
+        yield from _json_rows(io.BytesIO(data) if isinstance(data, bytes) else data)
+    else:
+        yield TypedRows(table.names, list(table.columns))
+
+
+def parquet_rows(shown: str, source: pa.NativeFile | BinaryIO | str) -> Iterator[TypedRows]:
+    """Yield the rows of a Parquet file in batches of at most `ROWS_A_BATCH`.
+
+    Texts that the file keeps in a dictionary come as one, so that a long text that stands in many
+    cells is held once.
+    """
+    try:
+        plain = pq.ParquetFile(source)
+        check_width(shown, len(plain.schema_arrow))
+        coded = _coded_texts(plain.metadata)
+        file = plain
+        if coded:
+            if hasattr(source, "seek"):
+                source.seek(0)
+            file = pq.ParquetFile(source, read_dictionary=coded)
+        names = file.schema_arrow.names
+        yield TypedRows(names, [pa.array([], kind) for kind in plain.schema_arrow.types])
+        for batch in file.iter_batches(batch_size=ROWS_A_BATCH, use_threads=False):
+            yield TypedRows(names, batch.columns)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise TableReadError(f"{shown} is no readable Parquet file: {reason}.") from error
+
+
+def _coded_texts(metadata: pq.FileMetaData) -> list[str]:
+    """Return the flat columns of texts that are kept in a dictionary in every row group."""
+    found = []
+    for number in range(metadata.num_columns if metadata.num_row_groups else 0):
+        leaf = metadata.schema.column(number)
+        if leaf.physical_type != "BYTE_ARRAY" or "." in leaf.path:
+            continue
+        if str(leaf.logical_type.type) not in ("STRING", "NONE"):
+            continue
+        groups = range(metadata.num_row_groups)
+        if all("RLE_DICTIONARY" in metadata.row_group(g).column(number).encodings for g in groups):
+            found.append(leaf.path)
+    return found
+
+
+def _json_rows(file: BinaryIO) -> Iterator[TypedRows]:
+    """Yield JSON objects as rows; keys that come later are columns of later batches too.
+
+    Lines that hold no object are left out, as where the file is read as text.
+    """
+    names: dict[str, None] = {}
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="\n")
+    while lines := list(islice(text, LINES_A_BATCH)):
+        objects = [found for line in lines if isinstance(found := _object(line), dict)]
+        names.update(dict.fromkeys(key for found in objects for key in found))
+        columns = [strings([_canonical(found.get(key)) for found in objects]) for key in names]
+        yield TypedRows(
+            [key.encode("utf-8", "replace").decode() for key in names], columns, is_json=True
+        )
+
+
+def _object(line: str) -> object:
+    try:
+        return read_json(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _canonical(value: object) -> str | None:
+    if value is None:
+        return None
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

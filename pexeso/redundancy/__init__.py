@@ -1,0 +1,1 @@
+"""Tables that others contain, and which of them to keep (R2D2)."""

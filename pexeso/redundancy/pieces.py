@@ -1,0 +1,234 @@
+"""Tables cut into pieces of hashed columns, and pieces as bytes in an Arrow file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.lake.readers.typed import JSON, TypedRows
+from pexeso.redundancy.cell_hashes import HALVES
+from pexeso.redundancy.column_stats import ColumnStats, scan_stats
+from pexeso.redundancy.row_hashes import HashedColumn, hashed_column
+from pexeso.redundancy.schema_tokens import Token, leaves
+from pexeso.redundancy.type_families import family
+
+CELLS_OF_A_PIECE = 1 << 21
+"""Cells of a piece, about; in memory some 100 bytes each while it is made."""
+
+SCHEMA = pa.schema(
+    [
+        ("table", pa.string()),
+        ("first_row", pa.int64()),
+        ("n_rows", pa.int64()),
+        ("facts", pa.string()),
+        ("hashes", pa.large_binary()),
+        ("codes", pa.large_binary()),
+    ]
+)
+"""Of a file of pieces, one record batch a piece: the facts are JSON of the columns."""
+
+_CODES = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+_ALIGNED = 8
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What is known of a column of a piece without its cells.
+
+    Attributes
+    ----------
+    token : Token
+        As the file has it.
+    family : str
+        See `pexeso.redundancy.type_families.family`.
+    n_hashes : int
+        Distinct values, or rows.
+    code_bytes : int
+        Of each row's number of a value; 0 where there are none.
+    """
+
+    token: Token
+    family: str
+    stats: ColumnStats
+    n_hashes: int
+    code_bytes: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a table: hashed columns."""
+
+    table: str
+    first_row: int
+    n_rows: int
+    facts: tuple[ColumnFacts, ...]
+    columns: tuple[HashedColumn, ...]
+
+
+def pieces_of(table: str, batches: Iterable[TypedRows]) -> Iterator[Piece]:
+    """Cut a table into pieces; one without rows comes as one piece.
+
+    Parameters
+    ----------
+    table : str
+        Its name.
+    batches : iterable of TypedRows
+        Of one table; later ones may have more columns.
+    """
+    waiting: list[TypedRows] = []
+    first = n_waiting = n_cells = 0
+    for batch in batches:
+        waiting.append(batch)
+        n_waiting += batch.n_rows
+        n_cells += batch.n_rows * max(1, len(batch.columns))
+        if n_cells >= CELLS_OF_A_PIECE:
+            yield _piece(table, first, n_waiting, waiting)
+            first, waiting, n_waiting, n_cells = first + n_waiting, [], 0, 0
+    if n_waiting or not first:
+        yield _piece(table, first, n_waiting, waiting)
+
+
+def _piece(table: str, first_row: int, n_rows: int, batches: Sequence[TypedRows]) -> Piece:
+    """Put batches together, and hash their columns; a batch may lack the last ones."""
+    names: list[str] = max((batch.names for batch in batches), key=len, default=[])
+    is_json = any(batch.is_json for batch in batches)
+    columns = []
+    for position in range(len(names)):
+        arrays = [
+            batch.columns[position]
+            if position < len(batch.columns)
+            else pa.nulls(batch.n_rows, pa.string())
+            for batch in batches
+            if batch.n_rows or len(batches) == 1
+        ] or [batches[0].columns[position]]
+        columns.append(_together(arrays))
+    facts, hashed = [], []
+    for leaf in leaves(names, columns):
+        column = hashed_column(leaf.values, is_json=is_json)
+        code_bytes = 0 if column.codes is None else column.codes.dtype.itemsize
+        facts.append(
+            ColumnFacts(
+                leaf.token,
+                JSON if is_json else family(leaf.values.type),
+                scan_stats(leaf.values),
+                len(column.hashes),
+                code_bytes,
+            )
+        )
+        hashed.append(column)
+    return Piece(table, first_row, n_rows, tuple(facts), tuple(hashed))
+
+
+def _together(arrays: Sequence[pa.Array]) -> pa.Array:
+    if len(arrays) == 1:
+        return arrays[0]
+    found = pa.chunked_array(arrays)
+    return (
+        found.unify_dictionaries() if pa.types.is_dictionary(found.type) else found
+    ).combine_chunks()
+
+
+def write_pieces(path: Path, pieces: Iterable[Piece]) -> int:
+    """Write pieces to a file that there is none of yet, and return their number."""
+    n = 0
+    with open(path, "xb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
+        for piece in pieces:
+            writer.write_batch(_packed(piece))
+            n += 1
+    return n
+
+
+def _packed(piece: Piece) -> pa.RecordBatch:
+    facts = [
+        {
+            "token": list(each.token),
+            "family": each.family,
+            "stats": each.stats.to_json(),
+            "hashes": each.n_hashes,
+            "code_bytes": each.code_bytes,
+        }
+        for each in piece.facts
+    ]
+    hashes = b"".join(np.ascontiguousarray(each.hashes, "<u8").tobytes() for each in piece.columns)
+    codes = bytearray()
+    for each in piece.columns:
+        if each.codes is not None:
+            codes += each.codes.tobytes()
+            codes += bytes(-len(codes) % _ALIGNED)
+    values = (piece.table, piece.first_row, piece.n_rows, json.dumps(facts), hashes, bytes(codes))
+    arrays = [pa.array([value], field.type) for value, field in zip(values, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+@dataclass(frozen=True)
+class StoredPiece:
+    """A piece in a file, without its cells.
+
+    Attributes
+    ----------
+    number : int
+        Of its record batch.
+    """
+
+    path: Path
+    number: int
+    table: str
+    first_row: int
+    n_rows: int
+    facts: tuple[ColumnFacts, ...]
+
+
+def stored_pieces(path: str | os.PathLike[str]) -> list[StoredPiece]:
+    """Return what pieces a file has; their cells are not read."""
+    with pa.memory_map(os.fspath(path)) as source, pa.ipc.open_file(source) as file:
+        found = []
+        for number in range(file.num_record_batches):
+            row = file.get_batch(number).select(["table", "first_row", "n_rows", "facts"])
+            [told] = row.to_pylist()
+            facts = tuple(
+                ColumnFacts(
+                    tuple(each["token"]),
+                    each["family"],
+                    ColumnStats.from_json(each["stats"]),
+                    each["hashes"],
+                    each["code_bytes"],
+                )
+                for each in json.loads(told["facts"])
+            )
+            found.append(
+                StoredPiece(
+                    Path(path), number, told["table"], told["first_row"], told["n_rows"], facts
+                )
+            )
+        return found
+
+
+def read_columns(piece: StoredPiece, wanted: Sequence[int | None]) -> list[HashedColumn | None]:
+    """Return some columns of a stored piece, by their places; files are memory-mapped.
+
+    Parameters
+    ----------
+    wanted : sequence of int or None
+        None gives None.
+    """
+    source = pa.memory_map(os.fspath(piece.path))
+    batch = pa.ipc.open_file(source).get_batch(piece.number)
+    hashes = np.frombuffer(batch.column("hashes")[0].as_buffer(), "<u8").reshape(-1, HALVES)
+    codes = batch.column("codes")[0].as_buffer()
+    first_hash, first_code, found = 0, 0, []
+    for each in piece.facts:
+        some = hashes[first_hash : first_hash + each.n_hashes]
+        first_hash += each.n_hashes
+        numbers = None
+        if each.code_bytes:
+            numbers = np.frombuffer(codes, _CODES[each.code_bytes], piece.n_rows, first_code)
+            first_code += piece.n_rows * each.code_bytes
+            first_code += -first_code % _ALIGNED
+        found.append(HashedColumn(some, numbers))
+    return [None if place is None else found[place] for place in wanted]

@@ -1,0 +1,196 @@
+"""Edges of the schema graph refuted by types, numbers of rows and bounds of columns (R2D2: MMP).
+
+Everything is worked out for a token at a time, on arrays over pairs of tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pexeso.redundancy.column_stats import ColumnStats
+from pexeso.redundancy.schema_graph import SchemaGraph
+from pexeso.redundancy.schema_tokens import Token
+from pexeso.redundancy.type_families import NULL, compatible
+
+GATES = ("types", "rows", "min_max")
+"""In the order in which they are applied."""
+
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What pruning needs of a table.
+
+    Attributes
+    ----------
+    columns : dict of Token to (str, ColumnStats)
+        Of each column its family and statistics.
+    n_rows : int or None
+        None where it is not known.
+    """
+
+    columns: Mapping[Token, tuple[str, ColumnStats]]
+    n_rows: int | None
+
+
+@dataclass
+class Pruned:
+    """The edges that are left, and how many each gate removed.
+
+    Attributes
+    ----------
+    parents, children : int64 (e,)
+        Numbers of tables.
+    removed : dict of str to int
+    """
+
+    parents: np.ndarray
+    children: np.ndarray
+    removed: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _OfToken:
+    """The columns of a token, by table: arrays over the tables that have it, ascending."""
+
+    tables: np.ndarray
+    family: np.ndarray
+    fits: np.ndarray
+    min: np.ndarray
+    max: np.ndarray
+    flags: dict[str, np.ndarray]
+    null_count: np.ndarray
+    nan: np.ndarray
+
+    def places(self, tables: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.tables, tables)
+
+
+_FLAGS = ("min_witness", "max_witness", "min_cover", "max_cover", "has_value", "all_null")
+
+
+def prune(
+    graph: SchemaGraph,
+    profiles: Sequence[Profile],
+    *,
+    row_count_gate: bool = True,
+    bounds: bool = True,
+) -> Pruned:
+    """Remove the edges that types, numbers of rows and bounds refute.
+
+    Parameters
+    ----------
+    graph : SchemaGraph
+        Over the tables of the profiles, by number.
+    row_count_gate : bool
+        Remove edges whose child has more rows than the parent.
+    bounds : bool
+        Remove edges by bounds, missing cells and NaN: sound only where all rows of the child are to
+        be contained.
+
+    Notes
+    -----
+    Memory is that of a block of edges and of the edges that are left.
+    """
+    of_token = _by_token(profiles)
+    n_rows = np.array([_UNKNOWN if each.n_rows is None else each.n_rows for each in profiles])
+    removed = dict.fromkeys(GATES, 0)
+    kept: list[np.ndarray] = []
+    for parents, children in graph.blocks():
+        columns = [of_token[token] for token in profiles[children[0]].columns]
+        for gate in GATES:
+            if gate == "types":
+                out = _differ_in_type(parents, children, columns)
+            elif gate == "rows":
+                ours, theirs = n_rows[children], n_rows[parents]
+                out = (theirs >= 0) & (ours > theirs) & row_count_gate
+            elif bounds:
+                out = _refuted(parents, children, columns)
+            else:
+                break
+            removed[gate] += int(out.sum())
+            parents, children = parents[~out], children[~out]
+        kept.append(np.stack([parents, children]))
+    pairs = np.concatenate([np.empty((2, 0), np.int64), *kept], axis=1)
+    order = np.lexsort((pairs[1], pairs[0]))
+    return Pruned(pairs[0, order], pairs[1, order], removed)
+
+
+def _by_token(profiles: Sequence[Profile]) -> dict[Token, _OfToken]:
+    tables: dict[Token, list[int]] = {}
+    for table, profile in enumerate(profiles):
+        for token in profile.columns:
+            tables.setdefault(token, []).append(table)
+    return {
+        token: _of_token(numbers, [profiles[table].columns[token] for table in numbers])
+        for token, numbers in tables.items()
+    }
+
+
+def _of_token(tables: Sequence[int], columns: Sequence[tuple[str, ColumnStats]]) -> _OfToken:
+    """Turn the statistics of the columns of one token into arrays; bounds become their ranks."""
+    names = list(dict.fromkeys(name for name, _ in columns))
+    number = {name: place for place, name in enumerate(names)}
+    fits = np.array([[compatible(ours, theirs) for theirs in names] for ours in names])
+    stats = [each for _, each in columns]
+    family = np.array([number[name] for name, _ in columns])
+    bounds = np.full((2, len(columns)), _UNKNOWN, np.int64)
+    # One order for all types that can be compared; columns without values have no bounds.
+    valued = np.array(names) != NULL
+    for chosen in {tuple(np.flatnonzero(row & valued).tolist()) for row in fits[valued]}:
+        rows = np.flatnonzero(np.isin(family, chosen))
+        known = {
+            value
+            for row in rows.tolist()
+            for value in (stats[row].min, stats[row].max)
+            if value is not None
+        }
+        rank = {value: place for place, value in enumerate(sorted(known))}
+        for row in rows.tolist():
+            for which, value in enumerate((stats[row].min, stats[row].max)):
+                if value is not None:
+                    bounds[which, row] = rank[value]
+    return _OfToken(
+        np.array(tables, np.int64),
+        family,
+        fits,
+        *bounds,
+        {name: np.array([getattr(each, name) for each in stats], bool) for name in _FLAGS},
+        np.array([_UNKNOWN if each.null_count is None else each.null_count for each in stats]),
+        np.array([_UNKNOWN if each.nan is None else each.nan for each in stats], np.int8),
+    )
+
+
+def _differ_in_type(
+    parents: np.ndarray, children: np.ndarray, columns: Sequence[_OfToken]
+) -> np.ndarray:
+    out = np.zeros(len(parents), bool)
+    for column in columns:
+        theirs, ours = column.places(parents), column.places(children)
+        out |= ~column.fits[column.family[ours], column.family[theirs]]
+    return out
+
+
+def _refuted(parents: np.ndarray, children: np.ndarray, columns: Sequence[_OfToken]) -> np.ndarray:
+    """Apply `pexeso.redundancy.column_stats.refutes` to the columns of all pairs."""
+    out = np.zeros(len(parents), bool)
+    for column in columns:
+        theirs, ours = column.places(parents), column.places(children)
+        flags = column.flags
+        valued = flags["has_value"][ours]
+        out |= valued & flags["all_null"][theirs]
+        least, most = column.min[theirs], column.max[theirs]
+        below = flags["min_cover"][theirs] & (least >= 0)
+        above = flags["max_cover"][theirs] & (most >= 0)
+        our_min, our_max = column.min[ours], column.max[ours]
+        out |= below & flags["min_witness"][ours] & (our_min >= 0) & (our_min < least)
+        out |= above & flags["max_witness"][ours] & (our_max >= 0) & (our_max > most)
+        out |= below & valued & flags["max_cover"][ours] & (our_max >= 0) & (our_max < least)
+        out |= above & valued & flags["min_cover"][ours] & (our_min >= 0) & (our_min > most)
+        out |= (column.null_count[ours] > 0) & (column.null_count[theirs] == 0)
+        out |= (column.nan[ours] == 1) & (column.nan[theirs] == 0)
+    return out

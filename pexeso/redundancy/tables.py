@@ -1,0 +1,183 @@
+"""Tables put together from stored pieces: what the graph needs to know, and where the cells are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.redundancy.cell_hashes import HALVES, value_hashes
+from pexeso.redundancy.column_stats import ColumnStats, merged, scan_stats
+from pexeso.redundancy.pieces import StoredPiece, read_columns
+from pexeso.redundancy.row_hashes import HashedColumn, row_hashes
+from pexeso.redundancy.schema_tokens import Token, canonical_tokens, folded
+from pexeso.redundancy.type_families import compatible, family
+
+_WHOLE_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    token : Token
+        What tables are compared by.
+    name : Token
+        As the files have it.
+    family : str
+        Of all files; one of its own where they do not agree.
+    """
+
+    token: Token
+    name: Token
+    family: str
+    stats: ColumnStats
+
+
+@dataclass(frozen=True)
+class TableOfPieces:
+    """A table as the graph sees it.
+
+    Attributes
+    ----------
+    constants : sequence of dict of Token to text
+        Of each piece, what the names of its folders say: ``year=2020``.
+    """
+
+    name: str
+    n_rows: int
+    n_bytes: int
+    columns: tuple[Column, ...]
+    pieces: tuple[StoredPiece, ...]
+    constants: tuple[Mapping[Token, str], ...]
+
+
+def table_of(
+    name: str,
+    pieces: Sequence[StoredPiece],
+    constants: Sequence[Mapping[Token, str]],
+    n_bytes: int,
+    *,
+    case_sensitive: bool = False,
+    synonyms: Mapping[Token, Token] | None = None,
+) -> TableOfPieces:
+    """Put a table together.
+
+    Columns are those of all pieces; where a piece lacks one, its cells are missing there. A name of
+    columns in two pieces that differs by case alone is one name, unless a piece has both.
+
+    Raises
+    ------
+    ValueError
+        Two columns of a piece have one name: its rows cannot be told apart by columns.
+    """
+    raw = [
+        [*(each.token for each in piece.facts), *more]
+        for piece, more in zip(pieces, constants, strict=True)
+    ]
+    if any(len(set(own)) < len(own) for own in raw):
+        raise ValueError("two of its columns have the same name")
+    as_they_are = case_sensitive or any(
+        len({folded(token) for token in own}) < len(own) for own in raw
+    )
+    named: dict[Token, Token] = {}
+    for own in raw:
+        for token in own:
+            named.setdefault(token if as_they_are else folded(token), token)
+    tokens = canonical_tokens(list(named), case_sensitive=as_they_are, synonyms=synonyms)
+    if len(set(tokens)) < len(tokens):
+        raise ValueError("two of its columns stand for the same one")
+    columns = []
+    for token, (key, name_in_file) in zip(tokens, named.items(), strict=True):
+        families, stats = [], []
+        for piece, more in zip(pieces, constants, strict=True):
+            place = place_in(piece, name_in_file, key == name_in_file and as_they_are)
+            if place is not None:
+                families.append(piece.facts[place].family)
+                stats.append(piece.facts[place].stats)
+            else:
+                cells = _constant(more.get(name_in_file))
+                families.append(family(cells.type))
+                stats.append(scan_stats(pa.repeat(cells[0], piece.n_rows)))
+        common = _common(families, name)
+        known = merged(stats) if common in families else ColumnStats()
+        columns.append(Column(token, name_in_file, common, known))
+    n_rows = sum(piece.n_rows for piece in pieces)
+    return TableOfPieces(name, n_rows, n_bytes, tuple(columns), tuple(pieces), tuple(constants))
+
+
+def _constant(text: str | None) -> pa.Array:
+    """Return the value of a folder ``name=value`` as Spark reads it, whole numbers as such."""
+    if text is None or text == "__HIVE_DEFAULT_PARTITION__":
+        return pa.nulls(1)
+    return pa.array([int(text) if _WHOLE_NUMBER.fullmatch(text) else text])
+
+
+def _common(families: Iterable[str], table: str) -> str:
+    known = sorted({each for each in families if each != "null"}) or ["null"]
+    if all(compatible(known[0], each) for each in known[1:]):
+        return known[0]
+    return f"{' or '.join(known)} in {table}"
+
+
+def place_of_cells(table: TableOfPieces, tokens: Sequence[Token]) -> list[dict[str, object]]:
+    """Return where the cells of some columns are, as plain JSON for `hashes_of_rows`."""
+    names = {column.token: column.name for column in table.columns}
+    found = []
+    for piece, more in zip(table.pieces, table.constants, strict=True):
+        exact = len({folded(each.token) for each in piece.facts}) < len(piece.facts)
+        wanted = [place_in(piece, names[token], exact) for token in tokens]
+        told = [
+            more.get(names[token]) if place is None else None
+            for token, place in zip(tokens, wanted, strict=True)
+        ]
+        found.append(
+            {"path": str(piece.path), "number": piece.number, "wanted": wanted, "told": told}
+        )
+    return found
+
+
+def place_in(piece: StoredPiece, name: Token, exact: bool) -> int | None:
+    """Return which column of a piece has a name, None where it has none."""
+    if exact:
+        return next((n for n, each in enumerate(piece.facts) if each.token == name), None)
+    low = folded(name)
+    return next((n for n, each in enumerate(piece.facts) if folded(each.token) == low), None)
+
+
+def hashes_of_rows(
+    places: Sequence[Mapping[str, object]], tokens: Sequence[str], open_piece: object
+) -> np.ndarray:
+    """Return the hashes of all rows of a table on some columns: uint64 (n, 2).
+
+    Parameters
+    ----------
+    places : sequence of dict
+        Of `place_of_cells`.
+    tokens : sequence of str
+        What the columns are called in all tables, in the order of the places.
+    open_piece : callable
+        Given a path and a number, returns the `StoredPiece`.
+    """
+    found = []
+    for place in places:
+        piece = open_piece(Path(place["path"]), place["number"])
+        columns = read_columns(piece, place["wanted"])
+        for number, told in enumerate(place["told"]):
+            if told is not None:
+                one = value_hashes(_constant(told))
+                columns[number] = HashedColumn(one, np.zeros(piece.n_rows, np.uint8))
+        found.append(row_hashes(piece.n_rows, columns, tokens))
+    return np.concatenate(found) if found else np.empty((0, HALVES), np.uint64)
+
+
+def name_of(token: Token) -> str:
+    """Return a token as a text that stands for it alone."""
+    return json.dumps(token, ensure_ascii=False)

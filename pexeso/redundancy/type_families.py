@@ -1,0 +1,120 @@
+"""Types of columns by families: values of one family can be equal, values of two cannot.
+
+Specification of R2D2, section on the type gate. The source compares names of columns alone.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+NULL = "null"
+"""The family of columns without any value: compatible with all."""
+
+_NUMBERS = frozenset({"int", "decimal"})
+"""Whole numbers and decimals are compared by their number."""
+
+
+def family(kind: pa.DataType) -> str:
+    """Return the family of a type.
+
+    Returns
+    -------
+    str
+        ``int``, ``decimal``, ``float``, ``string``, ``binary``, ``boolean``, ``date``,
+        ``timestamp``, ``timestamp_ntz`` (without a zone), ``time``, ``null``, ``array<...>``,
+        ``map<...,...>``, ``struct<...>``; other types by their own text.
+
+    Examples
+    --------
+    >>> family(pa.int8()), family(pa.list_(pa.float32())), family(pa.timestamp("ms", "UTC"))
+    ('int', 'array<float>', 'timestamp')
+    """
+    types = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return family(kind.storage_type)
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        return family(kind.value_type)
+    for is_kind, name in _SIMPLE:
+        if is_kind(kind):
+            return name
+    if types.is_timestamp(kind):
+        return "timestamp_ntz" if kind.tz is None else "timestamp"
+    if types.is_map(kind):
+        return f"map<{family(kind.key_type)},{family(kind.item_type)}>"
+    if is_list(kind):
+        return f"array<{family(kind.value_type)}>"
+    if types.is_struct(kind):
+        inner = ",".join(f"{field.name}:{family(field.type)}" for field in kind)
+        return f"struct<{inner}>"
+    return str(kind)
+
+
+def compatible(ours: str, theirs: str) -> bool:
+    """Return whether values of two families can be equal.
+
+    Parameters
+    ----------
+    ours, theirs : str
+        Of `family`.
+
+    Examples
+    --------
+    >>> compatible("int", "decimal"), compatible("int", "float"), compatible("null", "string")
+    (True, False, True)
+    """
+    return ours == theirs or NULL in (ours, theirs) or _plain(ours) == _plain(theirs)
+
+
+def _plain(name: str) -> str:
+    """Write a family with one name for all numbers that are compared, also within arrays."""
+    if name in _NUMBERS:
+        return "number"
+    for kind in ("array", "map"):
+        if name.startswith(f"{kind}<") and name.endswith(">"):
+            inner = name[len(kind) + 1 : -1]
+            if kind == "array":
+                return f"array<{_plain(inner)}>"
+            key, value = _split(inner)
+            return f"map<{_plain(key)},{_plain(value)}>"
+    return name
+
+
+def _split(inner: str) -> tuple[str, str]:
+    """Split the key's and the value's family of a map at the comma between them."""
+    depth = 0
+    for place, letter in enumerate(inner):
+        depth += (letter == "<") - (letter == ">")
+        if letter == "," and not depth:
+            return inner[:place], inner[place + 1 :]
+    return inner, ""
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Return whether a type is one of Arrow's lists."""
+    return any(is_kind(kind) for is_kind in _LISTS)
+
+
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
+
+_SIMPLE = (
+    (pa.types.is_null, NULL),
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "int"),
+    (pa.types.is_decimal, "decimal"),
+    (pa.types.is_floating, "float"),
+    (pa.types.is_string, "string"),
+    (pa.types.is_large_string, "string"),
+    (pa.types.is_string_view, "string"),
+    (pa.types.is_binary, "binary"),
+    (pa.types.is_large_binary, "binary"),
+    (pa.types.is_binary_view, "binary"),
+    (pa.types.is_fixed_size_binary, "binary"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_time, "time"),
+)

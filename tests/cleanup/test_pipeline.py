@@ -1,0 +1,125 @@
+"""Contained tables of lakes found through Spark, held against comparison of all rows."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.redundancy.contents import read_contents
+from benchmarks.redundancy.fixed import WORKED_EDGES, messy_lake, worked_lake
+from benchmarks.redundancy.oracle import containment
+from benchmarks.redundancy.synthetic import synthetic_lake
+from pexeso.cleanup.pipeline import find_containments
+from pexeso.errors import InputError, LakeError
+
+
+def edges_of(found):
+    return {(each.parent, each.child): each.containment for each in found.edges}
+
+
+def counts_of(found):
+    return {stage.name: stage.edges for stage in found.stages if stage.name != "read"}
+
+
+@pytest.mark.parametrize("n_files", [1, 3])
+@pytest.mark.parametrize("semantics", ["set", "bag"])
+def test_the_worked_lake(spark, tmp_path, n_files, semantics):
+    worked_lake(tmp_path, n_files=n_files)
+    found = find_containments(spark, tmp_path, semantics=semantics)
+    names = {table.name: Path(table.name).stem for table in found.tables}
+    assert {(names[each.parent], names[each.child]) for each in found.edges} == set(WORKED_EDGES)
+    assert counts_of(found) == {
+        "schema": 50,
+        "types": 50,
+        "rows": 39,
+        "min_max": 28,
+        "exact": 20,
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"semantics": "bag"},
+        {"row_count_gate": False},
+        {"min_containment": 0.5},
+        {"min_containment": 0.9, "semantics": "bag", "row_count_gate": False},
+    ],
+    ids=str,
+)
+def test_a_messy_lake_as_all_rows_compared(spark, tmp_path, options):
+    messy_lake(tmp_path)
+    found = find_containments(spark, tmp_path, **options)
+    assert edges_of(found) == containment(read_contents(tmp_path), **options)
+    assert {each.table: each.reason for each in found.left_out} == {
+        "no-columns.parquet": "it has no columns",
+        "repeated.csv": "two of its columns have the same name",
+        "repeated.parquet": "two of its columns have the same name",
+    }
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+def test_derived_tables_as_all_rows_compared(spark, tmp_path, file_format):
+    synthetic_lake(tmp_path, n_bytes=2_000_000, n_tables=40, n_roots=6, file_format=file_format)
+    for options in ({}, {"min_containment": 0.8}):
+        found = edges_of(find_containments(spark, tmp_path, **options))
+        assert found == containment(read_contents(tmp_path), **options)
+        assert len(found) > 10
+
+
+def test_older_versions_of_files_as_all_rows_compared(spark, lake_folder):
+    versions = lake_folder("containment")
+    found = edges_of(find_containments(spark, versions))
+    assert found == containment(read_contents(versions))
+    assert len(found) == 76
+
+
+def test_folders_with_values_of_a_column_in_their_names(spark, tmp_path):
+    whole = pa.table({"year": [2020, 2020, 2021], "town": ["a", "b", "c"]})
+    pq.write_table(whole, tmp_path / "whole.parquet")
+    for year in (2020, 2021):
+        folder = tmp_path / "by-year" / f"year={year}"
+        folder.mkdir(parents=True)
+        rows = whole.filter(pa.compute.equal(whole["year"], year)).drop_columns("year")
+        pq.write_table(rows, folder / "part-0.parquet")
+    both = {("by-year", "whole.parquet"): 1.0, ("whole.parquet", "by-year"): 1.0}
+    assert edges_of(find_containments(spark, tmp_path)) == both
+
+
+def test_columns_that_only_some_files_of_a_table_have_are_missing_in_the_others(spark, tmp_path):
+    (tmp_path / "t").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t" / "part-0.parquet")
+    pq.write_table(pa.table({"A": [2], "b": ["x"]}), tmp_path / "t" / "part-1.parquet")
+    pq.write_table(pa.table({"a": [2, 1], "b": ["x", None]}), tmp_path / "whole.parquet")
+    pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "other.parquet")
+    both = {("t", "whole.parquet"): 1.0, ("whole.parquet", "t"): 1.0}
+    assert edges_of(find_containments(spark, tmp_path)) == both
+
+
+def test_files_of_a_table_with_other_types_leave_it_without_edges(spark, tmp_path):
+    (tmp_path / "t").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t" / "part-0.parquet")
+    pq.write_table(pa.table({"a": ["1"]}), tmp_path / "t" / "part-1.parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "whole.parquet")
+    assert edges_of(find_containments(spark, tmp_path)) == {}
+
+
+def test_unreadable_files_are_told_and_the_others_compared(spark, tmp_path):
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "b.parquet")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
+    found = find_containments(spark, tmp_path)
+    assert edges_of(found) == {("b.parquet", "a.parquet"): 1.0}
+    assert [each.table for each in found.left_out] == ["binary.csv", "broken.parquet"]
+
+
+def test_no_tables_and_wrong_options_are_refused(spark, tmp_path):
+    with pytest.raises(LakeError, match="no table"):
+        find_containments(spark, tmp_path)
+    with pytest.raises(InputError, match="min_containment"):
+        find_containments(spark, tmp_path, min_containment=0)
+    with pytest.raises(InputError, match="semantics"):
+        find_containments(spark, tmp_path, semantics="list")

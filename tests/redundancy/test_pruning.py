@@ -1,0 +1,138 @@
+"""Bounds refute only what is not contained, and in arrays exactly what they refute pair by pair."""
+
+import random
+from dataclasses import replace
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from pexeso.redundancy.column_stats import MAX_BOUND_BYTES, ColumnStats, merged, refutes, scan_stats
+from pexeso.redundancy.pruning import Profile, prune
+from pexeso.redundancy.schema_graph import schema_graph
+from pexeso.redundancy.type_families import compatible, family
+
+NAN = float("nan")
+COLUMNS = {
+    "int": (pa.int64(), [None, -5, 0, 3, 2**62]),
+    "decimal": (pa.decimal128(6, 2), [None, Decimal("0.50"), Decimal("3.00"), Decimal(-5)]),
+    "float": (pa.float64(), [None, NAN, 0.0, -0.0, 0.1, float("inf")]),
+    "string": (pa.string(), [None, "", "a", "é", "z" * 70, "z" * 80]),
+    "binary": (pa.binary(), [None, b"\xff" * 70, b"\xff" * 80, b""]),
+    "list": (pa.list_(pa.int64()), [None, [], [1]]),
+    "null": (pa.null(), [None]),
+}
+N_PAIRS = 4000
+
+
+def loosened(draw, stats):
+    """Return statistics that say less, and nothing that is wrong."""
+    changes = {}
+    if draw.random() < 0.3:
+        changes |= {"min_witness": False}
+    if draw.random() < 0.3:
+        changes |= {"max": None, "max_witness": False, "max_cover": False}
+    if draw.random() < 0.3:
+        changes |= {"null_count": None}
+    if draw.random() < 0.3:
+        changes |= {"nan": None}
+    if draw.random() < 0.2:
+        changes |= {"has_value": False}
+    if draw.random() < 0.2:
+        changes |= {"all_null": False}
+    return replace(stats, **changes)
+
+
+def drawn(draw, name, n):
+    kind, values = COLUMNS[name]
+    return pa.array([draw.choice(values) for _ in range(n)], kind)
+
+
+def test_what_is_contained_is_never_refuted():
+    draw, n_refuted = random.Random(1), 0
+    for _ in range(N_PAIRS):
+        name = draw.choice(list(COLUMNS))
+        parent = drawn(draw, name, draw.randint(0, 5))
+        n = draw.randint(0, 3) if len(parent) else 0
+        inside = parent.take(pa.array([draw.randrange(len(parent)) for _ in range(n)], pa.int64()))
+        half = len(parent) // 2
+        stats = merged([scan_stats(parent[:half]), scan_stats(parent[half:])])
+        assert refutes(loosened(draw, scan_stats(inside)), loosened(draw, stats)) is None
+        n_refuted += refutes(scan_stats(drawn(draw, name, 3)), stats) is not None
+    assert n_refuted > N_PAIRS // 4
+
+
+def test_arrays_over_pairs_refute_what_single_pairs_do():
+    draw = random.Random(2)
+    for _ in range(300):
+        tables, profiles = [], []
+        for _ in range(6):
+            n, columns = draw.randint(0, 4), {}
+            for token in draw.sample("abc", draw.randint(1, 3)):
+                values = drawn(draw, draw.choice(list(COLUMNS)), n)
+                columns[(token,)] = (family(values.type), loosened(draw, scan_stats(values)))
+            tables.append(columns)
+            profiles.append(Profile(columns, draw.choice([n, n, None])))
+        gate, bounds = draw.random() < 0.5, draw.random() < 0.7
+        pruned = prune(
+            schema_graph([frozenset(each) for each in tables]),
+            profiles,
+            row_count_gate=gate,
+            bounds=bounds,
+        )
+        removed, left = {"types": 0, "rows": 0, "min_max": 0}, []
+        for parent, theirs in enumerate(profiles):
+            for child, ours in enumerate(profiles):
+                if parent == child or not set(ours.columns) <= set(theirs.columns):
+                    continue
+                both = [(ours.columns[each], theirs.columns[each]) for each in ours.columns]
+                if not all(compatible(mine[0], yours[0]) for mine, yours in both):
+                    removed["types"] += 1
+                elif (
+                    gate
+                    and None not in (ours.n_rows, theirs.n_rows)
+                    and ours.n_rows > theirs.n_rows
+                ):
+                    removed["rows"] += 1
+                elif bounds and any(refutes(mine[1], yours[1]) for mine, yours in both):
+                    removed["min_max"] += 1
+                else:
+                    left.append((parent, child))
+        assert list(zip(pruned.parents.tolist(), pruned.children.tolist(), strict=True)) == left
+        assert pruned.removed == removed
+
+
+PARENT = ColumnStats(10, 50, True, True, True, True, 0, True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("child", "rule"),
+    [
+        ([10, 50], None),
+        ([11, 49], None),
+        ([9, 20], "bounds"),
+        ([20, 51], "bounds"),
+        ([None], "nulls"),
+        ([20.0, NAN], "nan"),
+    ],
+)
+def test_the_worked_example(child, rule):
+    assert refutes(scan_stats(pa.array(child)), PARENT) == rule
+    assert rule != "nan" or refutes(scan_stats(pa.array(child)), replace(PARENT, nan=None)) is None
+
+
+def test_bounds_of_cut_texts_refute_only_what_lies_apart():
+    cover = {"min_cover": True, "max_cover": True, "has_value": True}
+    parent = ColumnStats(b"B", b"C", **cover)
+    assert refutes(ColumnStats(b"A", b"B", **cover), parent) is None
+    assert refutes(ColumnStats(b"A", b"A~", **cover), parent) == "bounds"
+
+
+def test_long_texts_are_cut_and_statistics_survive_json():
+    long = scan_stats(pa.array(["b" * 100, "c" * 100]))
+    assert (long.min, long.min_witness, long.min_cover) == (b"b" * MAX_BOUND_BYTES, False, True)
+    assert long.max > b"c" * 100
+    assert (long.max_witness, long.max_cover) == (False, True)
+    for kind, values in COLUMNS.values():
+        stats = scan_stats(pa.array(values, kind))
+        assert ColumnStats.from_json(stats.to_json()) == stats

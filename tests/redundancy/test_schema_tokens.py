@@ -1,0 +1,97 @@
+"""Columns as tokens: flattening, names in lower case, synonyms."""
+
+import pyarrow as pa
+import pytest
+
+from pexeso.errors import InputError
+from pexeso.redundancy.schema_tokens import (
+    ARRAY,
+    canonical_tokens,
+    leaf_types,
+    leaves,
+    read_synonyms,
+    render,
+)
+
+ADDRESS = pa.struct([("city", pa.string()), ("zip", pa.string())])
+ITEM = pa.struct([("sku", pa.string()), ("qty", pa.int64())])
+
+
+def test_the_schema_of_the_specification_has_ten_leaves():
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("user", pa.struct([("name", pa.string()), ("address", ADDRESS)])),
+            ("items", pa.list_(ITEM)),
+            ("tags", pa.list_(pa.string())),
+            ("attrs", pa.map_(pa.string(), pa.string())),
+            ("a.b", pa.int64()),
+            ("a", pa.struct([("b", pa.int64())])),
+        ]
+    )
+    tokens = [token for token, _ in leaf_types(schema)]
+    assert [render(token) for token in tokens] == [
+        "id",
+        "user.name",
+        "user.address.city",
+        "user.address.zip",
+        "items[].sku",
+        "items[].qty",
+        "tags[]",
+        "attrs",
+        "a.b",
+        "a.b",
+    ]
+    assert len(set(tokens)) == 10
+
+
+def test_missing_structs_and_elements_are_missing_in_their_leaves():
+    users = pa.array([{"name": "Ann"}, None, {"name": None}])
+    items = pa.array([[{"sku": "x", "qty": 1}, None], None, []], pa.list_(ITEM))
+    sliced = pa.concat_arrays([items.slice(1), items]).slice(2)
+    found = {
+        render(leaf.token): leaf.values.to_pylist()
+        for leaf in leaves(["user", "items"], [users, sliced])
+    }
+    assert found == {
+        "user.name": ["Ann", None, None],
+        "items[].sku": [["x", None], None, []],
+        "items[].qty": [[1, None], None, []],
+    }
+
+
+def test_arrays_of_arrays_of_structs_are_aligned():
+    kind = pa.list_(pa.list_(ITEM))
+    values = pa.array([[[{"sku": "x", "qty": 1}], []], [None], None], kind)
+    sku, qty = leaves(["n"], [values])
+    assert sku.token == ("n", ARRAY, ARRAY, "sku")
+    assert sku.values.to_pylist() == [[["x"], []], [None], None]
+    assert qty.values.to_pylist() == [[[1], []], [None], None]
+
+
+def test_names_are_folded_unless_two_fall_together():
+    assert canonical_tokens([("Id",), ("A", "B")]) == [("id",), ("a", "b")]
+    assert canonical_tokens([("Id",), ("ID",), ("X",)]) == [("Id",), ("ID",), ("X",)]
+    assert canonical_tokens([("Id",)], case_sensitive=True) == [("Id",)]
+
+
+def test_synonyms_are_read_and_used(tmp_path):
+    path = tmp_path / "names.toml"
+    path.write_text(
+        """[synonyms]\nCustomer_No = "customer_id"\n'["user", "zip"]' = '["address", "zip"]'\n"""
+    )
+    synonyms = read_synonyms(path)
+    tokens = [("customer_no",), ("user", "zip"), ("other",)]
+    assert canonical_tokens(tokens, synonyms=synonyms) == [
+        ("customer_id",),
+        ("address", "zip"),
+        ("other",),
+    ]
+
+
+@pytest.mark.parametrize("text", ["x = 1", "[synonyms]\na = 1", "[synonyms]\na = '[1]'", "["])
+def test_other_files_of_synonyms_are_refused(tmp_path, text):
+    path = tmp_path / "names.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"names\.toml"):
+        read_synonyms(path)
