@@ -1,0 +1,1 @@
+"""Redundant tables of a lake found, planned, set aside and brought back."""
