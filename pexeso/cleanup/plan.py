@@ -137,9 +137,7 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
         text = Path(path).read_bytes()
         document = json.loads(text, parse_constant=_no_number)
     except OSError as error:
-        raise InputError(
-            f"The plan '{path}' cannot be read: {error.strerror or error}."
-        ) from error
+        raise InputError(f"The plan '{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"'{path}' is not readable as JSON: {error}; {_WAY_OUT}.") from error
     try:
