@@ -130,7 +130,7 @@ def read_journal(folder: Path) -> Journal | None:
     path = folder / JOURNAL
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise InputError(f"'{path}' cannot be read: {error.strerror or error}.") from error

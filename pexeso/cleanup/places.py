@@ -100,10 +100,7 @@ def require_journal(folder: Path) -> Journal:
     InputError
         It is no holding folder.
     """
-    try:
-        journal = read_journal(folder)
-    except (NotADirectoryError, ValueError):
-        journal = None
+    journal = read_journal(folder)
     if journal is None:
         raise InputError(
             f"'{folder}' is not a holding folder: give the one that the plan was applied with."

@@ -46,7 +46,7 @@ def plan_of(lake: Path, gone: list[str] = GONE, parent: str = "all.csv") -> Plan
             seconds=None,
             derived=len(gone),
             fingerprint=table_fingerprint(lake / name),
-            parent_fingerprint=table_fingerprint(lake / parent),
+            parent_fingerprint=table_fingerprint((lake / parent).resolve()),
             transformation={},
         )
         for name in gone
@@ -76,7 +76,5 @@ def shown(folder: Path) -> Bytes:
 def part_of(files: Bytes, table: str) -> Bytes:
     """Return the files of one table."""
     return {
-        name: data
-        for name, data in files.items()
-        if name == table or name.startswith(f"{table}/")
+        name: data for name, data in files.items() if name == table or name.startswith(f"{table}/")
     }

@@ -59,8 +59,8 @@ def test_tables_are_whole_in_one_place_whatever_the_step_of_the_kill():
         # The original is removed file by file under its own name.
         "holding._Moving.finish_leaving = lambda self, table: holding.remove_tree(self.lake/table)",
         # A copy gets its name before it is whole.
-        "holding._Moving.copy_of = lambda self, table: self.stored / table; "
-        "holding.rename_new = lambda a, b: None if a == b else holding_kills.moving.rename_new(a, b)",
+        "holding._Moving.copy_of = lambda self, table: self.stored / table; rename = "
+        "holding.rename_new; holding.rename_new = lambda a, b: None if a == b else rename(a, b)",
         # A table moves without a line in the journal.
         "journal.Journal.add = lambda self, entry: self.tables.update({entry.table: entry})",
     ],
