@@ -232,6 +232,29 @@ def expired(holding: str | os.PathLike[str], *, now: datetime | None = None) -> 
     ]
 
 
+def changed_parents(holding: str | os.PathLike[str]) -> list[HeldTable]:
+    """Return the tables of a holding folder whose parents are gone, or not as they were.
+
+    What rebuilds such a table may give another one: bring it back while it is still held.
+
+    Raises
+    ------
+    InputError
+        It is no holding folder.
+    """
+    held = held_tables(holding)
+    lake = Path(require_journal(Path(holding)).lake)
+    now = {name: _fingerprint_there(lake / name) for name in {each.parent for each in held}}
+    return [each for each in held if now[each.parent] != each.parent_fingerprint]
+
+
+def _fingerprint_there(path: Path) -> str | None:
+    try:
+        return table_fingerprint(path.resolve(strict=True))
+    except (TableRefused, OSError, RuntimeError):
+        return None
+
+
 class _Moving:
     """What both directions share: the places of a table, and moves from one to the other."""
 
@@ -259,7 +282,6 @@ class _Moving:
             require_copied(leaving, stored)
             remove_tree(leaving)
         remove_tree(self.arriving(table))
-        remove_tree(self.copy_of(table))
 
     def finish_leaving(self, table: str) -> None:
         """Take the original of a whole copy out of the lake."""
@@ -313,8 +335,6 @@ class _SettingAside(_Moving):
         if os.path.lexists(stored):  # a copy that a killed process made, or something else
             if held is None or table_fingerprint(stored) != item.fingerprint:
                 raise TableRefused(f"'{stored}' is there already")
-            self.finish_leaving(table)
-            return True
         moved, expires = self.times
         self.journal.add(
             HeldTable(
@@ -329,6 +349,9 @@ class _SettingAside(_Moving):
                 item.sql,
             )
         )
+        if os.path.lexists(stored):
+            self.finish_leaving(table)
+            return True
         make_folders(self.stored, table)
         try:
             rename_new(source, stored)

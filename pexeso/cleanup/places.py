@@ -15,7 +15,7 @@ from pexeso.cleanup.journal import (
     may_become_holding,
     read_journal,
 )
-from pexeso.cleanup.moving import TableRefused
+from pexeso.cleanup.moving import TableRefused, remove_tree
 from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.io.location import is_url
 from pexeso.store.files import sync_folder
@@ -132,6 +132,8 @@ def opened(folder: Path, lake: Path) -> Iterator[Journal]:
             for name in (TABLES, COPIES):
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(folder / name)
+            for name in os.listdir(folder / COPIES):  # a killed process was making or removing it
+                remove_tree(folder / COPIES / name)
             sync_folder(folder)
         except OSError as error:
             raise OutputError(

@@ -5,8 +5,8 @@
 A forked child applies a plan to a small lake, or undoes it, within one file system or to one that
 says it is another, and is killed (SIGKILL): by itself just before or after a call that changes
 files or syncs them, also in the middle of a write, or by its parent at a random instant. Then each
-table must be whole in exactly one place, the same call must finish, and undo must give the lake
-byte for byte. One summary line goes to stdout; the exit code is 1 where anything else happened.
+table must be whole in exactly one place, the same call or the opposite one must finish, and undo
+must give the lake byte for byte. One summary line goes to stdout; the exit code is 1 where anything else happened.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class KillTest:
             Steps(step, after=after).install(self.holding if operation[1] else None)
             self.operate(operation[0])
 
-        return self._killed(operation, child, None)
+        return self._killed(operation, child, None, turned=after)
 
     def after_seconds(self, operation: tuple[str, bool], seconds: float) -> Kill:
         """Kill an operation at an instant."""
@@ -166,7 +166,14 @@ class KillTest:
 
         return self._killed(operation, child, seconds)
 
-    def _killed(self, operation: tuple[str, bool], child: Callable, seconds: float | None) -> Kill:
+    def _killed(
+        self,
+        operation: tuple[str, bool],
+        child: Callable,
+        seconds: float | None,
+        *,
+        turned: bool = False,
+    ) -> Kill:
         self.start(operation[0])
         status = _forked(child, seconds)
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
@@ -176,7 +183,7 @@ class KillTest:
             if not killed and status != 0:
                 raise RuntimeError(f"the child ended with {status}")
             places = self.places()
-            self._finish(operation)
+            self._finish(operation, turned=turned)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             return Kill(name, killed, places["lake"], places["holding"], failure)
@@ -213,12 +220,12 @@ class KillTest:
         gone = {name for table in GONE for name in part_of(files, table)}
         return {name: data for name, data in files.items() if name not in gone}
 
-    def _finish(self, operation: tuple[str, bool]) -> None:
-        """Run the operation again, then undo it, as a process that is not killed does."""
+    def _finish(self, operation: tuple[str, bool], *, turned: bool) -> None:
+        """Run the operation again, or turned into the other one, then undo it."""
         original = moving._rename_over_nothing
         moving._rename_over_nothing = renaming(self.holding if operation[1] else None)
         try:
-            if operation[0] == "apply":
+            if (operation[0] == "apply") != turned or not (self.holding / JOURNAL).exists():
                 _require_clean(self.operate("apply"))
                 if self.places()["holding"] != len(GONE):
                     raise RuntimeError("the call run again left tables in the lake")

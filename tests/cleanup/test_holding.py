@@ -15,7 +15,13 @@ from holding_lakes import GONE, contents, plan_of, write_lake
 
 from pexeso.cleanup import holding as holding_module
 from pexeso.cleanup import moving
-from pexeso.cleanup.holding import apply_plan, expired, held_tables, undo
+from pexeso.cleanup.holding import (
+    apply_plan,
+    changed_parents,
+    expired,
+    held_tables,
+    undo,
+)
 from pexeso.cleanup.journal import JOURNAL
 from pexeso.cleanup.moving import table_fingerprint
 from pexeso.cleanup.places import default_holding
@@ -249,6 +255,32 @@ def test_the_parent_of_a_table_that_was_set_aside_stays(lake, folder):
     )
     undo(folder, tables=ONE)
     assert apply_plan(plan).moved == ("sales/all.csv",)
+
+
+def test_parents_that_changed_afterwards_are_told(lake, folder):
+    apply_plan(plan_of(lake, ONE, parent="sales/all.csv"))
+    apply_plan(plan_of(lake, ["copy.csv", "parts"]))
+    assert changed_parents(folder) == []
+    with open(lake / "all.csv", "a", encoding="utf-8") as file:
+        file.write("Oslo,1\n")
+    assert [each.table for each in changed_parents(folder)] == ["copy.csv", "parts"]
+    (lake / "sales/all.csv").unlink()
+    assert [each.table for each in changed_parents(folder)] == [*ONE, "copy.csv", "parts"]
+
+
+def test_a_copy_that_was_left_half_made_goes_whatever_is_brought_back(lake, folder):
+    apply_plan(plan_of(lake))
+    (folder / "copies" / "half").write_text("half", encoding="utf-8")
+    undo(folder, tables=ONE)
+    assert contents(folder / "copies") == {}
+
+
+def test_a_table_copied_for_an_earlier_plan_gets_the_parent_of_the_new_one(lake, folder):
+    apply_plan(plan_of(lake, ONE, parent="sales/all.csv"))
+    shutil.copy2(folder / "tables" / ONE[0], lake / ONE[0])
+    assert held_tables(folder) == []
+    assert apply_plan(plan_of(lake, ONE)).moved == tuple(ONE)
+    assert [each.parent for each in held_tables(folder)] == ["all.csv"]
 
 
 def test_links_do_not_lead_out_of_the_lake(lake, folder, tmp_path):
