@@ -332,9 +332,9 @@ class _SettingAside(_Moving):
         if table_fingerprint(source) != item.fingerprint:
             raise TableRefused("it has changed since the plan was made")
         self._require_parent(item)
-        if os.path.lexists(stored):  # a copy that a killed process made, or something else
-            if held is None or table_fingerprint(stored) != item.fingerprint:
-                raise TableRefused(f"'{stored}' is there already")
+        is_copied = os.path.lexists(stored)  # by a process that was killed; or it is another table
+        if is_copied and (held is None or table_fingerprint(stored) != item.fingerprint):
+            raise TableRefused(f"'{stored}' is there already")
         moved, expires = self.times
         self.journal.add(
             HeldTable(
@@ -349,7 +349,7 @@ class _SettingAside(_Moving):
                 item.sql,
             )
         )
-        if os.path.lexists(stored):
+        if is_copied:
             self.finish_leaving(table)
             return True
         make_folders(self.stored, table)

@@ -6,7 +6,8 @@ A forked child applies a plan to a small lake, or undoes it, within one file sys
 says it is another, and is killed (SIGKILL): by itself just before or after a call that changes
 files or syncs them, also in the middle of a write, or by its parent at a random instant. Then each
 table must be whole in exactly one place, the same call or the opposite one must finish, and undo
-must give the lake byte for byte. One summary line goes to stdout; the exit code is 1 where anything else happened.
+must give the lake byte for byte. One summary line goes to stdout; the exit code is 1 where anything
+else happened.
 """
 
 from __future__ import annotations
