@@ -1,0 +1,479 @@
+"""Set the tables of a plan aside in a holding folder, and bring them back. Nothing is deleted.
+
+A holding folder has a journal, ``tables/`` with the tables under the names that they had in the
+lake, and ``copies/``, where everything is a copy of what the lake still has, or has again.
+
+The name in the lake decides where a table is: as long as it is there the table is in the lake,
+and what ``tables/`` has under it is a copy; once it is gone the table is whole in ``tables/``.
+Each of the two changes by one rename, so a process may be killed at any instant, and the same call
+goes on where it ended.
+
+A table that cannot be moved is refused by name, and all others are moved. A full disk and a
+read-only file system end the whole call, which reports what was moved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pexeso.cleanup.journal import HeldTable, Journal
+from pexeso.cleanup.moving import (
+    Snapshot,
+    TableRefused,
+    copy_whole,
+    make_folders,
+    remove_empty_folders,
+    remove_tree,
+    rename_new,
+    require_copied,
+    snapshot,
+    table_fingerprint,
+)
+from pexeso.cleanup.places import (
+    COPIES,
+    TABLES,
+    default_holding,
+    kept_links,
+    local_holding,
+    local_lake,
+    opened,
+    prune,
+    reason_of,
+    require_inside,
+    require_journal,
+    require_local,
+    way_out,
+)
+from pexeso.cleanup.plan import Deletion, Plan, require_consistent
+from pexeso.errors import InputError, PexesoError
+
+_ENDS_ALL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_MAX_DAYS = 36_500
+
+Check = Callable[[Deletion], "str | None"]
+"""Returns why a table must stay, None where it can go."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A table that was not moved, and a clause that says why."""
+
+    table: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of the tables of a plan, or, as `undo` returns it, of those set aside.
+
+    Attributes
+    ----------
+    lake, holding
+        Absolute paths.
+    moved
+        Tables that this call moved.
+    already
+        Tables that an earlier call had moved.
+    refused
+        Tables that stay where they are, each with the reason.
+    stopped
+        Why the call ended early and how to go on; None where it did not.
+    waiting
+        Tables that a call which ended early did not move.
+    """
+
+    lake: str
+    holding: str
+    moved: tuple[str, ...]
+    already: tuple[str, ...]
+    refused: tuple[Refusal, ...]
+    stopped: str | None = None
+    waiting: tuple[str, ...] = ()
+
+
+def apply_plan(
+    plan: Plan,
+    holding: str | os.PathLike[str] | None = None,
+    *,
+    expires_days: float = 30,
+    check: Check | None = None,
+    now: datetime | None = None,
+) -> Applied:
+    """Move the tables that a plan deletes from the lake to a holding folder.
+
+    Parameters
+    ----------
+    plan
+        The plan, of a lake that is a folder of this machine.
+    holding
+        The folder; beside the lake (`default_holding`) unless given. It may lie on another file
+        system, not in the lake.
+    expires_days
+        Days until a table counts as expired; then it still stays there.
+    check
+        Called for each table before it moves; an error of pexeso's is a reason, too.
+    now
+        The time; for tests.
+
+    Raises
+    ------
+    InputError, LakeError
+        The plan, the lake or the folder cannot be used; nothing was moved.
+    OutputError
+        The folder cannot be written, or another process is moving tables; nothing was moved.
+    """
+    require_consistent(plan)
+    days_allowed = isinstance(expires_days, int | float) and math.isfinite(expires_days)
+    if not days_allowed or not 0 < expires_days <= _MAX_DAYS:
+        raise InputError(
+            f"expires_days must be above 0 and at most {_MAX_DAYS:,}, but is {expires_days!r}."
+        )
+    lake = local_lake(plan.lake)
+    folder = local_holding(default_holding(lake) if holding is None else holding, lake)
+    started = datetime.now(UTC) if now is None else now
+    expires = started + timedelta(days=expires_days)
+    with opened(folder, lake) as journal:
+        moving = _SettingAside(
+            lake,
+            folder,
+            journal,
+            check=check,
+            times=(started.isoformat(), expires.isoformat()),
+            linked=kept_links(lake, plan.keep),
+        )
+        return _for_each(moving, {item.table: item for item in plan.delete}, "apply the plan")
+
+
+def undo(
+    source: Plan | str | os.PathLike[str],
+    *,
+    holding: str | os.PathLike[str] | None = None,
+    tables: Iterable[str] | None = None,
+) -> Applied:
+    """Move tables from a holding folder back to where they were.
+
+    Parameters
+    ----------
+    source
+        The holding folder, or the plan whose tables come back.
+    holding
+        The folder that a plan was applied with, where it is not the one beside the lake.
+    tables
+        Names of those that come back; all unless given.
+
+    Raises
+    ------
+    InputError, LakeError
+        There is no such holding folder, table or lake; nothing was moved.
+    OutputError
+        The folder cannot be written, or another process is moving tables; nothing was moved.
+    """
+    if isinstance(source, Plan):
+        folder = default_holding(local_lake(source.lake)) if holding is None else holding
+        chosen: set[str] | None = {item.table for item in source.delete}
+    else:
+        if holding is not None:
+            raise InputError("Give the holding folder once: as the source, or with a plan.")
+        folder, chosen = source, None
+    require_local(folder)
+    found = require_journal(Path(folder))
+    lake = local_lake(source.lake if isinstance(source, Plan) else found.lake)
+    folder = local_holding(folder, lake)
+    with opened(folder, lake) as journal:
+        entries = journal.tables
+        if tables is not None:
+            named = list(dict.fromkeys(tables))
+            for name in named:
+                if name not in entries:
+                    raise InputError(f"'{folder}' holds no table {name!r}.")
+            entries = {name: entries[name] for name in named}
+        if chosen is not None:
+            entries = {name: each for name, each in entries.items() if name in chosen}
+        return _for_each(_BringingBack(lake, folder, journal), entries, "undo it")
+
+
+def held_tables(holding: str | os.PathLike[str]) -> list[HeldTable]:
+    """Return the tables that lie in a holding folder now, in the order in which they came.
+
+    Raises
+    ------
+    InputError
+        It is no holding folder.
+    """
+    require_local(holding)
+    journal = require_journal(Path(holding))
+    lake, stored = Path(journal.lake), Path(holding, TABLES)
+    return [
+        entry
+        for name, entry in journal.tables.items()
+        if os.path.lexists(stored / name) and not os.path.lexists(lake / name)
+    ]
+
+
+def expired(holding: str | os.PathLike[str], *, now: datetime | None = None) -> list[HeldTable]:
+    """Return the tables of a holding folder that need no longer be kept. None is deleted.
+
+    Raises
+    ------
+    InputError
+        It is no holding folder.
+    """
+    time = datetime.now(UTC) if now is None else now
+    return [
+        entry for entry in held_tables(holding) if datetime.fromisoformat(entry.expires) <= time
+    ]
+
+
+def changed_parents(holding: str | os.PathLike[str]) -> list[HeldTable]:
+    """Return the tables of a holding folder whose parents are gone, or not as they were.
+
+    What rebuilds such a table may give another one: bring it back while it is still held.
+
+    Raises
+    ------
+    InputError
+        It is no holding folder.
+    """
+    held = held_tables(holding)
+    lake = Path(require_journal(Path(holding)).lake)
+    now = {name: _fingerprint_there(lake / name) for name in {each.parent for each in held}}
+    return [each for each in held if now[each.parent] != each.parent_fingerprint]
+
+
+def _fingerprint_there(path: Path) -> str | None:
+    try:
+        return table_fingerprint(path.resolve(strict=True))
+    except (TableRefused, OSError, RuntimeError):
+        return None
+
+
+class _Moving:
+    """What both directions share: the places of a table, and moves from one to the other."""
+
+    def __init__(self, lake: Path, folder: Path, journal: Journal) -> None:
+        self.lake, self.journal = lake, journal
+        self.stored, self.copies = folder / TABLES, folder / COPIES
+        self.folder = folder
+
+    def leaving(self, table: str) -> Path:
+        """Return the hidden name in the lake of an original whose copy is whole."""
+        return (self.lake / table).with_name(f".pexeso-leaving-{_short(table)}")
+
+    def arriving(self, table: str) -> Path:
+        """Return the hidden name in the lake of a copy that is not whole yet."""
+        return (self.lake / table).with_name(f".pexeso-arriving-{_short(table)}")
+
+    def copy_of(self, table: str) -> Path:
+        """Return the name of a copy in the holding folder."""
+        return self.copies / _short(table)
+
+    def settle(self, table: str) -> None:
+        """Remove the copies that a killed process left of a table."""
+        leaving, stored = self.leaving(table), self.stored / table
+        if os.path.lexists(leaving) and os.path.lexists(stored):
+            require_copied(leaving, stored)
+            remove_tree(leaving)
+        remove_tree(self.arriving(table))
+
+    def finish_leaving(self, table: str) -> None:
+        """Take the original of a whole copy out of the lake."""
+        source, leaving, stored = self.lake / table, self.leaving(table), self.stored / table
+        rename_new(source, leaving)
+        try:
+            require_copied(leaving, stored)
+        except TableRefused:
+            rename_new(leaving, source)
+            os.rename(stored, self.copy_of(table))
+            remove_tree(self.copy_of(table))
+            raise
+        remove_tree(leaving)
+
+
+class _SettingAside(_Moving):
+    def __init__(
+        self,
+        lake: Path,
+        folder: Path,
+        journal: Journal,
+        *,
+        check: Check | None,
+        times: tuple[str, str],
+        linked: dict[Path, str],
+    ) -> None:
+        super().__init__(lake, folder, journal)
+        self.check, self.times, self.linked = check, times, linked
+        self._parents: dict[str, tuple[Snapshot, str]] = {}
+
+    def move(self, table: str, item: Deletion) -> bool:
+        """Set a table aside; return False where it was."""
+        source, stored = self.lake / table, self.stored / table
+        require_inside(self.lake, table)
+        require_inside(self.stored, table)
+        self.settle(table)
+        held = self.journal.tables.get(table)
+        if not os.path.lexists(source):
+            if held and held.fingerprint == item.fingerprint and os.path.lexists(stored):
+                return False
+            raise TableRefused("it is not in the lake")
+        self._require_not_needed(table)
+        if not os.access(source.parent, os.W_OK):  # known before a copy is made in vain
+            raise TableRefused(f"there is no permission to change '{source.parent}'")
+        before = snapshot(source)
+        if self.check is not None and (reason := self._checked(item)) is not None:
+            raise TableRefused(reason)
+        if table_fingerprint(source) != item.fingerprint:
+            raise TableRefused("it has changed since the plan was made")
+        self._require_parent(item)
+        is_copied = os.path.lexists(stored)  # by a process that was killed; or it is another table
+        if is_copied and (held is None or table_fingerprint(stored) != item.fingerprint):
+            raise TableRefused(f"'{stored}' is there already")
+        moved, expires = self.times
+        self.journal.add(
+            HeldTable(
+                table,
+                str(source),
+                moved,
+                expires,
+                item.bytes,
+                item.fingerprint,
+                item.parent,
+                item.parent_fingerprint,
+                item.sql,
+            )
+        )
+        if is_copied:
+            self.finish_leaving(table)
+            return True
+        make_folders(self.stored, table)
+        try:
+            rename_new(source, stored)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        else:
+            if snapshot(stored) != before:
+                rename_new(stored, source)
+                raise TableRefused("it was changed while it was moved")
+            return True
+        copy_whole(source, self.copy_of(table), item.fingerprint)
+        rename_new(self.copy_of(table), stored)
+        self.finish_leaving(table)
+        return True
+
+    def _checked(self, item: Deletion) -> str | None:
+        try:
+            return self.check(item) if self.check is not None else None
+        except PexesoError as error:
+            return f"it could not be checked: {error}"
+
+    def _require_not_needed(self, table: str) -> None:
+        for held in self.journal.tables.values():
+            if held.parent == table and not os.path.lexists(self.lake / held.table):
+                raise TableRefused(
+                    f"{held.table!r}, which was set aside earlier, is rebuilt from it; bring that "
+                    "back or rebuild it first"
+                )
+        real = (self.lake / table).resolve()
+        for target, name in self.linked.items():
+            if target.is_relative_to(real):
+                raise TableRefused(f"{name!r}, which is kept, is a symbolic link to it")
+
+    def _require_parent(self, item: Deletion) -> None:
+        try:
+            path = (self.lake / item.parent).resolve(strict=True)
+            if not path.is_relative_to(self.lake.resolve()):
+                raise TableRefused(f"its parent {item.parent!r} is a link out of the lake")
+            seen = snapshot(path)
+            known = self._parents.get(item.parent)
+            if known is None or known[0] != seen:
+                known = self._parents[item.parent] = seen, table_fingerprint(path)
+        except (OSError, RuntimeError) as error:
+            raise TableRefused(f"its parent {item.parent!r} is not in the lake") from error
+        if known[1] != item.parent_fingerprint:
+            raise TableRefused(f"its parent {item.parent!r} has changed since the plan was made")
+
+
+class _BringingBack(_Moving):
+    def move(self, table: str, entry: HeldTable) -> bool:
+        """Bring a table back; return False where it was in the lake."""
+        target, stored = self.lake / table, self.stored / table
+        require_inside(self.lake, table)
+        require_inside(self.stored, table)
+        self.settle(table)
+        if not os.path.lexists(stored):
+            if os.path.lexists(target):
+                return False
+            raise TableRefused("it is neither in the holding folder nor in the lake")
+        if os.path.lexists(target):
+            if table_fingerprint(target) != entry.fingerprint:
+                raise TableRefused("another table has taken its name in the lake")
+            self._drop_copy(table)  # one of two equal ones: a killed process was copying
+            return True
+        if table_fingerprint(stored) != entry.fingerprint:
+            raise TableRefused(f"'{stored}' has changed since it was set aside")
+        make_folders(self.lake, table)
+        try:
+            rename_new(stored, target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        else:
+            remove_empty_folders(self.stored, table)
+            return True
+        copy_whole(stored, self.arriving(table), entry.fingerprint)
+        rename_new(self.arriving(table), target)
+        self._drop_copy(table)
+        return True
+
+    def _drop_copy(self, table: str) -> None:
+        require_copied(self.stored / table, self.lake / table)
+        rename_new(self.stored / table, self.copy_of(table))
+        remove_tree(self.copy_of(table))
+        remove_empty_folders(self.stored, table)
+
+
+def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -> Applied:
+    moved: list[str] = []
+    already: list[str] = []
+    refused: list[Refusal] = []
+    stopped, names = None, list(chosen)
+    for table, each in chosen.items():
+        try:
+            (moved if moving.move(table, each) else already).append(table)
+        except TableRefused as error:
+            refused.append(Refusal(table, str(error)))
+        except OSError as error:
+            reason = reason_of(error, moving.folder)
+            if error.errno not in _ENDS_ALL:
+                refused.append(Refusal(table, reason))
+                continue
+            stopped = (
+                f"{len(moved)} of {len(names)} tables were moved, then {table!r} could not be: "
+                f"{reason}; {way_out(error)}, then {again} again to go on."
+            )
+            break
+    with contextlib.suppress(OSError):
+        prune(moving.journal, moving.folder)
+    done = len(moved) + len(already) + len(refused)
+    return Applied(
+        str(moving.lake),
+        str(moving.folder),
+        tuple(moved),
+        tuple(already),
+        tuple(refused),
+        stopped,
+        tuple(names[done:]),
+    )
+
+
+def _short(table: str) -> str:
+    """Return a name for the copies of a table: no file system limits it."""
+    return hashlib.blake2b(table.encode(), digest_size=8).hexdigest()

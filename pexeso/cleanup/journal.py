@@ -1,0 +1,183 @@
+"""The journal of a holding folder: one line for each table in it, added before the table moves.
+
+The first line names the lake. A line that a killed process left unfinished is dropped. Where a
+table is, its files say: one that is in the lake and not in the holding folder has not moved, or is
+back, and its line no longer counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pexeso.cleanup.plan import require_table
+from pexeso.errors import InputError
+from pexeso.store.files import sync_folder
+
+JOURNAL = "journal"
+_DRAFT = "journal.draft"
+_FORMAT, _VERSION = "pexeso-holding", 1
+
+
+@dataclass(frozen=True)
+class HeldTable:
+    """A table in a holding folder.
+
+    Attributes
+    ----------
+    table
+        Its name: the path relative to the lake.
+    origin
+        Where it was: an absolute path.
+    moved, expires
+        ISO times with a time zone: when it was set aside, and when it need no longer be kept.
+    bytes
+        Size, as the plan says.
+    fingerprint
+        Its content.
+    parent, parent_fingerprint
+        The table that it can be rebuilt from, and the content of that one.
+    sql
+        What rebuilds it.
+    """
+
+    table: str
+    origin: str
+    moved: str
+    expires: str
+    bytes: int
+    fingerprint: str
+    parent: str
+    parent_fingerprint: str
+    sql: str
+
+
+class Journal:
+    """The journal of one holding folder, for the process that has locked it.
+
+    Attributes
+    ----------
+    lake : str
+        Absolute path of the lake that the tables are of.
+    tables : dict of str to HeldTable
+        By name, in the order of the journal.
+    """
+
+    def __init__(self, folder: Path, lake: str, tables: Iterable[HeldTable] = ()) -> None:
+        self._path = folder / JOURNAL
+        self.lake = lake
+        self.tables = {each.table: each for each in tables}
+
+    def add(self, entry: HeldTable) -> None:
+        """Append a line and wait until it is on the disk.
+
+        Raises
+        ------
+        OSError
+            It cannot be written; then nothing is added.
+        """
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            end = os.fstat(descriptor).st_size
+            try:
+                _write(descriptor, _line(asdict(entry)))
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, end)
+                raise
+        finally:
+            os.close(descriptor)
+        self.tables[entry.table] = entry
+
+    def replace(self, tables: Iterable[HeldTable]) -> None:
+        """Write the journal again with these tables, atomically.
+
+        Raises
+        ------
+        OSError
+            It cannot be written; then the journal is as before.
+        """
+        tables = list(tables)
+        header = {"format": _FORMAT, "version": _VERSION, "lake": self.lake}
+        draft = self._path.with_name(_DRAFT)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(draft, flags, 0o666)
+        try:
+            _write(descriptor, _line(header) + b"".join(_line(asdict(each)) for each in tables))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(draft, self._path)
+        sync_folder(self._path.parent)
+        self.tables = {each.table: each for each in tables}
+
+
+def read_journal(folder: Path) -> Journal | None:
+    """Read the journal of a holding folder; None for a folder that has none.
+
+    Nothing is written: it may be read while another process moves tables.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is none of this version.
+    """
+    path = folder / JOURNAL
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+    lines = data.split(b"\n")[:-1]  # what stands after the last line feed was never finished
+    try:
+        header, *entries = (json.loads(line) for line in lines)
+        if header.get("format") != _FORMAT or header.get("version") != _VERSION:
+            raise ValueError(f"its first line says {header}")
+        if not os.path.isabs(header["lake"]):
+            raise ValueError(f"its lake {header['lake']!r} is not an absolute path")
+        return Journal(folder, header["lake"], [_entry(each) for each in entries])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"'{path}' is not a journal of tables set aside that this program reads: {error}. The "
+            f"tables lie in '{folder}' under their names, so that you can move them back yourself."
+        ) from error
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Return whether the last line of the journal was left unfinished by a killed process."""
+    with open(folder / JOURNAL, "rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def may_become_holding(names: Iterable[str]) -> bool:
+    """Return whether a folder with these names is new, or was left so by a killed process."""
+    return set(names) <= {_DRAFT}
+
+
+def _entry(found: Any) -> HeldTable:
+    kinds = {field.name: int if field.name == "bytes" else str for field in fields(HeldTable)}
+    if not isinstance(found, dict) or found.keys() != kinds.keys():
+        raise ValueError(f"a line is {str(found)[:60]!r}")
+    for name, kind in kinds.items():
+        if type(found[name]) is not kind:
+            raise ValueError(f"{name!r} of a line is {found[name]!r}")
+    require_table(found["table"])
+    if datetime.fromisoformat(found["expires"]).tzinfo is None:
+        raise ValueError(f"the time {found['expires']!r} has no time zone")
+    return HeldTable(**found)
+
+
+def _line(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True, allow_nan=False).encode("ascii") + b"\n"
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]

@@ -1,0 +1,259 @@
+"""The lake and the holding folder of a move: checked, locked, and what a failure there means."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pexeso.cleanup.journal import (
+    Journal,
+    is_unfinished,
+    may_become_holding,
+    read_journal,
+)
+from pexeso.cleanup.moving import TableRefused, remove_tree
+from pexeso.errors import InputError, LakeError, OutputError
+from pexeso.io.location import is_url
+from pexeso.store.files import sync_folder
+from pexeso.store.local.locks import EXCLUSIVE, lock
+
+TABLES, COPIES = "tables", "copies"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_NO_PERMISSION = (errno.EACCES, errno.EPERM)
+
+
+def default_holding(lake: str | os.PathLike[str]) -> Path:
+    """Return the holding folder of a lake: beside it, with ``.holding`` behind its name.
+
+    Examples
+    --------
+    >>> str(default_holding("/data/lake"))
+    '/data/lake.holding'
+    """
+    return Path(f"{Path(lake)}.holding")
+
+
+def local_lake(lake: str) -> Path:
+    """Return the folder of a lake whose tables can be moved.
+
+    Raises
+    ------
+    InputError, LakeError
+        It is no folder of this machine.
+    """
+    require_local(lake)
+    if not os.path.isabs(lake) or "\0" in lake:
+        raise InputError(f"The lake of a plan must be an absolute path, but is {lake!r}.")
+    path = Path(lake)
+    if not path.is_dir():
+        raise LakeError(
+            f"The lake '{lake}' is not a folder that is there; bring it back to this place."
+        )
+    return path
+
+
+def require_local(path: str | os.PathLike[str]) -> None:
+    """Raise InputError for an URL."""
+    if is_url(path):
+        raise InputError(
+            f"Tables are moved in folders of this machine only, and '{path}' is an URL: move "
+            "them with the tools of that storage."
+        )
+
+
+def local_holding(holding: str | os.PathLike[str], lake: Path) -> Path:
+    """Return the absolute path of a holding folder that lies apart from the lake.
+
+    Raises
+    ------
+    InputError
+        It is the lake, lies in it or holds it, under whatever names.
+    """
+    require_local(holding)
+    path = Path(os.path.abspath(holding))
+    try:
+        inner, outer = path.resolve(), lake.resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(f"'{path}' cannot be a holding folder: {error}.") from error
+    if _is_within(inner, outer):
+        raise InputError(
+            f"The holding folder '{path}' lies in the lake '{lake}', where its tables would be "
+            f"found again; choose one outside, such as '{default_holding(lake)}'."
+        )
+    if _is_within(outer, inner):
+        raise InputError(
+            f"The lake '{lake}' lies in the holding folder '{path}'; choose another, such as "
+            f"'{default_holding(lake)}'."
+        )
+    return path
+
+
+def require_journal(folder: Path) -> Journal:
+    """Return the journal of a holding folder.
+
+    Raises
+    ------
+    InputError
+        It is no holding folder.
+    """
+    journal = read_journal(folder)
+    if journal is None:
+        raise InputError(
+            f"'{folder}' is not a holding folder: give the one that the plan was applied with."
+        )
+    return journal
+
+
+@contextlib.contextmanager
+def opened(folder: Path, lake: Path) -> Iterator[Journal]:
+    """Lock a lake and its holding folder, which is made where it is not there.
+
+    Raises
+    ------
+    InputError
+        The folder holds something else, or tables of another lake.
+    OutputError
+        Another process has one of the two, or the folder cannot be written.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            _lock(stack, lake, required=False)
+            if os.statvfs(lake).f_flag & os.ST_RDONLY:
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(lake))
+            if not os.path.lexists(folder):
+                os.mkdir(folder)
+                sync_folder(folder.parent)
+            _lock(stack, folder, required=True)
+            journal = _journal(folder, lake)
+            for name in (TABLES, COPIES):
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(folder / name)
+            for name in os.listdir(folder / COPIES):  # a killed process was making or removing it
+                remove_tree(folder / COPIES / name)
+            sync_folder(folder)
+        except OSError as error:
+            raise OutputError(
+                f"No table was moved: {reason_of(error, folder)}; {way_out(error)} and try again."
+            ) from error
+        yield journal
+
+
+def prune(journal: Journal, folder: Path) -> None:
+    """Drop the lines of tables that are in the lake and not in the holding folder.
+
+    Raises
+    ------
+    OSError
+        The journal cannot be written; the lines stay, and mean nothing.
+    """
+    lake = Path(journal.lake)
+    live = [
+        entry
+        for name, entry in journal.tables.items()
+        if os.path.lexists(folder / TABLES / name) or not os.path.lexists(lake / name)
+    ]
+    if len(live) < len(journal.tables):
+        journal.replace(live)
+
+
+def require_inside(root: Path, table: str) -> None:
+    """Raise TableRefused where a step on the way to a table is a link or no folder."""
+    *folders, _ = table.split("/")
+    path = root
+    for part in folders:
+        path = path / part
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError:
+            return
+        except NotADirectoryError:
+            mode = 0
+        if stat.S_ISLNK(mode):
+            raise TableRefused(f"'{path}' is a symbolic link, which may lead out of the folder")
+        if not stat.S_ISDIR(mode):
+            raise TableRefused(f"'{path}' is not a folder")
+
+
+def kept_links(lake: Path, kept: Iterable[str]) -> dict[Path, str]:
+    """Return the kept tables that are symbolic links, by what they lead to."""
+    links = {}
+    for name in kept:
+        path = lake / name
+        if path.is_symlink():
+            with contextlib.suppress(OSError, RuntimeError):
+                links[path.resolve(strict=True)] = name
+    return links
+
+
+def reason_of(error: OSError, path: Path) -> str:
+    """Return what a failed move means, as a clause."""
+    where = error.filename if isinstance(error.filename, str) else os.fspath(path)
+    shown = f"'{where}' and '{error.filename2}'" if error.filename2 else f"'{where}'"
+    if error.errno in _NO_SPACE:
+        return f"no space is left for {shown}"
+    if error.errno in _NO_PERMISSION:
+        return f"there is no permission to change {shown}"
+    if error.errno == errno.EROFS:
+        return f"the file system of {shown} is read-only"
+    return f"{shown} cannot be moved or read: {error.strerror or error}"
+
+
+def way_out(error: OSError) -> str:
+    """Return what can be done about a failed move, as a clause."""
+    if error.errno in _NO_SPACE:
+        return "free some space"
+    if error.errno in (*_NO_PERMISSION, errno.EROFS):
+        return "make it writable"
+    return "choose another holding folder"
+
+
+def _journal(folder: Path, lake: Path) -> Journal:
+    journal = read_journal(folder)
+    if journal is None:
+        if not may_become_holding(os.listdir(folder)):
+            raise InputError(
+                f"'{folder}' holds something else than tables set aside; choose another holding "
+                "folder."
+            )
+        journal = Journal(folder, str(lake))
+        journal.replace([])
+    elif journal.lake != str(lake):
+        raise InputError(
+            f"'{folder}' holds tables of the lake '{journal.lake}', not of '{lake}'; choose "
+            "another holding folder."
+        )
+    elif is_unfinished(folder):
+        journal.replace(journal.tables.values())
+    return journal
+
+
+def _lock(stack: contextlib.ExitStack, folder: Path, *, required: bool) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    stack.callback(os.close, descriptor)
+    locked = lock(descriptor, EXCLUSIVE)
+    if locked is False:
+        raise OutputError(
+            f"Another process is moving tables of '{folder}': wait for its end, and try again."
+        )
+    if locked is None and required:
+        raise OutputError(
+            f"The file system of '{folder}' has no locks, so two processes could move the same "
+            "tables: choose a holding folder on another one."
+        )
+
+
+def _is_within(inner: Path, outer: Path) -> bool:
+    """Return whether a folder is another or lies in it, compared by what they are, not by names."""
+    try:
+        wanted = os.stat(outer)
+    except OSError:
+        return inner.is_relative_to(outer)
+    for each in (inner, *inner.parents):
+        with contextlib.suppress(OSError):  # not there yet
+            if os.path.samestat(os.stat(each), wanted):
+                return True
+    return False

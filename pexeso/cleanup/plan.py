@@ -1,0 +1,301 @@
+"""The plan document: which tables can go, what each is rebuilt from, and which stay."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pexeso.errors import InputError, OutputError
+from pexeso.store.files import replace_document
+from pexeso.store.paths import is_unicode
+
+FORMAT = "pexeso-redundancy-plan"
+VERSION = 1
+_WAY_OUT = "make the plan again"
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """A table that can go.
+
+    Attributes
+    ----------
+    table, parent
+        Names: the table, and the one that holds all its rows and stays.
+    sql
+        What rebuilds the table from its parent.
+    bytes, rows
+        Size of the table.
+    saving
+        What its deletion saves, in the unit of the plan's costs.
+    seconds
+        Estimated time of a rebuild; None where it is unknown.
+    derived
+        Number of tables of the plan that are rebuilt from the same parent.
+    fingerprint, parent_fingerprint
+        Contents that the plan was made for.
+    transformation
+        The rebuild as plain JSON.
+    """
+
+    table: str
+    parent: str
+    sql: str
+    bytes: int
+    rows: int
+    saving: float
+    seconds: float | None
+    derived: int
+    fingerprint: str
+    parent_fingerprint: str
+    transformation: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ContainmentEdge:
+    """A table and one that holds its rows: which share of them, and how many rows the child has."""
+
+    parent: str
+    child: str
+    containment: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan of deletions, as its document holds it.
+
+    Attributes
+    ----------
+    lake
+        The lake: an absolute path, or what else names it.
+    created
+        ISO time.
+    costs
+        Prices that the plan was made with, as plain JSON.
+    cost, keep_all_cost
+        Of the plan, and of keeping all tables.
+    optimal, gap
+        Whether no plan is cheaper, and how much cheaper one could be as a share; None for unknown.
+    delete, keep
+        Tables that can go, and names of those that stay.
+    edges
+        The containments that the plan was chosen from.
+    """
+
+    lake: str
+    created: str
+    costs: Mapping[str, Any]
+    cost: float
+    keep_all_cost: float
+    optimal: bool
+    gap: float | None
+    delete: tuple[Deletion, ...]
+    keep: tuple[str, ...]
+    edges: tuple[ContainmentEdge, ...] = ()
+
+
+def write_plan(path: str | os.PathLike[str], plan: Plan, *, overwrite: bool = False) -> None:
+    """Write a plan as a JSON document.
+
+    Raises
+    ------
+    InputError
+        The plan is none that `read_plan` would accept.
+    OutputError
+        The file is there and not to be overwritten, or it cannot be written.
+    """
+    path = Path(path)
+    document = plan_to_json(plan)
+    plan_from_json(document)
+    if not overwrite and os.path.lexists(path):
+        raise OutputError(f"'{path}' is there already: choose another name, or overwrite it.")
+    try:
+        replace_document(path, document)
+    except OutputError as error:
+        cause = error.__cause__
+        reason = cause.strerror if isinstance(cause, OSError) else cause
+        raise OutputError(
+            f"The plan cannot be written to '{path}': {reason}. Choose another place."
+        ) from cause
+
+
+def read_plan(path: str | os.PathLike[str]) -> Plan:
+    """Read and check a plan document.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is no plan that can be acted on; the message names the table.
+    """
+    try:
+        text = Path(path).read_bytes()
+        document = json.loads(text, parse_constant=_no_number)
+    except OSError as error:
+        raise InputError(f"The plan '{path}' cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"'{path}' is not readable as JSON: {error}; {_WAY_OUT}.") from error
+    try:
+        return plan_from_json(document)
+    except InputError as error:
+        raise InputError(f"The plan '{path}' cannot be used: {error}") from error
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain JSON."""
+    return {"format": FORMAT, "version": VERSION, **json.loads(json.dumps(asdict(plan)))}
+
+
+def plan_from_json(document: Any) -> Plan:
+    """Make a plan of plain JSON, and check it.
+
+    Raises
+    ------
+    InputError
+        It is none of this version, a field is missing, unknown or of another type, or its tables
+        do not fit together (`require_consistent`).
+    """
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(f"it is not a document of the format '{FORMAT}'; {_WAY_OUT}.")
+    version = document.get("version")
+    if type(version) is not int or version != VERSION:
+        raise InputError(
+            f"its version is {version!r}, and this program reads version {VERSION}; {_WAY_OUT}."
+        )
+    given = {name: value for name, value in document.items() if name not in ("format", "version")}
+    plan = _made(Plan, given, "the plan")
+    require_consistent(plan)
+    return plan
+
+
+def require_consistent(plan: Plan) -> None:
+    """Check the names of a plan's tables, and that what is needed for a rebuild stays.
+
+    Raises
+    ------
+    InputError
+        A name is absolute or leads elsewhere, a table is listed twice, both deleted and kept, or
+        lies in another that is deleted, or a parent is itself deleted or not kept.
+    """
+    for edge in plan.edges:
+        require_table(edge.parent)
+        require_table(edge.child)
+    deleted: set[str] = set()
+    for item in plan.delete:
+        _require_new(require_table(item.table), deleted, "is deleted twice")
+    kept: set[str] = set()
+    for table in plan.keep:
+        _require_new(require_table(table), kept, "is kept twice")
+    for table in sorted(deleted & kept):
+        raise InputError(f"the table {table!r} is both deleted and kept; {_WAY_OUT}.")
+    for item in plan.delete:
+        require_table(item.parent)
+        if item.parent in deleted:
+            raise InputError(
+                f"the table {item.table!r} would be rebuilt from {item.parent!r}, which is itself "
+                f"deleted; {_WAY_OUT}."
+            )
+        if item.parent not in kept:
+            raise InputError(
+                f"the table {item.table!r} would be rebuilt from {item.parent!r}, which is not "
+                f"among the tables that are kept; {_WAY_OUT}."
+            )
+    for table in sorted(deleted | kept):
+        for outer in _folders_above(table):
+            if outer in deleted:
+                raise InputError(
+                    f"the table {table!r} lies in {outer!r}, which is deleted; {_WAY_OUT}."
+                )
+
+
+def require_table(name: str) -> str:
+    """Return `name` if it can name a table of a lake: a relative POSIX path that stays inside.
+
+    Raises
+    ------
+    InputError
+        It cannot.
+    """
+    if (
+        not is_unicode(name)
+        or "\0" in name
+        or any(part in ("", ".", "..") for part in name.split("/"))
+    ):
+        raise InputError(
+            f"{name!r} is not the name of a table in the lake: allowed are relative paths without "
+            f"'.' and '..'; {_WAY_OUT}."
+        )
+    return name
+
+
+def _require_new(table: str, seen: set[str], what: str) -> None:
+    if table in seen:
+        raise InputError(f"the table {table!r} {what}; {_WAY_OUT}.")
+    seen.add(table)
+
+
+def _folders_above(table: str) -> list[str]:
+    parts = table.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number of a plan")
+
+
+def _made(kind: type, given: Any, where: str) -> Any:
+    """Make a dataclass of a JSON object that has its fields and no others."""
+    if not isinstance(given, dict):
+        raise InputError(f"{where} is {type(given).__name__}, not an object; {_WAY_OUT}.")
+    names = {field.name: str(field.type) for field in fields(kind)}
+    for name in sorted(names.keys() ^ given.keys()):
+        what = "lacks" if name in names else "has the unknown field"
+        raise InputError(f"{where} {what} {name!r}; {_WAY_OUT}.")
+    return kind(**{name: _value(names[name], given[name], name, where) for name in names})
+
+
+def _value(kind: str, value: Any, name: str, where: str) -> Any:
+    if kind in _PARTS and isinstance(value, list):
+        part, of = _PARTS[kind], f"of '{name}' in {where}"
+        return tuple(_made(part, each, f"entry {n} {of}") for n, each in enumerate(value, 1))
+    if kind == "tuple[str, ...]" and isinstance(value, list):
+        return tuple(_value("str", each, name, where) for each in value)
+    if kind not in _CHECKS or not _CHECKS[kind](value):
+        shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
+        raise InputError(
+            f"{name!r} of {where} must be {_ALLOWED[kind]}, but is {shown}; {_WAY_OUT}."
+        )
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+_PARTS = {
+    "tuple[Deletion, ...]": Deletion,
+    "tuple[ContainmentEdge, ...]": ContainmentEdge,
+}
+_CHECKS = {
+    "str": lambda value: isinstance(value, str) and value != "",
+    "int": lambda value: type(value) is int and value >= 0,
+    "float": _is_number,
+    "float | None": lambda value: value is None or _is_number(value),
+    "bool": lambda value: isinstance(value, bool),
+    "Mapping[str, Any]": lambda value: isinstance(value, dict),
+}
+_ALLOWED = {
+    "str": "a text that is not empty",
+    "int": "a whole number that is not negative",
+    "float": "a finite number",
+    "float | None": "a finite number or null",
+    "bool": "true or false",
+    "Mapping[str, Any]": "an object",
+    "tuple[str, ...]": "a list of texts",
+    **dict.fromkeys(_PARTS, "a list of objects"),
+}

@@ -1,0 +1,549 @@
+"""Tables set aside and brought back: what moves, what is refused, and that nothing is lost."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from holding_kills import renaming
+from holding_lakes import GONE, contents, plan_of, write_lake
+
+from pexeso.cleanup import holding as holding_module
+from pexeso.cleanup import moving
+from pexeso.cleanup.holding import (
+    apply_plan,
+    changed_parents,
+    expired,
+    held_tables,
+    undo,
+)
+from pexeso.cleanup.journal import JOURNAL
+from pexeso.cleanup.moving import table_fingerprint
+from pexeso.cleanup.places import default_holding
+from pexeso.errors import InputError, LakeError, OutputError, TableReadError
+from pexeso.lake.files import find_tables
+from pexeso.lake.readers.content import read_content
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ONE = ["sales/2020.csv"]
+
+
+@pytest.fixture
+def lake(tmp_path) -> Path:
+    return write_lake(tmp_path / "lake")
+
+
+@pytest.fixture
+def folder(lake) -> Path:
+    return default_holding(lake)
+
+
+@pytest.fixture(params=["here", "elsewhere"])
+def anywhere(request, folder, monkeypatch) -> str:
+    """A holding folder on the file system of the lake, and one that says it is on another."""
+    if request.param == "elsewhere":
+        monkeypatch.setattr(moving, "_rename_over_nothing", renaming(folder))
+    return request.param
+
+
+def refusals(done) -> dict[str, str]:
+    return {each.table: each.reason for each in done.refused}
+
+
+def test_tables_go_and_come_back_byte_for_byte(lake, folder, anywhere):
+    before, plan = contents(lake), plan_of(lake)
+    times = {path: path.stat().st_mtime_ns for path in lake.rglob("*") if path.is_file()}
+    done = apply_plan(plan)
+    assert (done.lake, done.holding) == (str(lake), str(folder))
+    assert (done.moved, done.already, done.refused) == (tuple(GONE), (), ())
+    assert (done.stopped, done.waiting) == (None, ())
+    assert sorted(contents(lake)) == ["all.csv", "notes.md", "sales/all.csv"]
+    assert contents(folder / "copies") == {}
+    held = contents(folder / "tables")
+    assert held == {name: before[name] for name in before if name not in contents(lake)}
+
+    assert apply_plan(plan).already == tuple(GONE)
+    back = undo(folder)
+    assert (back.moved, back.refused) == (tuple(GONE), ())
+    assert contents(lake) == before
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert contents(folder / "tables") == contents(folder / "copies") == {}
+    assert os.listdir(folder / "tables") == []
+    assert undo(folder).moved == ()
+    assert apply_plan(plan).moved == tuple(GONE)
+
+
+def test_the_journal_names_what_is_needed_to_rebuild_a_table(lake, folder):
+    plan = plan_of(lake, ONE)
+    now = datetime(2026, 11, 23, 12, tzinfo=UTC)
+    apply_plan(plan, expires_days=1.5, now=now)
+    [held], [item] = held_tables(folder), plan.delete
+    assert (held.table, held.origin) == (item.table, str(lake / item.table))
+    assert (held.moved, held.expires) == ("2026-11-23T12:00:00+00:00", "2026-11-25T00:00:00+00:00")
+    assert (held.fingerprint, held.sql) == (item.fingerprint, item.sql)
+    assert (held.parent, held.parent_fingerprint) == (item.parent, item.parent_fingerprint)
+
+
+def test_what_has_expired_is_told_and_stays(lake, folder):
+    now = datetime(2026, 11, 23, tzinfo=UTC)
+    apply_plan(plan_of(lake, ["copy.csv"]), expires_days=1, now=now)
+    apply_plan(plan_of(lake, ONE), expires_days=3, now=now)
+    names = [
+        [each.table for each in expired(folder, now=now + timedelta(days=days))]
+        for days in (0.9, 1, 3)
+    ]
+    assert names == [[], ["copy.csv"], ["copy.csv", *ONE]]
+    undo(folder, tables=["copy.csv"])
+    assert [each.table for each in expired(folder, now=now + timedelta(days=9))] == ONE
+    assert sorted(contents(folder / "tables")) == ONE
+
+
+@pytest.mark.parametrize("days", [0, -1, float("nan"), float("inf"), 40_000, "30"])
+def test_days_that_are_none_are_refused(lake, folder, days):
+    with pytest.raises(InputError, match="expires_days must be above 0"):
+        apply_plan(plan_of(lake), expires_days=days)
+    assert not folder.exists()
+
+
+def test_the_fingerprint_of_a_file_is_that_of_the_reader(lake):
+    assert table_fingerprint(lake / "all.csv") == read_content(lake / "all.csv").fingerprint
+    whole = table_fingerprint(lake / "parts")
+    (lake / "parts" / "part-0.csv").rename(lake / "parts" / "part-9.csv")
+    assert table_fingerprint(lake / "parts") != whole
+
+
+def test_tables_that_changed_since_the_plan_stay(lake, folder, anywhere):
+    plan = plan_of(lake)
+    (lake / "sales/2020.csv").write_text("city,year\nOslo,1999\n", encoding="utf-8")
+    (lake / "parts/part-1.csv").unlink()
+    (lake / "deep/in/side.csv").unlink()
+    before = contents(lake)
+    done = apply_plan(plan)
+    assert done.moved == ("sales/2021.csv", "copy.csv")
+    assert refusals(done) == {
+        "sales/2020.csv": "it has changed since the plan was made",
+        "parts": "it has changed since the plan was made",
+        "deep/in/side.csv": "it is not in the lake",
+    }
+    assert [each.table for each in held_tables(folder)] == ["sales/2021.csv", "copy.csv"]
+    undo(plan)
+    assert contents(lake) == before
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_nothing_moves_where_the_parent_is_another(lake, folder, gone):
+    plan = plan_of(lake)
+    if gone:
+        (lake / "all.csv").unlink()
+    else:
+        (lake / "all.csv").write_text("city,year\n", encoding="utf-8")
+    before = contents(lake)
+    done = apply_plan(plan)
+    reason = "is not in the lake" if gone else "has changed since the plan was made"
+    assert refusals(done) == dict.fromkeys(GONE, f"its parent 'all.csv' {reason}")
+    assert contents(lake) == before
+
+
+def test_a_parent_that_changes_between_two_moves_is_noticed(lake):
+    def check(item):
+        if item.table == "parts":
+            (lake / "all.csv").write_text("city,year\n", encoding="utf-8")
+
+    done = apply_plan(plan_of(lake), check=check)
+    assert done.moved == ("sales/2020.csv", "sales/2021.csv")
+    assert list(refusals(done)) == ["parts", "deep/in/side.csv", "copy.csv"]
+
+
+def test_a_table_that_is_changed_while_it_moves_stays(lake, folder, anywhere, monkeypatch):
+    real = holding_module.rename_new
+    changed = "city,year\nOslo,1999\n"
+
+    def rename(source, target):
+        if source == lake / "copy.csv":
+            source.write_text(changed, encoding="utf-8")
+        real(source, target)
+
+    monkeypatch.setattr(holding_module, "rename_new", rename)
+    done = apply_plan(plan_of(lake, ["copy.csv", *ONE]))
+    assert done.moved == tuple(ONE)
+    assert "changed while it was" in refusals(done)["copy.csv"]
+    assert (lake / "copy.csv").read_text(encoding="utf-8") == changed
+    assert sorted(contents(folder / "tables")) == ONE
+    assert [name for name in contents(lake) if "pexeso" in name] == []
+
+
+def test_what_the_check_says_stays(lake):
+    def check(item):
+        if item.table == "parts":
+            raise TableReadError("parts is cut short.")
+        return "its rebuild differs" if item.table == "copy.csv" else None
+
+    done = apply_plan(plan_of(lake), check=check)
+    assert refusals(done) == {
+        "parts": "it could not be checked: parts is cut short.",
+        "copy.csv": "its rebuild differs",
+    }
+    assert len(done.moved) == 3
+
+
+def test_names_that_are_taken_are_refused_and_nothing_is_overwritten(lake, folder, anywhere):
+    apply_plan(plan_of(lake))
+    for name in ("sales/2020.csv", "parts"):
+        (lake / name).write_text("city,year\nnew,1\n", encoding="utf-8")
+    # In the holding folder: a later version of a table is not written over an earlier one.
+    done = apply_plan(plan_of(lake, ONE))
+    assert refusals(done) == {
+        "sales/2020.csv": f"'{folder / 'tables' / 'sales/2020.csv'}' is there already"
+    }
+    # In the lake.
+    stored = contents(folder / "tables")
+    back = undo(folder)
+    assert refusals(back) == dict.fromkeys(
+        ["sales/2020.csv", "parts"], "another table has taken its name in the lake"
+    )
+    assert back.moved == ("sales/2021.csv", "deep/in/side.csv", "copy.csv")
+    assert (lake / "parts").read_text(encoding="utf-8") == "city,year\nnew,1\n"
+    left = {name for name in stored if name.startswith(("sales/2020", "parts"))}
+    assert contents(folder / "tables") == {name: stored[name] for name in left}
+    # The way out: the new ones get other names.
+    for name in ("sales/2020.csv", "parts"):
+        (lake / name).rename(lake / f"{name}.new")
+    assert undo(folder).moved == ("sales/2020.csv", "parts")
+
+
+def test_a_name_taken_at_the_last_instant_is_not_overwritten(tmp_path):
+    (tmp_path / "a").write_text("a", encoding="utf-8")
+    (tmp_path / "b").write_text("b", encoding="utf-8")
+    with pytest.raises(FileExistsError):
+        moving.rename_new(tmp_path / "a", tmp_path / "b")
+    assert contents(tmp_path) == {"a": b"a", "b": b"b"}
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EINVAL])
+def test_file_systems_without_such_a_rename_are_asked_first(tmp_path, monkeypatch, number):
+    monkeypatch.setattr(moving, "_linux_rename", lambda: lambda *given: -1)
+    monkeypatch.setattr(moving.ctypes, "get_errno", lambda: number)
+    test_a_name_taken_at_the_last_instant_is_not_overwritten(tmp_path)
+    moving.rename_new(tmp_path / "a", tmp_path / "c")
+    assert contents(tmp_path) == {"b": b"b", "c": b"a"}
+
+
+def test_a_table_altered_in_the_holding_folder_stays_there(lake, folder, anywhere):
+    apply_plan(plan_of(lake))
+    altered = folder / "tables" / "copy.csv"
+    altered.write_text("altered", encoding="utf-8")
+    (folder / "tables" / "sales/2020.csv").unlink()
+    assert refusals(undo(folder)) == {
+        "copy.csv": f"'{altered}' has changed since it was set aside",
+        "sales/2020.csv": "it is neither in the holding folder nor in the lake",
+    }
+    assert altered.read_text(encoding="utf-8") == "altered"
+
+
+def test_the_parent_of_a_table_that_was_set_aside_stays(lake, folder):
+    apply_plan(plan_of(lake, ONE, parent="sales/all.csv"))
+    plan = plan_of(lake, ["sales/all.csv", "copy.csv"])
+    done = apply_plan(plan)
+    assert done.moved == ("copy.csv",)
+    assert refusals(done)["sales/all.csv"].startswith(
+        "'sales/2020.csv', which was set aside earlier, is rebuilt from it"
+    )
+    undo(folder, tables=ONE)
+    assert apply_plan(plan).moved == ("sales/all.csv",)
+
+
+def test_parents_that_changed_afterwards_are_told(lake, folder):
+    apply_plan(plan_of(lake, ONE, parent="sales/all.csv"))
+    apply_plan(plan_of(lake, ["copy.csv", "parts"]))
+    assert changed_parents(folder) == []
+    with open(lake / "all.csv", "a", encoding="utf-8") as file:
+        file.write("Oslo,1\n")
+    assert [each.table for each in changed_parents(folder)] == ["copy.csv", "parts"]
+    (lake / "sales/all.csv").unlink()
+    assert [each.table for each in changed_parents(folder)] == [*ONE, "copy.csv", "parts"]
+
+
+def test_a_copy_that_was_left_half_made_goes_whatever_is_brought_back(lake, folder):
+    apply_plan(plan_of(lake))
+    (folder / "copies" / "half").write_text("half", encoding="utf-8")
+    undo(folder, tables=ONE)
+    assert contents(folder / "copies") == {}
+
+
+def test_a_table_copied_for_an_earlier_plan_gets_the_parent_of_the_new_one(lake, folder):
+    apply_plan(plan_of(lake, ONE, parent="sales/all.csv"))
+    shutil.copy2(folder / "tables" / ONE[0], lake / ONE[0])
+    assert held_tables(folder) == []
+    assert apply_plan(plan_of(lake, ONE)).moved == tuple(ONE)
+    assert [each.parent for each in held_tables(folder)] == ["all.csv"]
+
+
+def test_links_do_not_lead_out_of_the_lake(lake, folder, tmp_path):
+    outside = write_lake(tmp_path / "outside")
+    plan = plan_of(lake, ["sales/2020.csv", "copy.csv", "parts", "deep/in/side.csv"])
+    shutil.rmtree(lake / "deep")
+    (lake / "deep").symlink_to(outside / "deep")
+    (lake / "copy.csv").unlink()
+    (lake / "copy.csv").symlink_to(outside / "copy.csv")
+    (lake / "parts/more/part-2.csv").unlink()
+    (lake / "parts/more/part-2.csv").symlink_to(outside / "parts/more/part-2.csv")
+    before = contents(outside)
+    done = apply_plan(plan)
+    assert done.moved == ("sales/2020.csv",)
+    assert all("is a symbolic link" in reason for reason in refusals(done).values())
+    assert contents(outside) == before
+    # And not on the way back.
+    shutil.move(lake / "sales", tmp_path / "sales")
+    (lake / "sales").symlink_to(tmp_path / "sales")
+    assert "is a symbolic link" in refusals(undo(folder))["sales/2020.csv"]
+    assert not (tmp_path / "sales/2020.csv").exists()
+
+
+def test_a_parent_out_of_the_lake_is_none(lake, tmp_path):
+    plan = plan_of(lake, ONE)
+    (lake / "all.csv").rename(tmp_path / "all.csv")
+    (lake / "all.csv").symlink_to(tmp_path / "all.csv")
+    assert refusals(apply_plan(plan)) == {
+        "sales/2020.csv": "its parent 'all.csv' is a link out of the lake"
+    }
+
+
+def test_a_kept_link_to_a_table_keeps_it(lake):
+    (lake / "alias.csv").symlink_to(lake / "copy.csv")
+    plan = plan_of(lake, ["copy.csv"], parent="alias.csv")
+    done = apply_plan(replace(plan, keep=("alias.csv",)))
+    assert refusals(done) == {"copy.csv": "'alias.csv', which is kept, is a symbolic link to it"}
+
+
+def test_a_holding_folder_in_the_lake_is_refused(lake, tmp_path):
+    (tmp_path / "link").symlink_to(lake)
+    (tmp_path / "inner").symlink_to(lake / "sales")
+    before = contents(lake)
+    for place in (lake, lake / "held", tmp_path / "link" / "held", tmp_path / "inner" / "a" / "b"):
+        with pytest.raises(InputError, match="lies in the lake"):
+            apply_plan(plan_of(lake), place)
+    with pytest.raises(InputError, match="lies in the holding folder"):
+        apply_plan(plan_of(lake), tmp_path)
+    # A lake that is named by a link is the same lake.
+    linked = replace(plan_of(lake), lake=str(tmp_path / "link"))
+    with pytest.raises(InputError, match="lies in the lake"):
+        apply_plan(linked, lake / "held")
+    assert contents(lake) == before
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/lake", "memory://lake"])
+def test_an_url_is_refused(lake, url):
+    said = f"folders of this machine only, and '{url}' is an URL"
+    for call in (
+        lambda: apply_plan(replace(plan_of(lake), lake=url)),
+        lambda: apply_plan(plan_of(lake), url),
+        lambda: undo(url),
+        lambda: expired(url),
+    ):
+        with pytest.raises(InputError, match=said):
+            call()
+
+
+def test_folders_that_are_something_else_are_refused(lake, folder, tmp_path):
+    plan = plan_of(lake)
+    folder.mkdir()
+    (folder / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="holds something else than tables set aside"):
+        apply_plan(plan)
+    for call in (undo, expired, held_tables):
+        for place in (folder, tmp_path / "absent", folder / "mine.txt"):
+            with pytest.raises(InputError, match="is not a holding folder"):
+                call(place)
+    assert contents(folder) == {"mine.txt": b"mine"}
+    other = write_lake(tmp_path / "other")
+    apply_plan(plan_of(other), tmp_path / "held")
+    with pytest.raises(InputError, match="holds tables of the lake"):
+        apply_plan(plan, tmp_path / "held")
+    with pytest.raises(InputError, match="holds tables of the lake"):
+        undo(plan, holding=tmp_path / "held")
+    with pytest.raises(InputError, match=r"holds no table 'all\.csv'"):
+        undo(tmp_path / "held", tables=["all.csv"])
+    with pytest.raises(LakeError, match="is not a folder that is there"):
+        apply_plan(replace(plan, lake=str(tmp_path / "absent")))
+    with pytest.raises(InputError, match="must be an absolute path"):
+        apply_plan(replace(plan, lake="lake"))
+    with pytest.raises(InputError, match="Give the holding folder once"):
+        undo(folder, holding=folder)
+
+
+def test_a_line_that_was_never_finished_does_not_count(lake, folder):
+    before, plan = contents(lake), plan_of(lake)
+    apply_plan(replace(plan, delete=plan.delete[:2]))
+    journal = folder / JOURNAL
+    with open(journal, "ab") as file:
+        file.write(b'{"table": "par')
+    assert [each.table for each in held_tables(folder)] == GONE[:2]
+    assert apply_plan(plan).moved == tuple(GONE[2:])
+    assert len(journal.read_bytes().splitlines()) == 1 + len(GONE)
+    undo(folder)
+    assert contents(lake) == before
+
+
+@pytest.mark.parametrize("line", [b"{}", b"nonsense", b'{"format": "other", "version": 1}'])
+def test_a_journal_that_cannot_be_read_moves_nothing(lake, folder, line):
+    apply_plan(plan_of(lake))
+    (folder / JOURNAL).write_bytes(line + b"\n")
+    before = contents(folder)
+    for call in (lambda: undo(folder), lambda: apply_plan(plan_of(lake, ["all.csv"], "notes.md"))):
+        with pytest.raises(InputError):
+            call()
+    with pytest.raises(InputError, match=r"lie in .* under their names"):
+        undo(folder)
+    assert contents(folder) == before
+
+
+def test_two_processes_do_not_move_tables_at_once(lake, folder, tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from pexeso.cleanup.places import opened\n"
+        "with opened(Path(sys.argv[2]), Path(sys.argv[1])):\n"
+        "    print('locked', flush=True); sys.stdin.readline()"
+    )
+    plan = plan_of(lake)
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, str(lake), str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    with child:
+        assert child.stdout.readline() == "locked\n"
+        for call in (
+            lambda: apply_plan(plan),
+            lambda: apply_plan(plan, tmp_path / "another"),  # two plans could keep nothing
+            lambda: undo(folder),
+        ):
+            with pytest.raises(OutputError, match="Another process is moving tables"):
+                call()
+        assert held_tables(folder) == []
+        child.stdin.write("\n")
+    assert apply_plan(plan).moved == tuple(GONE)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_disk_that_takes_no_more_ends_the_call(lake, folder, monkeypatch, number):
+    before, plan = contents(lake), plan_of(lake)
+    monkeypatch.setattr(moving, "_rename_over_nothing", renaming(folder))
+    real = holding_module.copy_whole
+
+    def copy(source, target, fingerprint):
+        if source == lake / "parts":
+            raise OSError(number, os.strerror(number), str(target))
+        real(source, target, fingerprint)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(holding_module, "copy_whole", copy)
+        done = apply_plan(plan)
+    assert done.moved == ("sales/2020.csv", "sales/2021.csv")
+    assert done.waiting == ("parts", "deep/in/side.csv", "copy.csv")
+    assert done.stopped.startswith("2 of 5 tables were moved, then 'parts' could not be: ")
+    assert done.stopped.endswith(", then apply the plan again to go on.")
+    assert apply_plan(plan).already == ("sales/2020.csv", "sales/2021.csv")
+    undo(folder)
+    assert contents(lake) == before
+
+
+def test_a_table_that_may_not_be_moved_is_refused_and_the_others_go_on(lake, folder, monkeypatch):
+    real = moving._rename_over_nothing
+
+    def rename(source, target):
+        if source == lake / "parts":
+            raise PermissionError(errno.EACCES, "Permission denied", str(source), None, str(target))
+        real(source, target)
+
+    monkeypatch.setattr(moving, "_rename_over_nothing", rename)
+    done = apply_plan(plan_of(lake))
+    assert list(refusals(done)) == ["parts"]
+    assert refusals(done)["parts"].startswith("there is no permission to change ")
+    assert len(done.moved) == 4
+    assert "parts" not in [each.table for each in held_tables(folder)]
+    assert "parts" not in (folder / JOURNAL).read_text(encoding="ascii").split('"')
+
+
+def test_another_file_system_is_no_obstacle(lake, tmp_path):
+    shared = Path("/dev/shm")  # the one that most machines have apart from their disk
+    if not shared.is_dir() or shared.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("this machine has no second file system at /dev/shm")
+    place = shared / f"pexeso-holding-{os.getpid()}"
+    before = contents(lake)
+    try:
+        assert apply_plan(plan_of(lake), place).moved == tuple(GONE)
+        assert find_tables(lake)[0][0].table == "all.csv"
+        assert len(contents(place / "tables")) == 7
+        assert undo(place).moved == tuple(GONE)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    assert contents(lake) == before
+
+
+MOUNTED = """
+import os, subprocess, sys
+from pathlib import Path
+place, program = Path(sys.argv[1]), sys.argv[2]
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=True)
+sys.path[:0] = [sys.argv[3]]
+from holding_lakes import contents, plan_of, write_lake
+from pexeso.cleanup.holding import apply_plan, undo
+from pexeso.errors import PexesoError
+if program == "full":
+    lake = write_lake(place.parent / "lake")
+    (lake / "copy.csv").write_bytes(os.urandom(2_000_000))
+    before = contents(lake)
+    done = apply_plan(plan_of(lake), place / "held")
+    print(len(done.moved), done.waiting, done.stopped.replace(str(place), ""))
+    print(contents(place / "held" / "copies"), contents(lake)["copy.csv"] == before["copy.csv"])
+    undo(place / "held")
+    print(contents(lake) == before)
+else:
+    lake = write_lake(place / "lake")
+    plan = plan_of(lake)
+    subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+    for folder in (None, place.parent / "held"):
+        try:
+            apply_plan(plan, folder)
+        except PexesoError as error:
+            print(type(error).__name__, str(error).replace(str(place), ""))
+"""
+
+
+@pytest.mark.parametrize("program", ["full", "read-only"])
+def test_a_real_disk_that_takes_no_more(tmp_path, program):
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounting = ["unshare", "--map-root-user", "--mount"]
+    allowed = shutil.which("unshare") and subprocess.run(
+        [*mounting, "mount", "-t", "tmpfs", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if not allowed or allowed.returncode != 0:
+        pytest.skip("this machine does not let a test make a file system of its own")
+    here = str(Path(__file__).resolve().parent)
+    done = subprocess.run(
+        [*mounting, sys.executable, "-c", MOUNTED, str(place), program, here],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    if program == "full":
+        assert lines[0].startswith(
+            "4 ('copy.csv',) 4 of 5 tables were moved, then 'copy.csv' could not be: no space is "
+            "left for "
+        )
+        assert lines[1:] == ["{} True", "True"]
+    else:
+        said = "OutputError No table was moved: the file system of '/lake' is read-only; "
+        assert [line.startswith(said) for line in lines] == [True, True]
