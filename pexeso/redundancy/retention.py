@@ -269,7 +269,7 @@ def greedily_kept(
 
 
 def with_sources(problem: RetentionProblem, kept: np.ndarray, bound: float) -> Retention:
-    """Give every deleted table its cheapest kept parent, ties by number, and add up the cost.
+    """Return a plan: every deleted table has its cheapest kept parent, ties by number.
 
     Raises
     ------

@@ -1,0 +1,110 @@
+"""Selections as the text of Spark SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from pexeso.errors import InputError
+from pexeso.redundancy.filters import Condition, Transformation
+
+_ESCAPES = str.maketrans(
+    {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+)
+
+
+def to_sql(transformation: Transformation, parent: str) -> str:
+    """Write a selection as a statement of Spark SQL.
+
+    Parameters
+    ----------
+    transformation : Transformation
+    parent : str
+        The name of the table.
+
+    Raises
+    ------
+    InputError
+        A column has no name, or one that two have: no statement can name it.
+
+    Examples
+    --------
+    >>> condition = Condition("year", pa.int64(), None, 1990, 1999)
+    >>> to_sql(Transformation(("town",), ("Town",), (condition,)), "all.csv")
+    'SELECT `town` AS `Town` FROM `all.csv` WHERE `year` BETWEEN 1990 AND 1999'
+    """
+    counts = Counter(transformation.columns)
+    for name in transformation.columns:
+        if not name or counts[name] > 1:
+            raise InputError(
+                f"A statement cannot name the column {name!r}: names must be different, and none "
+                "empty."
+            )
+    columns = ", ".join(
+        quoted(ours) if ours == theirs else f"{quoted(ours)} AS {quoted(theirs)}"
+        for ours, theirs in zip(transformation.columns, transformation.names, strict=True)
+    )
+    distinct = "DISTINCT " if transformation.distinct else ""
+    text = f"SELECT {distinct}{columns} FROM {quoted(parent)}"
+    if transformation.conditions:
+        text += " WHERE " + " AND ".join(map(_condition, transformation.conditions))
+    return text
+
+
+def quoted(name: str) -> str:
+    """Return a name in back-ticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _condition(condition: Condition) -> str:
+    column = quoted(condition.column)
+    missing = f"{column} IS NULL"
+    value = f"CAST({column} AS DOUBLE)" if condition.as_number else column
+    kind = condition.kind
+    if condition.values is not None:
+        listed = [literal(each, kind) for each in condition.values]
+        if not listed:
+            return missing
+        text = f"{value} = {listed[0]}" if len(listed) == 1 else f"{value} IN ({', '.join(listed)})"
+    else:
+        low, high = (
+            None if bound is None else literal(bound, kind)
+            for bound in (condition.low, condition.high)
+        )
+        if low is not None and low == high:
+            text = f"{value} = {low}"
+        elif low is not None and high is not None:
+            text = f"{value} BETWEEN {low} AND {high}"
+        else:
+            text = f"{value} >= {low}" if high is None else f"{value} <= {high}"
+    return f"({text} OR {missing})" if condition.with_missing else text
+
+
+def literal(value: Any, kind: pa.DataType) -> str:
+    """Write a value so that SQL reads exactly that value.
+
+    Examples
+    --------
+    >>> literal("Rome", pa.string()), literal(0.1, pa.float64())
+    ("'Rome'", "CAST('0.1' AS DOUBLE)")
+    """
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value) if -(2**63) < value < 2**63 else f"CAST('{value}' AS DECIMAL(20, 0))"
+    if isinstance(value, float):
+        return f"CAST('{value!r}' AS DOUBLE)"
+    if isinstance(value, Decimal):
+        return f"CAST('{value:f}' AS DECIMAL({kind.precision}, {max(0, kind.scale)}))"
+    if isinstance(value, dt.datetime):
+        text = value.replace(tzinfo=None).isoformat(" ")
+        if kind.tz is None:
+            return f"TIMESTAMP_NTZ'{text}'"
+        return f"TIMESTAMP'{value.astimezone(dt.UTC).replace(tzinfo=None).isoformat(' ')}+00:00'"
+    if isinstance(value, dt.date):
+        return f"DATE'{value.isoformat()}'"
+    return "'" + str(value).translate(_ESCAPES) + "'"

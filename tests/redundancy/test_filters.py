@@ -1,0 +1,163 @@
+"""Selections found for derived tables: they give the rows of the child, and so does their SQL."""
+
+import datetime as dt
+import random
+from collections import Counter
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pexeso.errors import InputError
+from pexeso.redundancy.filters import Condition, Transformation, find_transformation, rows_of
+from pexeso.redundancy.row_hashes import hashed_column, row_hashes
+from pexeso.redundancy.sql import literal, to_sql
+
+NAN = float("nan")
+KINDS = {
+    "id": (pa.int64(), lambda draw: draw.randrange(200)),
+    "group `x`": (pa.string(), lambda draw: draw.choice(["a", "it's", "b\\c\n", "é", None])),
+    "price": (pa.decimal128(8, 2), lambda draw: Decimal(draw.randrange(500)).scaleb(-2)),
+    "ratio": (pa.float64(), lambda draw: draw.choice([None, draw.random(), 0.1, -0.0, 1e300])),
+    "odd": (pa.float32(), lambda draw: draw.choice([NAN, 0.5, 0.1])),
+    "day": (pa.date32(), lambda draw: dt.date(2020, 1, 1) + dt.timedelta(draw.randrange(40))),
+    "at": (
+        pa.timestamp("us", "UTC"),
+        lambda draw: (
+            dt.datetime(2020, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=draw.randrange(40))
+        ),
+    ),
+    "local": (
+        pa.timestamp("ms"),
+        lambda draw: dt.datetime(2020, 1, 1) + dt.timedelta(minutes=draw.randrange(40)),
+    ),
+    "number": (pa.string(), lambda draw: draw.choice([str(draw.randrange(1000)), "7.50", None])),
+    "flag": (pa.bool_(), lambda draw: draw.choice([True, False, None])),
+}
+
+
+def drawn_parent(draw, n=60):
+    return {
+        name: pa.array([make(draw) for _ in range(n)], kind) for name, (kind, make) in KINDS.items()
+    }
+
+
+def some_rows(draw, parent):
+    """Draw one to three conditions, and return which rows meet all."""
+    n = len(next(iter(parent.values())))
+    taken = [True] * n
+    for name in draw.sample(list(parent), draw.randint(1, 3)):
+        cells = parent[name].to_pylist()
+        present = [each for each in cells if each is not None and each == each]
+        low, high = sorted([draw.choice(present), draw.choice(present)])
+        equal = draw.random() < 0.4
+        for row, cell in enumerate(cells):
+            known = cell is not None and cell == cell
+            taken[row] &= known and (cell == low if equal else low <= cell <= high)
+    return taken
+
+
+def hashes(columns, names):
+    n = len(columns[names[0]])
+    return row_hashes(n, [hashed_column(columns[name]) for name in names], names)
+
+
+def derived(draw, parent, taken):
+    names = draw.sample(list(parent), draw.randint(1, len(parent)))
+    rows = [row for row, take in enumerate(taken) if take]
+    draw.shuffle(rows)
+    return names, {name: parent[name].take(pa.array(rows, pa.int64())) for name in names}
+
+
+def as_bag(columns, names):
+    cells = [["nan" if each != each else each for each in columns[n].to_pylist()] for n in names]
+    return Counter(zip(*cells, strict=True))
+
+
+def test_filters_of_one_to_three_columns_are_found():
+    draw, n_found = random.Random(16), 0
+    for _ in range(300):
+        parent = drawn_parent(draw)
+        taken = some_rows(draw, parent)
+        names, child = derived(draw, parent, taken)
+        found = find_transformation(parent, hashes(parent, names), hashes(child, names), names)
+        if found is None:
+            continue
+        n_found += 1
+        rows = np.flatnonzero(rows_of(found.conditions, parent, 60))
+        got = as_bag({name: parent[name].take(pa.array(rows)) for name in names}, names)
+        wanted = as_bag(child, names)
+        assert (Counter(dict.fromkeys(got, 1)) if found.distinct else got) == wanted
+    assert n_found > 200
+
+
+def test_all_rows_and_distinct_rows():
+    parent = {"a": pa.array([1, 1, 2]), "b": pa.array(["x", "y", "z"])}
+    names = ["a"]
+    rows = hashes(parent, names)
+    whole = find_transformation(parent, rows, rows[::-1], names)
+    assert (whole.conditions, whole.distinct) == ((), False)
+    once = find_transformation(parent, rows, rows[[0, 2]], names)
+    assert (once.conditions, once.distinct) == ((), True)
+    assert to_sql(once, "p.csv") == "SELECT DISTINCT `a` FROM `p.csv`"
+
+
+def test_rows_that_no_condition_tells_apart_have_no_selection():
+    values = pa.array(np.arange(1000))
+    sample = values.take(pa.array(np.random.default_rng(0).permutation(1000)[:500]))
+    rows, some = (hashes({"a": each}, ["a"]) for each in (values, sample))
+    assert find_transformation({"a": values}, rows, some, ["a"]) is None
+    strange = hashes({"a": pa.array([5000])}, ["a"])
+    assert find_transformation({"a": values}, rows, strange, ["a"]) is None
+
+
+def test_texts_that_are_numbers_are_compared_as_such():
+    cells = pa.array([str(n) for n in range(200)])
+    names = ["n"]
+    child = cells.slice(0, 150)
+    found = find_transformation(
+        {"n": cells}, hashes({"n": cells}, names), hashes({"n": child}, names), names
+    )
+    assert to_sql(found, "p.csv") == (
+        "SELECT `n` FROM `p.csv` WHERE CAST(`n` AS DOUBLE) <= CAST('149.0' AS DOUBLE)"
+    )
+
+
+def test_spark_reads_the_statements_as_they_are_meant(spark):
+    draw = random.Random(5)
+    parent = drawn_parent(draw)
+    spark.createDataFrame(pa.table(parent)).createOrReplaceTempView("parent_of_filters")
+    checked = 0
+    for _ in range(40):
+        names, child = derived(draw, parent, some_rows(draw, parent))
+        found = find_transformation(parent, hashes(parent, names), hashes(child, names), names)
+        if found is None or checked == 15:
+            continue
+        checked += 1
+        got = spark.sql(to_sql(found, "parent_of_filters")).toArrow()
+        columns = {
+            name: got[name].combine_chunks().cast(parent[name].type) for name in got.column_names
+        }
+        assert list(columns) == names
+        assert as_bag(columns, names) == as_bag(child, names)
+    spark.catalog.dropTempView("parent_of_filters")
+    assert checked == 15
+
+
+@pytest.mark.parametrize("columns", [("",), ("a", "a")])
+def test_columns_without_a_name_of_their_own_have_no_statement(columns):
+    with pytest.raises(InputError, match="cannot name"):
+        to_sql(Transformation(columns, columns), "p")
+
+
+def test_statements_and_literals():
+    missing = Condition("a", pa.int64(), (), with_missing=True)
+    listed = Condition("b`c", pa.string(), ("x", "y"), with_missing=True)
+    text = to_sql(Transformation(("a",), ("z",), (missing, listed)), "t`.csv")
+    assert text == (
+        "SELECT `a` AS `z` FROM `t``.csv` WHERE `a` IS NULL AND "
+        "(`b``c` IN ('x', 'y') OR `b``c` IS NULL)"
+    )
+    assert literal(2**64 - 1, pa.uint64()) == "CAST('18446744073709551615' AS DECIMAL(20, 0))"
+    assert literal(True, pa.bool_()) == "TRUE"
