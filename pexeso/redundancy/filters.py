@@ -33,7 +33,8 @@ class Condition:
     values : tuple or None
         The cell is one of these; None for a range.
     low, high
-        The range, both inclusive; None where it is open.
+        The range, both inclusive; None where it is open. Where both are, any cell will do that is
+        not missing.
     with_missing : bool
         A missing cell will do as well.
     as_number : bool
@@ -109,6 +110,9 @@ def find_transformation(
     ('b', ('x',))
     """
     whole = Transformation(tuple(columns), tuple(columns if names is None else names))
+    if not len(child_rows) and len(parent_rows):
+        return replace(whole, conditions=(Condition(columns[0], pa.null(), ()),))
+    parent = {name: _plain(cells) for name, cells in parent.items() if name}
     keys, place = np.unique(_keys(parent_rows), return_inverse=True)
     ours, times = np.unique(_keys(child_rows), return_counts=True)
     where = np.searchsorted(keys, ours)
@@ -150,8 +154,10 @@ def rows_of(
 
 
 def _met(condition: Condition, cells: pa.Array) -> np.ndarray:
-    values = _numbers(cells) if condition.as_number else cells
-    if condition.values is not None:
+    values = _numbers(cells) if condition.as_number else _plain(cells)
+    if condition.values == ():
+        met = pa.repeat(False, len(values))
+    elif condition.values is not None:
         met = pc.is_in(values, value_set=pa.array(condition.values, condition.kind))
         met = pc.and_(met, values.is_valid())
     else:
@@ -162,6 +168,15 @@ def _met(condition: Condition, cells: pa.Array) -> np.ndarray:
     if condition.with_missing:
         met = pc.or_(met.fill_null(False), values.is_null())
     return met.fill_null(False).to_numpy(zero_copy_only=False)
+
+
+def _plain(cells: pa.Array) -> pa.Array:
+    """Return cells as values of a type that all functions of Arrow know."""
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    if pa.types.is_string_view(cells.type):
+        return cells.cast(pa.large_string())
+    return cells
 
 
 def _numbers(cells: pa.Array) -> pa.Array:
@@ -198,9 +213,10 @@ def _candidates(parent: Mapping[str, pa.Array], take: np.ndarray) -> Iterator[Co
     """Yield the tightest conditions that all rows to take meet, simple ones first."""
     rows = pa.array(take)
     lists, ranges = [], []
-    for name, cells in parent.items():
-        values = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+    for name, values in parent.items():
         kind = values.type
+        if not _fits_python(values):
+            continue
         some = values.filter(rows)
         known = some.drop_null()
         with_missing = bool(some.null_count)
@@ -223,8 +239,21 @@ def _candidates(parent: Mapping[str, pa.Array], take: np.ndarray) -> Iterator[Co
             )
         elif _is_comparable(kind) and not _has_nan(values):
             ranges.append(Condition(name, kind, None, *_least_and_most(known), with_missing))
+        elif not with_missing and values.null_count:
+            ranges.append(Condition(name, kind))
     yield from ranges
     yield from lists
+
+
+def _fits_python(values: pa.Array) -> bool:
+    """Return whether no date or time lies beyond the years that Python and SQL can write."""
+    if not (pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)):
+        return True
+    try:
+        pc.min_max(values).as_py()
+    except (OverflowError, ValueError):
+        return False
+    return True
 
 
 def _is_text(kind: pa.DataType) -> bool:

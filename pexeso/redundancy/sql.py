@@ -13,7 +13,7 @@ from pexeso.errors import InputError
 from pexeso.redundancy.filters import Condition, Transformation
 
 _ESCAPES = str.maketrans(
-    {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+    {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\u0000"}
 )
 
 
@@ -37,13 +37,14 @@ def to_sql(transformation: Transformation, parent: str) -> str:
     >>> to_sql(Transformation(("town",), ("Town",), (condition,)), "all.csv")
     'SELECT `town` AS `Town` FROM `all.csv` WHERE `year` BETWEEN 1990 AND 1999'
     """
-    counts = Counter(transformation.columns)
-    for name in transformation.columns:
-        if not name or counts[name] > 1:
-            raise InputError(
-                f"A statement cannot name the column {name!r}: names must be different, and none "
-                "empty."
-            )
+    for names in (transformation.columns, transformation.names):
+        counts = Counter(name.lower() for name in names)
+        for name in names:
+            if not name or counts[name.lower()] > 1:
+                raise InputError(
+                    f"A statement cannot name the column {name!r}: names must differ by more than "
+                    "their case, and none can be empty."
+                )
     columns = ", ".join(
         quoted(ours) if ours == theirs else f"{quoted(ours)} AS {quoted(theirs)}"
         for ours, theirs in zip(transformation.columns, transformation.names, strict=True)
@@ -68,7 +69,7 @@ def _condition(condition: Condition) -> str:
     if condition.values is not None:
         listed = [literal(each, kind) for each in condition.values]
         if not listed:
-            return missing
+            return missing if condition.with_missing else "FALSE"
         text = f"{value} = {listed[0]}" if len(listed) == 1 else f"{value} IN ({', '.join(listed)})"
     else:
         low, high = (
@@ -77,6 +78,8 @@ def _condition(condition: Condition) -> str:
         )
         if low is not None and low == high:
             text = f"{value} = {low}"
+        elif low is None and high is None:
+            return f"{column} IS NOT NULL"
         elif low is not None and high is not None:
             text = f"{value} BETWEEN {low} AND {high}"
         else:

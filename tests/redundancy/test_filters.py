@@ -145,7 +145,35 @@ def test_spark_reads_the_statements_as_they_are_meant(spark):
     assert checked == 15
 
 
-@pytest.mark.parametrize("columns", [("",), ("a", "a")])
+def test_dates_that_python_cannot_hold_and_views_of_texts_are_no_obstacle():
+    parent = {
+        "far": pa.array([1, 2**30, 3], pa.date32()),
+        "": pa.array([1, 2, 3]),
+        "text": pa.array(["a", None, "b"], pa.string_view()),
+        "a": pa.array([1, 1, 1]),
+    }
+    rows = hashes({"a": pa.array([1, 2, 3])}, ["a"])
+    found = find_transformation(parent, rows, rows[[0, 2]], ["a"])
+    assert [each.column for each in found.conditions] == ["text"]
+
+
+def test_rows_that_have_a_value_and_no_rows_at_all(spark):
+    parent = {"a": pa.array([1, 2, 3]), "x": pa.array([NAN, None, 0.5])}
+    rows = hashes(parent, ["a"])
+    for taken, text in ([0, 2], "`x` IS NOT NULL"), ([], "FALSE"):
+        found = find_transformation(parent, rows, rows[taken], ["a"])
+        assert to_sql(found, "p") == f"SELECT `a` FROM `p` WHERE {text}"
+        assert np.flatnonzero(rows_of(found.conditions, parent, 3)).tolist() == taken
+
+
+def test_every_character_of_a_text_is_read_back_by_spark(spark):
+    texts = ["\x0012", "\\n", "'\"`", "\u2028é\U0001f600", "\r\n\t", "%_", "\\u0041"]
+    values = ", ".join(literal(each, pa.string()) for each in texts)
+    [row] = spark.sql(f"SELECT array({values}) AS found").collect()
+    assert row.found == texts
+
+
+@pytest.mark.parametrize("columns", [("",), ("a", "a"), ("a", "A")])
 def test_columns_without_a_name_of_their_own_have_no_statement(columns):
     with pytest.raises(InputError, match="cannot name"):
         to_sql(Transformation(columns, columns), "p")
