@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from pexeso.cleanup.exact import containment, count_contained, units_of
 from pexeso.cleanup.lake_tables import FileOfTable, files_of_tables
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, ReadFile, read_lake
+from pexeso.cleanup.rebuilds import Rebuild, find_rebuilds
 from pexeso.errors import InputError
+from pexeso.io.location import locate
 from pexeso.redundancy.containment import require_semantics
 from pexeso.redundancy.pieces import StoredPiece, stored_pieces
 from pexeso.redundancy.pruning import GATES, Profile, prune
@@ -93,6 +95,9 @@ class Containments:
     files : dict of str to tuple of ReadFile
         Of each table, also of those that are left out.
     left_out : tuple of LeftOut
+    rebuilds : dict of (str, str) to Rebuild
+        By parent and child, for edges of whole containment: where it is known how the child is
+        rebuilt.
     """
 
     edges: tuple[Edge, ...]
@@ -100,6 +105,7 @@ class Containments:
     tables: tuple[TableOfPieces, ...]
     files: Mapping[str, tuple[ReadFile, ...]]
     left_out: tuple[LeftOut, ...]
+    rebuilds: Mapping[tuple[str, str], Rebuild]
 
     def to_dict(self) -> dict[str, Any]:
         """Return edges, stages and what was left out as plain JSON."""
@@ -186,7 +192,22 @@ def find_containments(
             for parent, child, rows in zip(*(each.tolist() for each in found), strict=True)
         )
         clock.stage("exact", len(edges))
-    return Containments(edges, tuple(clock.stages), tuple(tables), files, left_out)
+        whole = [
+            (parent, child)
+            for parent, child, edge in zip(
+                *(each.tolist() for each in found[:2]), edges, strict=True
+            )
+            if edge.containment == 1.0
+        ]
+        known = find_rebuilds(
+            spark, locate(lake), tables, files, whole, max_table_bytes=max_table_bytes
+        )
+        clock.stage("rebuilds", len(known))
+        rebuilds = {
+            (tables[parent].name, tables[child].name): rebuild
+            for (parent, child), rebuild in sorted(known.items())
+        }
+    return Containments(edges, tuple(clock.stages), tuple(tables), files, left_out, rebuilds)
 
 
 class _Clock:

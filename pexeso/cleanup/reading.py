@@ -116,7 +116,7 @@ def _read(file: TableFile, folder: Path, max_bytes: int) -> dict[str, object]:
     row = {"file": file.table, "n_bytes": file.n_bytes, "notes": []}
     path = folder / f"{secrets.token_hex(12)}.arrow"  # of this attempt at the task
     try:
-        fingerprint, notes, batches = _rows_of(file, max_bytes)
+        fingerprint, notes, batches = rows_of_file(file, max_bytes)
         write_pieces(path, pieces_of(file.table, batches))
         return {**row, "fingerprint": fingerprint, "path": str(path), "notes": notes}
     except TableReadError as error:
@@ -138,7 +138,7 @@ def file_is_at_fault(error: OSError, file: TableFile) -> bool:
     return error.filename is not None and str(error.filename) == str(file.path)
 
 
-def _rows_of(file: TableFile, max_bytes: int) -> tuple[str, list[str], Iterator[TypedRows]]:
+def rows_of_file(file: TableFile, max_bytes: int) -> tuple[str, list[str], Iterator[TypedRows]]:
     """Return the fingerprint of a file, what was repaired in it, and its rows."""
     if file.format == "parquet" and isinstance(file.path, Path):
         return fingerprint_file(file.path), [], parquet_rows(file.table, str(file.path))

@@ -99,7 +99,10 @@ def scan_stats(values: pa.Array) -> ColumnStats:
     if pa.types.is_dictionary(kind):
         used = values.indices.unique().drop_null()
         found = scan_stats(values.dictionary.take(used))
-        return _with_nulls(found, nulls, len(values))
+        missing = values.dictionary.take(values.indices).null_count
+        return _with_nulls(found, missing, len(values))
+    if pa.types.is_run_end_encoded(kind):
+        return scan_stats(pc.run_end_decode(values))
     if isinstance(kind, pa.BaseExtensionType):
         return scan_stats(values.storage)
     known = values.drop_null() if nulls else values

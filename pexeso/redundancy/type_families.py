@@ -62,21 +62,17 @@ def compatible(ours: str, theirs: str) -> bool:
     >>> compatible("int", "decimal"), compatible("int", "float"), compatible("null", "string")
     (True, False, True)
     """
-    return ours == theirs or NULL in (ours, theirs) or _plain(ours) == _plain(theirs)
+    if ours == theirs or NULL in (ours, theirs) or {ours, theirs} <= _NUMBERS:
+        return True
+    for kind, parts in (("array<", _whole), ("map<", _split)):
+        if ours.startswith(kind) and theirs.startswith(kind):
+            inner = parts(ours[len(kind) : -1]), parts(theirs[len(kind) : -1])
+            return all(compatible(*both) for both in zip(*inner, strict=True))
+    return False
 
 
-def _plain(name: str) -> str:
-    """Write a family with one name for all numbers that are compared, also within arrays."""
-    if name in _NUMBERS:
-        return "number"
-    for kind in ("array", "map"):
-        if name.startswith(f"{kind}<") and name.endswith(">"):
-            inner = name[len(kind) + 1 : -1]
-            if kind == "array":
-                return f"array<{_plain(inner)}>"
-            key, value = _split(inner)
-            return f"map<{_plain(key)},{_plain(value)}>"
-    return name
+def _whole(inner: str) -> tuple[str]:
+    return (inner,)
 
 
 def _split(inner: str) -> tuple[str, str]:

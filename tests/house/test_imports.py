@@ -27,7 +27,7 @@ SPARK_MODULES = {
                 for part in ("semantic", "token_sets")
                 for name in ("rewrite", "write")
             ),
-            *(f"cleanup.{name}" for name in ("exact", "pipeline", "reading")),
+            *(f"cleanup.{name}" for name in ("exact", "pipeline", "reading", "rebuilds")),
             "parts.divide",
             "parts.row_keys.write",
             "parts.semantic.stored",

@@ -128,6 +128,14 @@ def test_bounds_of_cut_texts_refute_only_what_lies_apart():
     assert refutes(ColumnStats(b"A", b"A~", **cover), parent) == "bounds"
 
 
+def test_missing_cells_are_counted_in_every_encoding():
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["m", None]))
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3], pa.int32()), pa.array(["m", None]))
+    plain = scan_stats(pa.array(["m", None, None]))
+    assert scan_stats(coded) == plain
+    assert scan_stats(runs) == plain
+
+
 def test_long_texts_are_cut_and_statistics_survive_json():
     long = scan_stats(pa.array(["b" * 100, "c" * 100]))
     assert (long.min, long.min_witness, long.min_cover) == (b"b" * MAX_BOUND_BYTES, False, True)

@@ -40,6 +40,8 @@ def test_families(kind, expected):
         ("map<array<int>,int>", "map<array<decimal>,decimal>", True),
         ("map<string,int>", "map<string,float>", False),
         ("null", "map<string,int>", True),
+        ("array<null>", "array<array<int>>", True),
+        ("array<int>", "map<string,int>", False),
     ],
 )
 def test_which_are_compared(ours, theirs, expected):
