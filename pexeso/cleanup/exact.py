@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from pexeso.cleanup.in_tasks import done_in_tasks
 from pexeso.redundancy.containment import RowCounts, contained_rows, counted_rows
 from pexeso.redundancy.pieces import StoredPiece, stored_pieces
 from pexeso.redundancy.schema_tokens import Token
@@ -30,7 +30,7 @@ ROWS_OF_A_UNIT = 1 << 22
 ROWS_KEPT = 1 << 22
 """Rows of tables whose hashes a task keeps for further pairs: some 64 bytes each."""
 
-_NONE: tuple[tuple[int, ...], ...] = ((), (), ())
+_ROW = pa.schema([(name, pa.int64()) for name in ("parent", "child", "rows")])
 
 Unit = str
 """JSON: ``tokens``; ``tables``, places of cells by number of the table; ``pairs``."""
@@ -98,36 +98,12 @@ def count_contained(
         has none, by parent and child.
     """
     work = partial(_work, semantics=semantics, min_containment=min_containment)
-    if spark is None:
-        with ThreadPoolExecutor() as threads:
-            found = [edge for edges in threads.map(work, units) for edge in edges]
-    else:
-        listed = pa.table({"unit": pa.array(list(units), pa.large_string())})
-        n_tasks = max(1, min(len(listed), 4 * spark.sparkContext.defaultParallelism))
-        frame = spark.createDataFrame(listed.cast(pa.schema([("unit", pa.string())])))
-        done = frame.repartition(n_tasks).mapInArrow(
-            partial(_work_of_task, work=work), "parent long, child long, rows long"
-        )
-        found = [tuple(row.values()) for row in done.toArrow().to_pylist()]
+    found = [tuple(row.values()) for row in done_in_tasks(spark, units, work, _ROW)]
     edges = np.array(sorted(found), np.int64).reshape(-1, 3)
     return edges[:, 0], edges[:, 1], edges[:, 2]
 
 
-def _work_of_task(
-    batches: Iterator[pa.RecordBatch], work: Callable[[Unit], list[tuple[int, int, int]]]
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for unit in batch.column(0).to_pylist():
-            parents, children, rows = zip(*found, strict=True) if (found := work(unit)) else _NONE
-            yield pa.RecordBatch.from_pydict(
-                {
-                    name: pa.array(values, pa.int64())
-                    for name, values in (("parent", parents), ("child", children), ("rows", rows))
-                }
-            )
-
-
-def _work(unit: Unit, *, semantics: str, min_containment: float) -> list[tuple[int, int, int]]:
+def _work(unit: Unit, *, semantics: str, min_containment: float) -> list[dict[str, Any]]:
     told = json.loads(unit)
     tables: Mapping[str, Any] = told["tables"]
     opened = lru_cache(maxsize=None)(stored_pieces)
@@ -140,7 +116,7 @@ def _work(unit: Unit, *, semantics: str, min_containment: float) -> list[tuple[i
         missing = int((1 - min_containment) * n_rows) + 1 if min_containment < 1 else 0
         rows = contained_rows(ours, theirs, semantics, max_missing=missing)
         if rows >= 0 and containment(rows, n_rows) >= min_containment:
-            found.append((parent, child, rows))
+            found.append({"parent": parent, "child": child, "rows": rows})
     return found
 
 

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pexeso.cleanup.exact import containment, count_contained, units_of
 from pexeso.cleanup.lake_tables import FileOfTable, files_of_tables
-from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, ReadFile, read_lake
+from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, LakeRows, ReadFile, read_lake
 from pexeso.cleanup.rebuilds import Rebuild, find_rebuilds
 from pexeso.errors import InputError
-from pexeso.io.location import locate
-from pexeso.redundancy.containment import require_semantics
-from pexeso.redundancy.pieces import StoredPiece, stored_pieces
+from pexeso.redundancy.containment import SEMANTICS, require_semantics
+from pexeso.redundancy.pieces import StoredPiece
 from pexeso.redundancy.pruning import GATES, Profile, prune
 from pexeso.redundancy.schema_graph import schema_graph
 from pexeso.redundancy.schema_tokens import Token
@@ -87,6 +86,8 @@ class Containments:
 
     Attributes
     ----------
+    lake : str
+        Its name.
     edges : tuple of Edge
         By parent and child.
     stages : tuple of Stage
@@ -100,6 +101,7 @@ class Containments:
         rebuilt.
     """
 
+    lake: str
     edges: tuple[Edge, ...]
     stages: tuple[Stage, ...]
     tables: tuple[TableOfPieces, ...]
@@ -116,17 +118,45 @@ class Containments:
         }
 
 
+@dataclass(frozen=True)
+class ContainmentOptions:
+    """Which tables count as contained in another.
+
+    Attributes
+    ----------
+    min_containment : float
+        At least this share of the child's rows, above 0 and at most 1, inclusive.
+    semantics : {"set", "bag"}
+        Whether a row of the child has to be in the parent, or as often as in the child; see
+        `pexeso.redundancy.containment.contained_rows`.
+    row_count_gate : bool
+        Leave out pairs whose child has more rows than the parent.
+    case_sensitive : bool
+        Whether names of columns may differ by case alone.
+    """
+
+    min_containment: float = 1.0
+    semantics: Literal[SEMANTICS] = "set"  # type: ignore[valid-type]
+    row_count_gate: bool = True
+    case_sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        require_semantics(self.semantics)
+        if not 0 < self.min_containment <= 1:
+            raise InputError(
+                "min_containment is above 0 and at most 1 (inclusive). Got "
+                f"{self.min_containment!r}."
+            )
+
+
 def find_containments(
     spark: SparkSession,
     lake: str | os.PathLike[str],
     *,
-    min_containment: float = 1.0,
-    semantics: str = "set",
-    row_count_gate: bool = True,
-    case_sensitive: bool = False,
     synonyms: Mapping[Token, Token] | None = None,
     max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
     work_folder: Path | None = None,
+    **options: Any,
 ) -> Containments:
     """Find all pairs of tables of a folder of which the one holds rows of the other.
 
@@ -134,90 +164,120 @@ def find_containments(
     ----------
     lake : path
         A folder of CSV, Parquet and JSON lines, which is read once.
-    min_containment : float
-        At least this share of the child's rows, above 0 and at most 1, inclusive.
-    semantics : str
-        ``set`` or ``bag``; see `pexeso.redundancy.containment.contained_rows`.
-    row_count_gate : bool
-        Leave out pairs whose child has more rows than the parent.
-    case_sensitive : bool
-        Whether names of columns differ by case alone.
-    synonyms : dict, optional
-        See `pexeso.redundancy.schema_tokens.read_synonyms`.
+    synonyms, **options
+        See `containments_of`, and `ContainmentOptions`.
     max_table_bytes : int
         See `pexeso.cleanup.reading.read_lake`.
     work_folder : Path, optional
         Where hashes of all cells go while the search lasts, up to 16 bytes each: seen by all tasks.
         The folder for temporary files by default.
+    """
+    chosen = ContainmentOptions(**options)
+    with temporary_folder(FOLDER, root=work_folder) as folder:
+        started = time.perf_counter()
+        read = read_lake(spark, lake, folder, max_table_bytes=max_table_bytes)
+        seconds = time.perf_counter() - started
+        return containments_of(
+            spark,
+            read,
+            chosen,
+            synonyms=synonyms,
+            max_table_bytes=max_table_bytes,
+            read_seconds=seconds,
+        )
+
+
+def containments_of(
+    spark: SparkSession | None,
+    read: LakeRows,
+    options: ContainmentOptions,
+    *,
+    synonyms: Mapping[Token, Token] | None = None,
+    max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
+    read_seconds: float = 0.0,
+    progress: Callable[[str], None] | None = None,
+) -> Containments:
+    """Find the contained tables of a lake that was read.
+
+    Parameters
+    ----------
+    spark : SparkSession or None
+        None: the work is done in threads of this process.
+    read : LakeRows
+    synonyms : dict, optional
+        See `pexeso.redundancy.schema_tokens.read_synonyms`.
+    max_table_bytes : int
+        Of files of text that are read again to find out how tables are rebuilt.
+    read_seconds : float
+        What the reading took.
+    progress : callable, optional
+        Called with the name of each stage as it starts.
 
     Notes
     -----
     The driver holds what is known of each column of each table, and the edges that are left.
     """
-    require_semantics(semantics)
-    if not 0 < min_containment <= 1:
-        raise InputError(
-            f"min_containment is above 0 and at most 1 (inclusive). Got {min_containment!r}."
+    clock = _Clock(progress)
+    clock.begin("schema")
+    tables, files, left_out = _tables_of(read, options.case_sensitive, synonyms)
+    clock.stages.append(Stage("read", 0, read_seconds))
+    graph = schema_graph([frozenset(column.token for column in table.columns) for table in tables])
+    n_edges = graph.n_edges
+    clock.end("schema", n_edges)
+    clock.begin("types")
+    profiles = [_profile(table) for table in tables]
+    bounds = options.min_containment == 1.0
+    pruned = prune(graph, profiles, row_count_gate=options.row_count_gate, bounds=bounds)
+    for gate in GATES:
+        n_edges -= pruned.removed[gate]
+        clock.end(gate, n_edges)
+    clock.begin("exact")
+    found = count_contained(
+        units_of(tables, pruned.parents, pruned.children),
+        spark=spark,
+        semantics=options.semantics,
+        min_containment=options.min_containment,
+    )
+    edges = tuple(
+        Edge(
+            tables[parent].name,
+            tables[child].name,
+            containment(rows, tables[child].n_rows),
+            tables[child].n_rows,
         )
-    with temporary_folder(FOLDER, root=work_folder) as folder:
-        clock = _Clock()
-        read = read_lake(spark, lake, folder, max_table_bytes=max_table_bytes)
-        tables, files, left_out = _tables_of(read, case_sensitive, synonyms)
-        clock.stage("read", 0)
-        graph = schema_graph(
-            [frozenset(column.token for column in table.columns) for table in tables]
-        )
-        n_edges = graph.n_edges
-        clock.stage("schema", n_edges)
-        profiles = [_profile(table) for table in tables]
-        pruned = prune(
-            graph, profiles, row_count_gate=row_count_gate, bounds=min_containment == 1.0
-        )
-        for gate in GATES:
-            n_edges -= pruned.removed[gate]
-            clock.stage(gate, n_edges)
-        found = count_contained(
-            units_of(tables, pruned.parents, pruned.children),
-            spark=spark,
-            semantics=semantics,
-            min_containment=min_containment,
-        )
-        edges = tuple(
-            Edge(
-                tables[parent].name,
-                tables[child].name,
-                containment(rows, tables[child].n_rows),
-                tables[child].n_rows,
-            )
-            for parent, child, rows in zip(*(each.tolist() for each in found), strict=True)
-        )
-        clock.stage("exact", len(edges))
-        whole = [
-            (parent, child)
-            for parent, child, edge in zip(
-                *(each.tolist() for each in found[:2]), edges, strict=True
-            )
-            if edge.containment == 1.0
-        ]
-        known = find_rebuilds(
-            spark, locate(lake), tables, files, whole, max_table_bytes=max_table_bytes
-        )
-        clock.stage("rebuilds", len(known))
-        rebuilds = {
-            (tables[parent].name, tables[child].name): rebuild
-            for (parent, child), rebuild in sorted(known.items())
-        }
-    return Containments(edges, tuple(clock.stages), tuple(tables), files, left_out, rebuilds)
+        for parent, child, rows in zip(*(each.tolist() for each in found), strict=True)
+    )
+    clock.end("exact", len(edges))
+    clock.begin("rebuilds")
+    whole = [
+        (parent, child)
+        for parent, child, edge in zip(*(each.tolist() for each in found[:2]), edges, strict=True)
+        if edge.containment == 1.0
+    ]
+    known = find_rebuilds(spark, read.lake, tables, files, whole, max_table_bytes=max_table_bytes)
+    clock.end("rebuilds", len(known))
+    rebuilds = {
+        (tables[parent].name, tables[child].name): rebuild
+        for (parent, child), rebuild in sorted(known.items())
+    }
+    return Containments(
+        read.name, edges, tuple(clock.stages), tuple(tables), files, left_out, rebuilds
+    )
 
 
 class _Clock:
-    """Stages with the time since the one before."""
+    """Stages with what they took."""
 
-    def __init__(self) -> None:
+    def __init__(self, progress: Callable[[str], None] | None) -> None:
         self.stages: list[Stage] = []
-        self._last = time.perf_counter()
+        self._tell, self._last = progress, 0.0
 
-    def stage(self, name: str, edges: int) -> None:
+    def begin(self, name: str) -> None:
+        self._last = time.perf_counter()
+        if self._tell is not None:
+            self._tell(name)
+
+    def end(self, name: str, edges: int) -> None:
         now = time.perf_counter()
         self.stages.append(Stage(name, edges, now - self._last))
         self._last = now
@@ -229,17 +289,25 @@ def _profile(table: TableOfPieces) -> Profile:
 
 
 def _tables_of(
-    read: Sequence[ReadFile], case_sensitive: bool, synonyms: Mapping[Token, Token] | None
+    read: LakeRows, case_sensitive: bool, synonyms: Mapping[Token, Token] | None
 ) -> tuple[list[TableOfPieces], dict[str, tuple[ReadFile, ...]], tuple[LeftOut, ...]]:
     """Put tables together from the files that were read."""
-    by_name = {each.file: each for each in read}
+    by_name = {each.file: each for each in read.files}
+    of_tables = (
+        {name: [FileOfTable(name, name, {})] for name in sorted(by_name)}
+        if read.lake is None
+        else files_of_tables(by_name)
+    )
     tables, files, left_out = [], {}, []
-    for name, own in files_of_tables(by_name).items():
+    for name, own in of_tables.items():
         some = tuple(by_name[each.file] for each in own)
         files[name] = some
         reason = next((each.reason for each in some if each.reason is not None), None)
         try:
-            table = None if reason else _table_of(name, own, some, case_sensitive, synonyms)
+            n_bytes = sum(each.n_bytes for each in some)
+            table = (
+                None if reason else _table_of(name, own, read, n_bytes, case_sensitive, synonyms)
+            )
         except ValueError as error:
             table, reason = None, str(error)
         if table is not None and table.columns:
@@ -252,17 +320,17 @@ def _tables_of(
 def _table_of(
     name: str,
     own: Sequence[FileOfTable],
-    read: Sequence[ReadFile],
+    read: LakeRows,
+    n_bytes: int,
     case_sensitive: bool,
     synonyms: Mapping[Token, Token] | None,
 ) -> TableOfPieces:
     pieces: list[StoredPiece] = []
     constants: list[Mapping[Token, str]] = []
-    for each, file in zip(own, read, strict=True):
-        some = stored_pieces(file.path or "")
+    for each in own:
+        some = read.pieces[each.file]
         pieces += some
         constants += [each.constants] * len(some)
-    n_bytes = sum(file.n_bytes for file in read)
     return table_of(
         name, pieces, constants, n_bytes, case_sensitive=case_sensitive, synonyms=synonyms
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pexeso.cleanup.moving import table_fingerprint
 from pexeso.cleanup.pipeline import Containments
 from pexeso.cleanup.plan import ContainmentEdge, Deletion, Plan
+from pexeso.cleanup.set_aside.moving import table_fingerprint
 from pexeso.redundancy.costs import Costs
 from pexeso.redundancy.retention import TIME_LIMIT, RetentionProblem, plan_retention
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pexeso.build.lake_source.source import spark_schema
+from pexeso.cleanup.in_tasks import TASKS_PER_CORE
 from pexeso.errors import LakeError, PlaceError, TableReadError
-from pexeso.io.location import Location
+from pexeso.io.location import Location, locate
 from pexeso.lake.files import TableFile, find_tables, path_from_text
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file, read_content
 from pexeso.lake.readers.reader import parse_table
 from pexeso.lake.readers.typed import TypedRows, parquet_rows, typed_rows
-from pexeso.redundancy.pieces import pieces_of, write_pieces
+from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,19 +36,19 @@ _ROW = pa.schema(
     ]
 )
 
-TASKS_PER_CORE = 4
+DEFAULT_MAX_TABLE_BYTES = DEFAULT_MAX_BYTES
 
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file that was read.
+    """A file of a lake, or a table of Spark's catalog.
 
     Attributes
     ----------
-    path : str or None
-        Of its pieces; None where it could not be read.
+    fingerprint : str or None
+        Of its content; None where nobody has computed one.
     reason : str or None
-        Why it could not.
+        Why it could not be read.
     notes : tuple of str
         What was repaired: rows that are not as they stand in the file.
     """
@@ -55,14 +56,52 @@ class ReadFile:
     file: str
     n_bytes: int
     fingerprint: str | None
-    path: str | None
     reason: str | None
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class LakeRows:
+    """A lake that was read.
+
+    Attributes
+    ----------
+    lake : Path, Location or None
+        Where its files are; None where its tables are no files.
+    name : str
+        What messages and plans call it.
+    files : sequence of ReadFile
+    pieces : dict of str to sequence of StoredPiece
+        Of each file that could be read, by its name.
+    """
+
+    lake: Path | Location | None
+    name: str
+    files: Sequence[ReadFile]
+    pieces: Mapping[str, Sequence[StoredPiece]]
+
+
+def lake_rows(
+    lake: Path | Location | None, name: str, rows: Sequence[Mapping[str, object]]
+) -> LakeRows:
+    """Put together what tasks have read: rows of `ReadFile`, and the paths of their pieces."""
+    files, pieces = [], {}
+    for row in sorted(rows, key=lambda row: row["file"]):
+        path, notes = row["path"], tuple(row["notes"])
+        given = {key: value for key, value in row.items() if key != "path"}
+        files.append(ReadFile(**{**given, "notes": notes}))
+        if path is not None:
+            pieces[row["file"]] = stored_pieces(path)
+    return LakeRows(lake, name, files, pieces)
+
+
 def read_lake(
-    spark: SparkSession, lake: str | os.PathLike[str], folder: Path, *, max_table_bytes: int
-) -> list[ReadFile]:
+    spark: SparkSession,
+    lake: str | os.PathLike[str] | Location,
+    folder: Path,
+    *,
+    max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
+) -> LakeRows:
     """Read all files of a lake in tasks.
 
     Parameters
@@ -91,10 +130,8 @@ def read_lake(
     work = partial(_read_hands, rows, root, folder, max_table_bytes)
     numbers = spark.range(0, n_tasks, 1, n_tasks)
     found = numbers.mapInArrow(work, spark_schema(_ROW)).toArrow().to_pylist()
-    return sorted(
-        (ReadFile(**{**row, "notes": tuple(row["notes"])}) for row in found),
-        key=lambda each: each.file,
-    )
+    place = locate(lake)
+    return lake_rows(place.absolute() if isinstance(place, Path) else place, str(lake), found)
 
 
 def _read_hands(
@@ -148,6 +185,3 @@ def rows_of_file(file: TableFile, max_bytes: int) -> tuple[str, list[str], Itera
         return content.fingerprint, [], parquet_rows(file.table, source)
     table = parse_table(file.table, content, max_bytes=max_bytes)
     return content.fingerprint, table.notes, typed_rows(file.table, content.data, table)
-
-
-DEFAULT_MAX_TABLE_BYTES = DEFAULT_MAX_BYTES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.build.lake_source.source import spark_schema
+from pexeso.cleanup.in_tasks import done_in_tasks
+from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import ReadFile, rows_of_file
 from pexeso.errors import InputError
 from pexeso.io.location import Location
@@ -20,7 +21,13 @@ from pexeso.redundancy.filters import find_transformation
 from pexeso.redundancy.pieces import StoredPiece, stored_pieces
 from pexeso.redundancy.schema_tokens import Token
 from pexeso.redundancy.sql import to_sql
-from pexeso.redundancy.tables import TableOfPieces, hashes_of_rows, name_of, place_of_cells
+from pexeso.redundancy.tables import (
+    TableOfPieces,
+    constant,
+    hashes_of_rows,
+    name_of,
+    place_of_cells,
+)
 from pexeso.redundancy.type_families import is_list
 
 if TYPE_CHECKING:
@@ -49,8 +56,8 @@ class Rebuild:
 
 
 def find_rebuilds(
-    spark: SparkSession,
-    lake: Path | Location,
+    spark: SparkSession | None,
+    lake: Path | Location | None,
     tables: Sequence[TableOfPieces],
     files: Mapping[str, Sequence[ReadFile]],
     edges: Sequence[tuple[int, int]],
@@ -61,6 +68,11 @@ def find_rebuilds(
 
     Parameters
     ----------
+    spark : SparkSession or None
+        None: in threads.
+    lake : Path, Location or None
+        Where the files are read again; None where tables are no files, and are rebuilt without
+        conditions then.
     tables : sequence of TableOfPieces
     files : dict of str to sequence of ReadFile
         Of each table.
@@ -77,10 +89,8 @@ def find_rebuilds(
     units = [_unit(tables, files, parent, children) for parent, children in by_parent.items()]
     if not units:
         return {}
-    work = partial(_work_of_task, lake=lake, max_bytes=max_table_bytes)
-    listed = spark.createDataFrame(pa.table({"unit": pa.array(units, pa.string())}))
-    n_tasks = max(1, min(len(units), 4 * spark.sparkContext.defaultParallelism))
-    found = listed.repartition(n_tasks).mapInArrow(work, spark_schema(_ROW)).toArrow().to_pylist()
+    work = partial(_work, lake=lake, max_bytes=max_table_bytes)
+    found = done_in_tasks(spark, units, work, _ROW)
     return {(row["parent"], row["child"]): Rebuild(**json.loads(row["rebuild"])) for row in found}
 
 
@@ -118,48 +128,73 @@ def _names(table: TableOfPieces) -> dict[Token, Token]:
     return {column.token: column.name for column in table.columns}
 
 
-def _work_of_task(
-    batches: Iterator[pa.RecordBatch], *, lake: Path | Location, max_bytes: int
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for unit in batch.column(0).to_pylist():
-            told = json.loads(unit)
-            columns = _flat_columns(told["files"], lake, max_bytes)
-            opened = lru_cache(maxsize=None)(stored_pieces)
-            for child in told["children"]:
-                found = _rebuild(told, child, columns, lambda path, n: opened(path)[n])  # noqa: B023
-                if found is not None:
-                    row = {"parent": told["parent"], "child": child["number"]}
-                    row["rebuild"] = json.dumps(asdict(found))
-                    yield pa.RecordBatch.from_pylist([row], schema=_ROW)
+def _work(unit: str, *, lake: Path | Location | None, max_bytes: int) -> list[dict[str, Any]]:
+    told = json.loads(unit)
+    columns = _flat_columns(told["files"], lake, max_bytes) if lake is not None else {}
+    opened = lru_cache(maxsize=None)(stored_pieces)
+    rows = []
+    for child in told["children"]:
+        found = _rebuild(told, child, columns, lambda path, number: opened(path)[number])
+        if found is not None:
+            rebuild = json.dumps(asdict(found))
+            rows.append({"parent": told["parent"], "child": child["number"], "rebuild": rebuild})
+    return rows
 
 
 def _flat_columns(
     files: Sequence[str], lake: Path | Location, max_bytes: int
 ) -> dict[str, pa.Array]:
-    """Return the columns of a table of one file that conditions can be put on."""
-    if len(files) > 1:
-        return {}  # files may differ in their columns: such a table is a parent of copies alone
-    [name] = files
+    """Return the columns of a table that conditions can be put on: flat, of one type in all files.
+
+    Rows are in the order of the files.
+    """
+    found: dict[str, list[pa.Array]] = {}
+    n_rows = 0
+    for name in files:
+        own = _columns_of_file(name, lake, max_bytes)
+        n_own = max(map(len, own.values()), default=0)
+        for column in found.keys() | own.keys():
+            before = found.setdefault(column, [pa.nulls(n_rows)])
+            before.append(own.get(column, pa.nulls(n_own)))
+        n_rows += n_own
+    return {name: joined for name, parts in found.items() if (joined := _joined(parts)) is not None}
+
+
+def _columns_of_file(file: str, lake: Path | Location, max_bytes: int) -> dict[str, pa.Array]:
+    """Return all columns of a file, and those that the names of its folders tell of."""
     file_alone = isinstance(lake, Path) and lake.is_file()
-    path = lake if file_alone else path_from_text(lake, _at(lake, name))
-    file = TableFile(name, path, table_format(name) or "delimited", 0)
-    batches = list(rows_of_file(file, max_bytes)[2])
-    names = max((batch.names for batch in batches), key=len)
-    found = {}
-    for place, column in enumerate(names):
+    path = lake if file_alone else path_from_text(lake, _at(lake, file))
+    about = TableFile(file, path, table_format(file) or "delimited", 0)
+    batches = [each for each in rows_of_file(about, max_bytes)[2] if each.names]
+    names = max((batch.names for batch in batches), key=len, default=[])
+    n_rows = sum(batch.n_rows for batch in batches)
+    columns = {}
+    for place, name in enumerate(names):
         parts = [
             batch.columns[place] if place < len(batch.columns) else pa.nulls(batch.n_rows)
             for batch in batches
-            if batch.n_rows
-        ] or [batches[0].columns[place]]
-        kinds = {each.type for each in parts}
-        if not any(pa.types.is_nested(kind) or is_list(kind) for kind in kinds) and len(kinds) == 1:
-            joined = pa.chunked_array(parts)
-            if pa.types.is_dictionary(joined.type):
-                joined = joined.unify_dictionaries()
-            found[column] = joined.combine_chunks()
-    return found
+        ]
+        columns[name] = _joined(parts, nested=True)
+    for (name, *_), text in table_of_file(file).constants.items():
+        if name is not None and name not in columns:
+            columns[name] = pa.repeat(constant(text)[0], n_rows)
+    return {name: cells for name, cells in columns.items() if cells is not None}
+
+
+def _joined(parts: Sequence[pa.Array], *, nested: bool = False) -> pa.Array | None:
+    """Put arrays of one type together; None where they are of several, or nested ones."""
+    typed = [each for each in parts if not pa.types.is_null(each.type)]
+    kinds = {each.type for each in typed if len(each)} or {each.type for each in typed[:1]}
+    if len(kinds) > 1:
+        return None
+    kind = kinds.pop() if kinds else pa.null()
+    if not nested and (pa.types.is_nested(kind) or is_list(kind)):
+        return None
+    some = [each if each.type == kind else pa.nulls(len(each), kind) for each in parts]
+    joined = pa.chunked_array(some, kind)
+    if pa.types.is_dictionary(kind):
+        joined = joined.unify_dictionaries()
+    return joined.combine_chunks()
 
 
 def _at(lake: Path | Location, name: str) -> str:

@@ -103,7 +103,7 @@ def table_of(
                 families.append(piece.facts[place].family)
                 stats.append(piece.facts[place].stats)
             else:
-                cells = _constant(more.get(name_in_file))
+                cells = constant(more.get(name_in_file))
                 families.append(family(cells.type))
                 stats.append(scan_stats(pa.repeat(cells[0], piece.n_rows)))
         common = _common(families, name)
@@ -113,7 +113,7 @@ def table_of(
     return TableOfPieces(name, n_rows, n_bytes, tuple(columns), tuple(pieces), tuple(constants))
 
 
-def _constant(text: str | None) -> pa.Array:
+def constant(text: str | None) -> pa.Array:
     """Return the value of a folder ``name=value`` as Spark reads it, whole numbers as such."""
     if text is None or text == "__HIVE_DEFAULT_PARTITION__":
         return pa.nulls(1)
@@ -172,7 +172,7 @@ def hashes_of_rows(
         columns = read_columns(piece, place["wanted"])
         for number, told in enumerate(place["told"]):
             if told is not None:
-                one = value_hashes(_constant(told))
+                one = value_hashes(constant(told))
                 columns[number] = HashedColumn(one, np.zeros(piece.n_rows, np.uint8))
         found.append(row_hashes(piece.n_rows, columns, tokens))
     return np.concatenate(found) if found else np.empty((0, HALVES), np.uint64)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pexeso.cleanup.moving import table_fingerprint
 from pexeso.cleanup.plan import Deletion, Plan
+from pexeso.cleanup.set_aside.moving import table_fingerprint
 
 GONE = ["sales/2020.csv", "sales/2021.csv", "parts", "deep/in/side.csv", "copy.csv"]
 KEPT = ["all.csv", "sales/all.csv"]

@@ -13,18 +13,18 @@ import pytest
 from holding_kills import renaming
 from holding_lakes import GONE, contents, plan_of, write_lake
 
-from pexeso.cleanup import holding as holding_module
-from pexeso.cleanup import moving
-from pexeso.cleanup.holding import (
+from pexeso.cleanup.set_aside import holding as holding_module
+from pexeso.cleanup.set_aside import moving
+from pexeso.cleanup.set_aside.holding import (
     apply_plan,
     changed_parents,
     expired,
     held_tables,
     undo,
 )
-from pexeso.cleanup.journal import JOURNAL
-from pexeso.cleanup.moving import table_fingerprint
-from pexeso.cleanup.places import default_holding
+from pexeso.cleanup.set_aside.journal import JOURNAL
+from pexeso.cleanup.set_aside.moving import table_fingerprint
+from pexeso.cleanup.set_aside.places import default_holding
 from pexeso.errors import InputError, LakeError, OutputError, TableReadError
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.content import read_content
@@ -404,7 +404,7 @@ def test_a_journal_that_cannot_be_read_moves_nothing(lake, folder, line):
 
 def test_two_processes_do_not_move_tables_at_once(lake, folder, tmp_path):
     program = (
-        "import sys; from pathlib import Path; from pexeso.cleanup.places import opened\n"
+        "import sys; from pathlib import Path; from pexeso.cleanup.set_aside.places import opened\n"
         "with opened(Path(sys.argv[2]), Path(sys.argv[1])):\n"
         "    print('locked', flush=True); sys.stdin.readline()"
     )
@@ -493,7 +493,7 @@ place, program = Path(sys.argv[1]), sys.argv[2]
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=True)
 sys.path[:0] = [sys.argv[3]]
 from holding_lakes import contents, plan_of, write_lake
-from pexeso.cleanup.holding import apply_plan, undo
+from pexeso.cleanup.set_aside.holding import apply_plan, undo
 from pexeso.errors import PexesoError
 if program == "full":
     lake = write_lake(place.parent / "lake")

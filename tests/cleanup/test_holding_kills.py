@@ -17,7 +17,7 @@ BROKEN = """
 import sys
 sys.path[:0] = [{here!r}]
 import holding_kills
-from pexeso.cleanup import holding, journal
+from pexeso.cleanup.set_aside import holding, journal
 {change}
 found = holding_kills.kills(0, every_step=True)
 sys.exit(0 if any(kill.failure for kill in found) else 3)

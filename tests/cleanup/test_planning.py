@@ -7,10 +7,10 @@ import pytest
 
 from benchmarks.redundancy.fixed import messy_lake, worked_lake
 from benchmarks.redundancy.synthetic import synthetic_lake
-from pexeso.cleanup.holding import apply_plan
 from pexeso.cleanup.pipeline import find_containments
 from pexeso.cleanup.plan import read_plan, write_plan
 from pexeso.cleanup.planning import plan_deletions
+from pexeso.cleanup.set_aside.holding import apply_plan
 from pexeso.redundancy.costs import Costs
 
 

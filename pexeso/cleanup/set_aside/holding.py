@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pexeso.cleanup.journal import HeldTable, Journal
-from pexeso.cleanup.moving import (
+from pexeso.cleanup.plan import Deletion, Plan, require_consistent
+from pexeso.cleanup.set_aside.journal import HeldTable, Journal
+from pexeso.cleanup.set_aside.moving import (
     Snapshot,
     TableRefused,
     copy_whole,
@@ -37,7 +38,7 @@ from pexeso.cleanup.moving import (
     snapshot,
     table_fingerprint,
 )
-from pexeso.cleanup.places import (
+from pexeso.cleanup.set_aside.places import (
     COPIES,
     TABLES,
     default_holding,
@@ -52,7 +53,6 @@ from pexeso.cleanup.places import (
     require_local,
     way_out,
 )
-from pexeso.cleanup.plan import Deletion, Plan, require_consistent
 from pexeso.errors import InputError, PexesoError
 
 _ENDS_ALL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)

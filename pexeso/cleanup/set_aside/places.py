@@ -9,13 +9,13 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pexeso.cleanup.journal import (
+from pexeso.cleanup.set_aside.journal import (
     Journal,
     is_unfinished,
     may_become_holding,
     read_journal,
 )
-from pexeso.cleanup.moving import TableRefused, remove_tree
+from pexeso.cleanup.set_aside.moving import TableRefused, remove_tree
 from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.io.location import is_url
 from pexeso.store.files import sync_folder

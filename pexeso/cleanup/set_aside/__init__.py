@@ -1,0 +1,1 @@
+"""Tables set aside in a holding folder, and brought back."""
