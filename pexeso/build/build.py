@@ -95,16 +95,30 @@ def session_for(
     """Return a Spark session for work on an index, and turn what it raises into errors of ours."""
     small = source is None or source.is_small()
     settings = {**(SMALL_LAKE_SETTINGS if small else {}), **(conf or {})}
-    with spark_session(master, conf=settings) as spark, worker_errors_made_plain(writer.name):
+    with (
+        spark_session(master, conf=settings) as spark,
+        worker_errors_made_plain(
+            f"building '{writer.name}'",
+            f"the index '{writer.name}' was not written. Free some space and run the command "
+            "again, which goes on with the stages that are finished, or choose another place.",
+        ),
+    ):
         yield spark
     make_archive_later()
 
 
 @contextmanager
-def worker_errors_made_plain(name: str) -> Iterator[None]:
+def worker_errors_made_plain(doing: str, if_full: str) -> Iterator[None]:
     """Convert Spark's error for a failed task into the pexeso error that the task raised.
 
     Without such an error, one sentence states the reason.
+
+    Parameters
+    ----------
+    doing : str
+        While what it failed.
+    if_full : str
+        What it means that the disk is full, and what to do.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -116,11 +130,7 @@ def worker_errors_made_plain(name: str) -> Iterator[None]:
         if (own := tasks.error_in(text)) is not None:
             raise own from error
         if "No space left on device" in text:
-            raise OutputError(
-                f"The disk is full: the index '{name}' was not written. Free some space and run "
-                "the command again, which goes on with "
-                "the stages that are finished, or choose another place."
-            ) from error
+            raise OutputError(f"The disk is full: {if_full}") from error
         raise SparkError(
-            f"A Spark task failed while building '{name}': {reason_of_failure(error)}."
+            f"A Spark task failed while {doing}: {reason_of_failure(error)}."
         ) from error

@@ -36,11 +36,12 @@ class Deletion:
     seconds
         Estimated time of a rebuild; None where it is unknown.
     derived
-        Number of tables of the plan that are rebuilt from the same parent.
+        Other tables whose rows are all in this one: those who made them may still read it. Tables
+        of the same rows are not among them.
     fingerprint, parent_fingerprint
         Contents that the plan was made for.
-    transformation
-        The rebuild as plain JSON.
+    verified
+        The statement was run on these contents, and gave the table.
     """
 
     table: str
@@ -50,10 +51,10 @@ class Deletion:
     rows: int
     saving: float
     seconds: float | None
-    derived: int
+    derived: tuple[str, ...]
     fingerprint: str
     parent_fingerprint: str
-    transformation: Mapping[str, Any]
+    verified: bool
 
 
 @dataclass(frozen=True)
@@ -193,6 +194,8 @@ def require_consistent(plan: Plan) -> None:
         _require_new(require_table(table), kept, "is kept twice")
     for table in sorted(deleted & kept):
         raise InputError(f"the table {table!r} is both deleted and kept; {_WAY_OUT}.")
+    if "." in deleted:
+        raise InputError(f"the whole lake would be deleted; {_WAY_OUT}.")
     for item in plan.delete:
         require_table(item.parent)
         if item.parent in deleted:
@@ -221,6 +224,8 @@ def require_table(name: str) -> str:
     InputError
         It cannot.
     """
+    if name == ".":
+        return name  # the files of the lake's own folder are one table
     if (
         not is_unicode(name)
         or "\0" in name

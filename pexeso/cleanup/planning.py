@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
+import hashlib
+from collections.abc import Container
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,26 +13,36 @@ import numpy as np
 from pexeso.cleanup.pipeline import Containments
 from pexeso.cleanup.plan import ContainmentEdge, Deletion, Plan
 from pexeso.cleanup.set_aside.moving import table_fingerprint
+from pexeso.io.location import Location
 from pexeso.redundancy.costs import Costs
 from pexeso.redundancy.retention import TIME_LIMIT, RetentionProblem, plan_retention
 
 
 def plan_deletions(
-    found: Containments, lake: Path, costs: Costs | None = None, *, time_limit: float = TIME_LIMIT
+    found: Containments,
+    lake: Path | Location | None,
+    costs: Costs | None = None,
+    *,
+    refuted: Container[tuple[str, str]] = (),
+    verified: bool = False,
+    time_limit: float = TIME_LIMIT,
 ) -> Plan:
     """Choose which tables of a lake to delete, at least cost.
 
     A table is deleted only where it is known how it is rebuilt from one that is kept, where that
-    takes less than the costs allow, and where it was read as it stands: repaired rows would not
-    come back as they were.
+    takes less than the costs allow, where it was read as it stands (repaired rows would not come
+    back as they were), and where no other table lies in its folder.
 
     Parameters
     ----------
     found : Containments
-        Of the lake as it is.
-    lake : Path
-        A folder of this machine.
+    lake : Path, Location or None
+        Where the tables are, where they are files.
     costs : Costs, optional
+    refuted : container of (str, str)
+        Parents and children whose statement does not give the child.
+    verified : bool
+        What the plan says of its statements.
     time_limit : float
         Seconds for the solver; see `pexeso.redundancy.retention.plan_retention`.
     """
@@ -39,10 +50,11 @@ def plan_deletions(
     tables = {table.name: number for number, table in enumerate(found.tables)}
     n_bytes = np.array([table.n_bytes for table in found.tables], float)
     accesses = np.array([costs.accesses_of.get(name, costs.accesses) for name in tables])
+    stay = _must_stay(found)
     ends = [
         (tables[parent], tables[child])
         for parent, child in found.rebuilds
-        if not any(file.notes for file in found.files[child])
+        if child not in stay and (parent, child) not in refuted
     ]
     parents, children = np.array(ends, np.int64).reshape(-1, 2).T
     seconds = costs.seconds(n_bytes[parents], n_bytes[children])
@@ -52,7 +64,7 @@ def plan_deletions(
     rebuilding = costs.rebuilding(n_bytes[parents], n_bytes[children], accesses[children])
     problem = RetentionProblem(costs.keeping(n_bytes), parents, children, rebuilding)
     best = plan_retention(problem, time_limit=time_limit)
-    derived = Counter(best.source.tolist())
+    held = _held_by(found, {found.tables[table].name for table in np.flatnonzero(~best.kept)})
     deletions = []
     for child in np.flatnonzero(~best.kept).tolist():
         table, source = found.tables[child], found.tables[int(best.source[child])]
@@ -69,14 +81,15 @@ def plan_deletions(
                 rows=table.n_rows,
                 saving=float(problem.keep_cost[child] - price),
                 seconds=float(costs.seconds(np.float64(source.n_bytes), np.float64(table.n_bytes))),
-                derived=derived[int(best.source[child])],
-                fingerprint=table_fingerprint(lake / table.name),
-                parent_fingerprint=table_fingerprint(lake / source.name),
-                transformation=asdict(rebuild),
+                derived=held[table.name],
+                fingerprint=_fingerprint(found, lake, table.name),
+                parent_fingerprint=_fingerprint(found, lake, source.name),
+                verified=verified,
             )
         )
+    kept = {found.tables[table].name for table in np.flatnonzero(best.kept).tolist()}
     return Plan(
-        lake=str(lake.absolute()),
+        lake=found.lake if lake is None else str(lake),
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         costs=asdict(costs),
         cost=best.cost,
@@ -84,9 +97,46 @@ def plan_deletions(
         optimal=best.optimal,
         gap=best.gap,
         delete=tuple(deletions),
-        keep=tuple(found.tables[table].name for table in np.flatnonzero(best.kept).tolist()),
+        keep=tuple(sorted(kept | {each.table for each in found.left_out})),
         edges=tuple(
             ContainmentEdge(each.parent, each.child, each.containment, each.rows)
             for each in found.edges
         ),
     )
+
+
+def _must_stay(found: Containments) -> set[str]:
+    """Return the tables that are not deleted whatever they cost."""
+    repaired = {name for name, files in found.files.items() if any(each.notes for each in files)}
+    folders = {
+        "/".join(parts[:end])
+        for name in found.files
+        for parts in [name.split("/")]
+        for end in range(1, len(parts))
+    }
+    return repaired | folders | {"."}
+
+
+def _held_by(found: Containments, wanted: set[str]) -> dict[str, tuple[str, ...]]:
+    """Return the tables that each of some others holds whole, equal ones left out."""
+    whole = {(each.parent, each.child) for each in found.edges if each.containment == 1.0}
+    held: dict[str, list[str]] = {name: [] for name in wanted}
+    for parent, child in sorted(whole):
+        if parent in wanted and (child, parent) not in whole:
+            held[parent].append(child)
+    return {name: tuple(others) for name, others in held.items()}
+
+
+def _fingerprint(found: Containments, lake: Path | Location | None, table: str) -> str:
+    """Return the fingerprint of a table as it was read.
+
+    Files in its folder that are no tables are read here.
+    """
+    files = found.files[table]
+    known = {each.file: each.fingerprint for each in files if each.fingerprint is not None}
+    if list(known) == [table]:
+        return known[table]
+    if isinstance(lake, Path):
+        inside = {name.removeprefix(f"{table}/"): each for name, each in known.items()}
+        return table_fingerprint(lake / table, inside)
+    return hashlib.blake2b(repr(sorted(known.items())).encode(), digest_size=16).hexdigest()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, writ
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ROW = pa.schema(
+FILE_ROW = pa.schema(
     [
         ("file", pa.string()),
         ("n_bytes", pa.int64()),
@@ -35,6 +35,7 @@ _ROW = pa.schema(
         ("notes", pa.list_(pa.string())),
     ]
 )
+"""What a task yields of a file: `ReadFile`, and the path of its pieces."""
 
 DEFAULT_MAX_TABLE_BYTES = DEFAULT_MAX_BYTES
 
@@ -82,16 +83,16 @@ class LakeRows:
 
 
 def lake_rows(
-    lake: Path | Location | None, name: str, rows: Sequence[Mapping[str, object]]
+    lake: Path | Location | None, name: str, rows: Sequence[Mapping[str, Any]]
 ) -> LakeRows:
-    """Put together what tasks have read: rows of `ReadFile`, and the paths of their pieces."""
+    """Put together what tasks have read: fields of `ReadFile`, and ``paths`` of its pieces."""
     files, pieces = [], {}
     for row in sorted(rows, key=lambda row: row["file"]):
-        path, notes = row["path"], tuple(row["notes"])
-        given = {key: value for key, value in row.items() if key != "path"}
-        files.append(ReadFile(**{**given, "notes": notes}))
-        if path is not None:
-            pieces[row["file"]] = stored_pieces(path)
+        given = {**row, "notes": tuple(row["notes"])}
+        paths = given.pop("paths")
+        files.append(ReadFile(**given))
+        if paths:
+            pieces[row["file"]] = [piece for path in paths for piece in stored_pieces(path)]
     return LakeRows(lake, name, files, pieces)
 
 
@@ -129,9 +130,12 @@ def read_lake(
     root = lake if isinstance(lake, Location) else Path(lake).absolute()
     work = partial(_read_hands, rows, root, folder, max_table_bytes)
     numbers = spark.range(0, n_tasks, 1, n_tasks)
-    found = numbers.mapInArrow(work, spark_schema(_ROW)).toArrow().to_pylist()
+    found = numbers.mapInArrow(work, spark_schema(FILE_ROW)).toArrow().to_pylist()
     place = locate(lake)
-    return lake_rows(place.absolute() if isinstance(place, Path) else place, str(lake), found)
+    for row in found:
+        row["paths"] = [path for path in [row.pop("path")] if path is not None]
+    place = place.absolute() if isinstance(place, Path) else place
+    return lake_rows(place, str(place), found)
 
 
 def _read_hands(
@@ -146,7 +150,7 @@ def _read_hands(
             for table, path, kind, n_bytes in hands[number]:
                 file = TableFile(table, path_from_text(root, path), kind, n_bytes)
                 row = _read(file, folder, max_bytes)
-                yield pa.RecordBatch.from_pylist([row], schema=_ROW)
+                yield pa.RecordBatch.from_pylist([row], schema=FILE_ROW)
 
 
 def _read(file: TableFile, folder: Path, max_bytes: int) -> dict[str, object]:

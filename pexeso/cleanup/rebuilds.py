@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pexeso.cleanup.in_tasks import done_in_tasks
 from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import ReadFile, rows_of_file
-from pexeso.errors import InputError
+from pexeso.errors import InputError, PexesoError
 from pexeso.io.location import Location
 from pexeso.lake.files import TableFile, path_from_text, table_format
 from pexeso.redundancy.filters import find_transformation
 from pexeso.redundancy.pieces import StoredPiece, stored_pieces
 from pexeso.redundancy.schema_tokens import Token
-from pexeso.redundancy.sql import to_sql
+from pexeso.redundancy.sql import sql_type, to_sql
 from pexeso.redundancy.tables import (
     TableOfPieces,
     constant,
@@ -106,6 +107,7 @@ def _unit(
         given.append(
             {
                 "number": child,
+                "files": [each.file for each in files[tables[child].name]],
                 "tokens": tokens,
                 "names": [column.name for column in tables[child].columns],
                 "parent_names": [_names(tables[parent])[token] for token in tokens],
@@ -130,11 +132,18 @@ def _names(table: TableOfPieces) -> dict[Token, Token]:
 
 def _work(unit: str, *, lake: Path | Location | None, max_bytes: int) -> list[dict[str, Any]]:
     told = json.loads(unit)
-    columns = _flat_columns(told["files"], lake, max_bytes) if lake is not None else {}
+    try:
+        columns = {} if lake is None else _flat_columns(told["files"], lake, max_bytes)
+    except (OSError, PexesoError, pa.ArrowException):
+        columns = {}  # it was there when the lake was read; what needs no conditions is found
+    types = _types(told["files"], lake) if columns and lake is not None else {}
     opened = lru_cache(maxsize=None)(stored_pieces)
     rows = []
     for child in told["children"]:
-        found = _rebuild(told, child, columns, lambda path, number: opened(path)[number])
+        own = _types(child["files"], lake) if types and lake is not None else {}
+        found = _rebuild(
+            told, child, columns, types, own, lambda path, number: opened(path)[number]
+        )
         if found is not None:
             rebuild = json.dumps(asdict(found))
             rows.append({"parent": told["parent"], "child": child["number"], "rebuild": rebuild})
@@ -205,11 +214,14 @@ def _rebuild(
     told: Mapping[str, Any],
     child: Mapping[str, Any],
     columns: Mapping[str, pa.Array],
+    types: Mapping[str, pa.DataType],
+    own_types: Mapping[str, pa.DataType],
     open_piece: Callable[[Path, int], StoredPiece],
 ) -> Rebuild | None:
     tokens = [name_of(tuple(token)) for token in child["tokens"]]
     tops = _top_columns(told["leaves"], child["parent_names"], child["names"])
-    if tops is None:
+    casts = None if tops is None else _casts(types, own_types, *tops)
+    if tops is None or casts is None:
         return None
     parent_rows = hashes_of_rows(child["parent_rows"], tokens, open_piece)
     child_rows = hashes_of_rows(child["rows"], tokens, open_piece)
@@ -218,9 +230,41 @@ def _rebuild(
     if found is None:
         return None
     try:
-        return Rebuild(to_sql(found, told["name"]), found.distinct, len(found.conditions))
+        return Rebuild(to_sql(found, told["name"], casts), found.distinct, len(found.conditions))
     except InputError:
         return None  # its columns cannot be named
+
+
+def _types(files: Sequence[str], lake: Path | Location) -> dict[str, pa.DataType]:
+    """Return the types of the columns of the first file of a table; none of a file of text."""
+    name = files[0]
+    if table_format(name) != "parquet" or not isinstance(lake, Path):
+        return {}
+    try:
+        schema = pq.read_schema(lake if lake.is_file() else lake / name)
+    except (OSError, pa.ArrowException):
+        return {}
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def _casts(
+    types: Mapping[str, pa.DataType],
+    own_types: Mapping[str, pa.DataType],
+    tops: Sequence[str],
+    names: Sequence[str],
+) -> dict[str, str] | None:
+    """Return which columns of the parent have another type in the child; None: no cast makes it."""
+    casts = {}
+    for top, name in zip(tops, names, strict=True):
+        theirs, ours = types.get(top), own_types.get(name)
+        if theirs is None or ours is None or theirs == ours:
+            continue
+        before, after = sql_type(theirs), sql_type(ours)
+        if before is None or after is None:
+            return None
+        if before != after:
+            casts[top] = after
+    return casts
 
 
 def _top_columns(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +18,9 @@ _ESCAPES = str.maketrans(
 )
 
 
-def to_sql(transformation: Transformation, parent: str) -> str:
+def to_sql(
+    transformation: Transformation, parent: str, casts: Mapping[str, str] | None = None
+) -> str:
     """Write a selection as a statement of Spark SQL.
 
     Parameters
@@ -25,6 +28,8 @@ def to_sql(transformation: Transformation, parent: str) -> str:
     transformation : Transformation
     parent : str
         The name of the table.
+    casts : dict of str to str, optional
+        Of columns that have another type in the result, by their names in the parent, that type.
 
     Raises
     ------
@@ -46,7 +51,7 @@ def to_sql(transformation: Transformation, parent: str) -> str:
                     "their case, and none can be empty."
                 )
     columns = ", ".join(
-        quoted(ours) if ours == theirs else f"{quoted(ours)} AS {quoted(theirs)}"
+        _column(ours, theirs, (casts or {}).get(ours))
         for ours, theirs in zip(transformation.columns, transformation.names, strict=True)
     )
     distinct = "DISTINCT " if transformation.distinct else ""
@@ -54,6 +59,51 @@ def to_sql(transformation: Transformation, parent: str) -> str:
     if transformation.conditions:
         text += " WHERE " + " AND ".join(map(_condition, transformation.conditions))
     return text
+
+
+def _column(name: str, called: str, cast: str | None) -> str:
+    if cast is not None:
+        return f"CAST({quoted(name)} AS {cast}) AS {quoted(called)}"
+    return quoted(name) if name == called else f"{quoted(name)} AS {quoted(called)}"
+
+
+_TYPES = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INT",
+    "int64": "BIGINT",
+    "uint8": "SMALLINT",
+    "uint16": "INT",
+    "uint32": "BIGINT",
+    "uint64": "DECIMAL(20, 0)",
+    "halffloat": "FLOAT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "bool": "BOOLEAN",
+    "date32[day]": "DATE",
+}
+
+
+def sql_type(kind: pa.DataType) -> str | None:
+    """Return the type that Spark reads from Parquet for one of Arrow; None for nested and others.
+
+    Examples
+    --------
+    >>> sql_type(pa.int32()), sql_type(pa.dictionary(pa.int8(), pa.string()))
+    ('INT', 'STRING')
+    """
+    types = pa.types
+    if types.is_dictionary(kind):
+        return sql_type(kind.value_type)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "STRING"
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return "BINARY"
+    if types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= 38:
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if types.is_timestamp(kind):
+        return "TIMESTAMP_NTZ" if kind.tz is None else "TIMESTAMP"
+    return _TYPES.get(str(kind))
 
 
 def quoted(name: str) -> str:

@@ -189,7 +189,7 @@ def test_an_error_of_ours_in_a_worker_arrives_as_itself(lake, spark):
 
     with (
         pytest.raises(EmbedderError, match=r"^The model is gone\.$"),
-        worker_errors_made_plain("x.pexeso"),
+        worker_errors_made_plain("building 'x.pexeso'", "free some"),
     ):
         spark.range(1).mapInArrow(fail, "id long").collect()
 
@@ -203,7 +203,7 @@ def test_another_error_in_a_worker_is_one_sentence(spark):
         pytest.raises(
             SparkError, match=r"while building 'x.pexeso': ZeroDivisionError: of nothing"
         ) as caught,
-        worker_errors_made_plain("x.pexeso"),
+        worker_errors_made_plain("building 'x.pexeso'", "free some"),
     ):
         spark.range(1).mapInArrow(fail, "id long").collect()
     assert "\n" not in str(caught.value)
@@ -214,7 +214,10 @@ def test_a_full_disk_in_a_worker_is_told_as_one(spark):
         raise OSError(28, "No space left on device")
         yield
 
-    with pytest.raises(OutputError, match="The disk is full"), worker_errors_made_plain("x.pexeso"):
+    with (
+        pytest.raises(OutputError, match="The disk is full"),
+        worker_errors_made_plain("building 'x.pexeso'", "free some"),
+    ):
         spark.range(1).mapInArrow(fail, "id long").collect()
 
 

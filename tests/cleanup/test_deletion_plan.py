@@ -24,10 +24,10 @@ ITEM = Deletion(
     rows=7,
     saving=1.5,
     seconds=0.25,
-    derived=2,
+    derived=("other.csv",),
     fingerprint="0" * 32,
     parent_fingerprint="1" * 32,
-    transformation={"columns": ["a"], "distinct": False},
+    verified=True,
 )
 OTHER = replace(ITEM, table="sales/2021.csv", seconds=None)
 PLAN = Plan(

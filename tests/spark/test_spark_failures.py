@@ -23,7 +23,10 @@ def test_a_killed_worker_is_one_sentence(spark):
         os.kill(os.getpid(), signal.SIGKILL)
         yield
 
-    with pytest.raises(SparkError) as caught, worker_errors_made_plain("x.pexeso"):
+    with (
+        pytest.raises(SparkError) as caught,
+        worker_errors_made_plain("building 'x.pexeso'", "free some"),
+    ):
         spark.range(1).mapInArrow(die, "id long").collect()
     assert str(caught.value) == f"A Spark task failed while building 'x.pexeso': {WORKER_ENDED}."
 
@@ -32,7 +35,10 @@ def test_a_killed_worker_is_one_sentence(spark):
     "error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("empty")]
 )
 def test_a_killed_java_is_one_sentence(error):
-    with pytest.raises(SparkError) as caught, worker_errors_made_plain("x.pexeso"):
+    with (
+        pytest.raises(SparkError) as caught,
+        worker_errors_made_plain("building 'x.pexeso'", "free some"),
+    ):
         raise error
     assert str(caught.value) == f"A Spark task failed while building 'x.pexeso': {JAVA_ENDED}."
 

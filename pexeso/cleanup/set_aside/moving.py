@@ -15,7 +15,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pexeso.lake.readers.content import fingerprint_file
@@ -53,11 +53,17 @@ def table_files(path: Path) -> list[tuple[str, Path]]:
     return sorted((each.relative_to(path).as_posix(), each) for each in found)
 
 
-def table_fingerprint(path: Path) -> str:
+def table_fingerprint(path: Path, known: Mapping[str, str] | None = None) -> str:
     """Compute the fingerprint of a table.
 
     That of a file is `Content.fingerprint`; that of a folder is one over the relative paths and the
     fingerprints of its files.
+
+    Parameters
+    ----------
+    path : Path
+    known : dict, optional
+        Fingerprints of files of a folder by their paths relative to it, which are not read then.
 
     Raises
     ------
@@ -69,7 +75,8 @@ def table_fingerprint(path: Path) -> str:
         return _file_fingerprint(path)
     running = hashlib.blake2b(digest_size=16)
     for relative, file in table_files(path):
-        running.update(os.fsencode(relative) + b"\0" + _file_fingerprint(file).encode() + b"\n")
+        found = (known or {}).get(relative) or _file_fingerprint(file)
+        running.update(os.fsencode(relative) + b"\0" + found.encode() + b"\n")
     return running.hexdigest()
 
 

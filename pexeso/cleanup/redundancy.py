@@ -1,0 +1,253 @@
+"""Which tables of a lake are contained in others, and which of them can go."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pexeso.build.build import SMALL_LAKE_SETTINGS, worker_errors_made_plain
+from pexeso.cleanup.pipeline import (
+    FOLDER,
+    ContainmentOptions,
+    Containments,
+    Edge,
+    LeftOut,
+    Stage,
+    containments_of,
+)
+from pexeso.cleanup.plan import Plan, plan_to_json
+from pexeso.cleanup.planning import plan_deletions
+from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES
+from pexeso.cleanup.sources import is_index, rows_of_index, rows_of_lake
+from pexeso.cleanup.verifying import Statement, verify_statements
+from pexeso.errors import InputError
+from pexeso.io.location import Location
+from pexeso.redundancy.costs import Costs, read_accesses, read_costs
+from pexeso.redundancy.schema_tokens import read_synonyms
+from pexeso.spark.session import spark_session
+from pexeso.spark.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """The contained tables of a lake, and the plan of those that can go.
+
+    Attributes
+    ----------
+    found : Containments
+    plan : Plan
+        Its statements were run if `verified` was asked for.
+    refuted : dict of str to str
+        Tables that stay since a statement did not give them, with the reason.
+    """
+
+    found: Containments
+    plan: Plan
+    refuted: Mapping[str, str]
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """Pairs of a parent and a child, by parent and child."""
+        return self.found.edges
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the search, with the pairs that each left."""
+        return self.found.stages
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Tables that could not be compared, with the reason."""
+        return self.found.left_out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON."""
+        plan = plan_to_json(self.plan)
+        kept = ("delete", "keep", "cost", "keep_all_cost", "optimal", "gap")
+        tables = [
+            {
+                "name": each.name,
+                "rows": each.n_rows,
+                "columns": len(each.columns),
+                "bytes": each.n_bytes,
+            }
+            for each in self.found.tables
+        ]
+        return {
+            "lake": self.found.lake,
+            **self.found.to_dict(),
+            "tables": tables,
+            "plan": {
+                **{name: plan[name] for name in kept},
+                "freed_bytes": sum(each.bytes for each in self.plan.delete),
+            },
+            "refuted": [
+                {"table": table, "reason": reason} for table, reason in self.refuted.items()
+            ],
+        }
+
+
+def find_redundancy(
+    source: Any,
+    *,
+    min_containment: float = 1.0,
+    semantics: str = "set",
+    row_count_gate: bool = True,
+    case_sensitive: bool = False,
+    synonyms: str | os.PathLike[str] | None = None,
+    costs: str | os.PathLike[str] | Costs | None = None,
+    accesses: str | os.PathLike[str] | None = None,
+    verified: bool = False,
+    max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
+    work_folder: str | os.PathLike[str] | None = None,
+    master: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Redundancy:
+    """Find the tables of a lake whose rows are all in another one, and plan which of them can go.
+
+    Parameters
+    ----------
+    source : path, URL, name, or list of SparkTable
+        An index with the part ``redundancy``, whose lake is not read for the pairs; a folder of
+        CSV, Parquet and JSON lines; or a table or database of Spark's catalog.
+    min_containment, semantics, row_count_gate, case_sensitive
+        See `pexeso.cleanup.pipeline.ContainmentOptions`.
+    synonyms : path, optional
+        Columns that mean the same; see `pexeso.redundancy.schema_tokens.read_synonyms`.
+    costs : path or Costs, optional
+        See `pexeso.redundancy.costs.read_costs`.
+    accesses : path, optional
+        How often tables are used in a month; see `pexeso.redundancy.costs.read_accesses`.
+    verified : bool
+        Run the statements of the plan in Spark, compare all rows, and plan again without those that
+        do not give their table.
+    max_table_bytes : int
+        Larger files of text are left out.
+    work_folder : path, optional
+        Where hashes of all cells go while the search lasts, up to 16 bytes each; not needed with
+        an index. The folder for temporary files by default.
+    master, conf
+        Of Spark, see `pexeso.build_index`. An index is searched in threads of this process unless
+        `master` is given.
+    progress : callable, optional
+        Called with the name of each stage as it starts.
+
+    Returns
+    -------
+    Redundancy
+
+    Raises
+    ------
+    InputError, LakeError, StoredIndexError, SparkError
+        See `pexeso.errors`.
+
+    Notes
+    -----
+    R2D2 (Shah et al., SIGMOD 2024) with all rows compared in place of samples: precision and recall
+    are 1, but for collisions of 128-bit hashes (see `pexeso.redundancy.row_hashes`). The driver
+    holds what is known of each column of each table, and the pairs that are left.
+    """
+    options = ContainmentOptions(min_containment, semantics, row_count_gate, case_sensitive)
+    names = None if synonyms is None else read_synonyms(synonyms)
+    prices = _costs(costs, accesses)
+    tell = progress or (lambda stage: None)
+    indexed = is_index(source)
+    with _LazySession(master, conf) as session:
+        with temporary_folder(FOLDER, root=work_folder and Path(work_folder)) as folder:
+            tell("read")
+            spark = session.started() if master is not None or not indexed else None
+            started = time.perf_counter()
+            read = (
+                rows_of_lake(spark, source, folder, max_table_bytes=max_table_bytes)
+                if spark is not None and not indexed
+                else rows_of_index(source)
+            )
+            found = containments_of(
+                spark,
+                read,
+                options,
+                synonyms=names,
+                max_table_bytes=max_table_bytes,
+                read_seconds=time.perf_counter() - started,
+                progress=progress,
+            )
+        tell("plan")
+        plan = plan_deletions(found, read.lake, prices)
+        if not verified or not plan.delete:
+            return Redundancy(found, plan, {})
+        tell("verify")
+        return _verified(session.started(), found, read.lake, prices, max_table_bytes)
+
+
+def _costs(
+    costs: str | os.PathLike[str] | Costs | None, accesses: str | os.PathLike[str] | None
+) -> Costs:
+    found = costs if isinstance(costs, Costs) else Costs() if costs is None else read_costs(costs)
+    if accesses is None:
+        return found
+    return replace(found, accesses_of={**found.accesses_of, **read_accesses(accesses)})
+
+
+def _verified(
+    spark: SparkSession,
+    found: Containments,
+    lake: Path | Location | None,
+    costs: Costs,
+    max_table_bytes: int,
+) -> Redundancy:
+    """Plan until every statement of the plan gives its table."""
+    if not isinstance(lake, Path):
+        raise InputError(
+            "Statements are compared with the tables of a folder of this machine or its cluster. "
+            f"'{found.lake}' is none: leave verified out."
+        )
+    right: set[tuple[str, str]] = set()
+    refuted: dict[tuple[str, str], str] = {}
+    while True:
+        plan = plan_deletions(found, lake, costs, refuted=refuted, verified=True)
+        wanted = [
+            Statement(each.table, each.parent, each.sql)
+            for each in plan.delete
+            if (each.parent, each.table) not in right
+        ]
+        wrong = verify_statements(spark, lake, wanted, max_table_bytes=max_table_bytes)
+        for each in wanted:
+            if each.table in wrong:
+                refuted[each.parent, each.table] = wrong[each.table]
+            else:
+                right.add((each.parent, each.table))
+        if not wrong:
+            gone = {each.table for each in plan.delete}
+            stay = {table: why for (_, table), why in refuted.items() if table not in gone}
+            return Redundancy(found, plan, stay)
+
+
+class _LazySession(ExitStack):
+    """A session of Spark that starts when it is first needed, and ends with the block."""
+
+    def __init__(self, master: str | None, conf: Mapping[str, Any] | None) -> None:
+        super().__init__()
+        self._master, self._conf = master, conf
+        self._spark: SparkSession | None = None
+
+    def started(self) -> SparkSession:
+        if self._spark is None:
+            settings = {**SMALL_LAKE_SETTINGS, **(self._conf or {})}
+            self._spark = self.enter_context(spark_session(self._master, conf=settings))
+            self.enter_context(
+                worker_errors_made_plain(
+                    "searching for contained tables",
+                    "there is no room for the hashes of all cells, up to 16 bytes each. Free some "
+                    "space, or name another folder for temporary files in TMPDIR.",
+                )
+            )
+        return self._spark

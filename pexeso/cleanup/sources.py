@@ -1,0 +1,164 @@
+"""What contained tables are looked for in: an index, a folder, or tables of Spark's catalog."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pexeso.build.lake_source.source import SparkSource, source_of, spark_schema
+from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables
+from pexeso.cleanup.reading import (
+    DEFAULT_MAX_TABLE_BYTES,
+    FILE_ROW,
+    LakeRows,
+    ReadFile,
+    lake_rows,
+    read_lake,
+)
+from pexeso.errors import InputError, LakeError, PexesoError
+from pexeso.io.location import Location, is_url, locate
+from pexeso.lake.catalog import Catalog
+from pexeso.lake.files import INDEX_EXTENSION
+from pexeso.lake.readers.typed import TypedRows
+from pexeso.redundancy.pieces import pieces_of, write_pieces
+from pexeso.store.local.reader import Store
+from pexeso.store.opening import open_store_anywhere
+from pexeso.store.paths import MANIFEST
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_FROM_SPARK = "spark:"
+
+
+def is_index(source: Any) -> bool:
+    """Return whether an index is meant: a folder with a manifest, or a URL that ends as one."""
+    if not isinstance(source, str | os.PathLike | Location):
+        return False
+    if isinstance(source, Location) or is_url(source):
+        return str(source).rstrip("/").endswith(INDEX_EXTENSION)
+    return (Path(source) / MANIFEST).is_file()
+
+
+def rows_of_index(path: str | os.PathLike[str] | Location) -> LakeRows:
+    """Return the rows that an index holds of its lake; no file of the lake is read.
+
+    Raises
+    ------
+    StoredIndexError, PlaceError, InputError
+        There is no index that can be read, or it has no part for redundancy.
+    """
+    from pexeso.parts.row_hashes.open import pieces_by_table
+
+    store = open_store_anywhere(path)
+    pieces = pieces_by_table(store)
+    listed = Catalog(store.catalog_files).tables(
+        ["table", "n_bytes", "fingerprint", "reason", "notes"]
+    )
+    files = [
+        ReadFile(
+            row["table"],
+            row["n_bytes"] or 0,
+            row["fingerprint"],
+            row["reason"] or (None if row["table"] in pieces else "the index has no rows of it"),
+            tuple(row["notes"] or ()),
+        )
+        for row in listed.to_pylist()
+    ]
+    return LakeRows(_lake_of(store), store.manifest.facts["lake"], files, pieces)
+
+
+def _lake_of(store: Store) -> Path | Location | None:
+    name = store.manifest.facts["lake"]
+    if name.startswith(_FROM_SPARK):
+        return None
+    try:
+        return locate(name)
+    except PexesoError:
+        return None  # its storage is not known here
+
+
+def rows_of_lake(
+    spark: SparkSession,
+    lake: Any,
+    folder: Path,
+    *,
+    max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
+) -> LakeRows:
+    """Read a folder, a file, or tables of Spark's.
+
+    Parameters
+    ----------
+    lake : path, URL, Location, DataFrame, name, or list of SparkTable
+        As `pexeso.build_index` takes it.
+    folder : Path
+        Empty, and seen by all tasks: where the pieces go.
+    """
+    if isinstance(lake, list):
+        return _rows_of_frames(spark, lake, "tables of Spark", folder)
+    source = source_of(lake)
+    if not isinstance(source, SparkSource):
+        return read_lake(spark, lake, folder, max_table_bytes=max_table_bytes)
+    if not isinstance(lake, str):
+        raise InputError("One DataFrame is no lake: give a list of SparkTable, one each.")
+    tables = find_spark_tables(spark, lake)
+    if not tables:
+        raise LakeError(
+            f"'{lake}' is neither a folder, nor a table or database in Spark's catalog."
+        )
+    return _rows_of_frames(spark, tables, source.name, folder)
+
+
+def _rows_of_frames(
+    spark: SparkSession, tables: list[SparkTable], name: str, folder: Path
+) -> LakeRows:
+    """Write the pieces of frames, a file for each of their partitions."""
+    found = []
+    for table in tables:
+        read = partial(_read_partition, table.name, table.frame.columns, folder)
+        rows = table.frame.mapInArrow(read, spark_schema(FILE_ROW)).toArrow().to_pylist()
+        found.append((table, [row["path"] for row in rows]))
+    listed: list[dict[str, object]] = []
+    for table, paths in found:
+        listed.append(
+            {
+                "file": table.name,
+                "n_bytes": _size_of(table.frame),
+                "fingerprint": None,
+                "reason": None,
+                "notes": [],
+                "paths": paths or [_without_rows(table, folder)],
+            }
+        )
+    return lake_rows(None, name, listed)
+
+
+def _read_partition(
+    table: str, names: list[str], folder: Path, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    path = folder / f"{secrets.token_hex(12)}.arrow"  # of this attempt at the task
+    rows = (TypedRows(names, batch.columns) for batch in batches)
+    write_pieces(path, pieces_of(table, rows))
+    row = {"file": table, "path": str(path), "notes": []}
+    yield pa.RecordBatch.from_pylist([row], schema=FILE_ROW)
+
+
+def _without_rows(table: SparkTable, folder: Path) -> str:
+    """Write the piece of a frame without partitions, which has columns all the same."""
+    path = folder / f"{secrets.token_hex(12)}.arrow"
+    empty = table.frame.limit(0).toArrow()
+    columns = [pa.array([], kind) for kind in empty.schema.types]
+    write_pieces(path, pieces_of(table.name, [TypedRows(table.frame.columns, columns)]))
+    return str(path)
+
+
+def _size_of(frame: DataFrame) -> int:
+    """Return how large Spark takes a frame for: of files their size."""
+    statistics = frame._jdf.queryExecution().optimizedPlan().stats()
+    return int(statistics.sizeInBytes().toString())

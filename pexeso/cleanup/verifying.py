@@ -1,0 +1,190 @@
+"""Statements that rebuild tables, run in Spark on the lake of now and compared with the tables.
+
+Whole rows are compared, as often as each stands in both, and the columns with their types: nothing
+rests on hashes here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from pexeso.cleanup.lake_tables import table_of_file
+from pexeso.cleanup.reading import rows_of_file
+from pexeso.errors import PexesoError, TableReadError
+from pexeso.lake.files import TableFile, find_tables, table_format
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.redundancy.sql import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+AT_ONCE = 4
+"""Parents whose tables are compared at the same time."""
+
+_TIMES = "__times__"
+
+
+class Statement(NamedTuple):
+    """A table, its parent, and what rebuilds the table from it."""
+
+    table: str
+    parent: str
+    sql: str
+
+
+def verify_statements(
+    spark: SparkSession,
+    lake: Path,
+    statements: Sequence[Statement],
+    *,
+    max_table_bytes: int = DEFAULT_MAX_BYTES,
+) -> dict[str, str]:
+    """Run statements on the lake as it is, and compare what they give with the tables.
+
+    Parameters
+    ----------
+    lake : Path
+        A folder of this machine or of the cluster's.
+    max_table_bytes : int
+        Larger files of text cannot be read; see `pexeso.cleanup.reading.read_lake`.
+
+    Returns
+    -------
+    dict of str to str
+        Of the tables that their statement does not rebuild the reason, a clause.
+
+    Notes
+    -----
+    Spark holds and spills what it sorts by itself; a task holds a file of text.
+    """
+    by_parent: dict[str, list[Statement]] = {}
+    for each in statements:
+        by_parent.setdefault(each.parent, []).append(each)
+    verify = partial(_of_parent, spark, lake, max_bytes=max_table_bytes)
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        found = threads.map(verify, by_parent.values())
+    return {table: reason for reasons in found for table, reason in reasons.items()}
+
+
+def _of_parent(
+    spark: SparkSession, lake: Path, statements: Sequence[Statement], *, max_bytes: int
+) -> dict[str, str]:
+    session = spark.newSession()  # views and settings are of this session alone
+    for name, value in (
+        ("spark.sql.caseSensitive", "true"),
+        ("spark.sql.session.timeZone", "UTC"),
+        ("spark.sql.execution.arrow.pyspark.enabled", "true"),
+    ):
+        session.conf.set(name, value)
+    parent, *_ = {each.parent for each in statements}
+    try:
+        frame_of_table(session, lake, parent, max_bytes=max_bytes).createOrReplaceTempView(
+            quoted(parent)
+        )
+    except Exception as error:  # whatever Spark or a file raises is a reason not to delete
+        reason = f"its parent {parent!r} cannot be read: {_sentence(error)}"
+        return {each.table: reason for each in statements}
+    reasons = {}
+    for each in statements:
+        try:
+            expected = frame_of_table(session, lake, each.table, max_bytes=max_bytes)
+            reason = _difference(session.sql(each.sql), expected)
+        except Exception as error:  # as above
+            reason = f"the statement cannot be compared with it: {_sentence(error)}"
+        if reason is not None:
+            reasons[each.table] = reason
+    session.catalog.dropTempView(quoted(parent))
+    return reasons
+
+
+def _sentence(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    first = lines[0].rstrip(".") if lines else type(error).__name__
+    return first if isinstance(error, PexesoError) else f"{type(error).__name__}: {first}"
+
+
+def frame_of_table(
+    spark: SparkSession, lake: Path, table: str, *, max_bytes: int = DEFAULT_MAX_BYTES
+) -> DataFrame:
+    """Return a table of a lake as Spark reads it: Parquet by itself, text as pexeso reads it.
+
+    Cells of CSV are texts, and missing where empty; of JSON lines each value is its JSON text.
+    """
+    path = lake if lake.is_file() else lake / table
+    files = [path] if path.is_file() else _files_in(path)
+    kinds = {table_format(file) or "delimited" for file in files}
+    if kinds == {"parquet"}:
+        return spark.read.option("mergeSchema", len(files) > 1).parquet(_literal(path))
+    if len(files) != 1:
+        raise TableReadError(f"{table} is a folder of text: it is not compared as one table.")
+    read = partial(_text_batches, str(path), table, max_bytes)
+    one = spark.range(0, 1, 1, 1)
+    names = json.loads(one.mapInArrow(partial(_names, read=read), "names string").first().names)
+    schema = ", ".join(f"{quoted(f'c{place}')} string" for place in range(len(names)))
+    return one.mapInArrow(partial(_rows, read=read, width=len(names)), schema).toDF(*names)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    found, _ = find_tables(folder)
+    return [each.path for each in found if table_of_file(each.table).table == "."]
+
+
+def _literal(path: Path) -> str:
+    """Return a path as Hadoop reads it: its own signs for patterns are escaped."""
+    return "".join(f"\\{sign}" if sign in "{}[]*?\\" else sign for sign in str(path))
+
+
+def _text_batches(path: str, table: str, max_bytes: int) -> Iterator[Mapping[str, pa.Array]]:
+    file = TableFile(table, Path(path), table_format(table) or "delimited", 0)
+    for batch in rows_of_file(file, max_bytes)[2]:
+        yield dict(zip(batch.names, batch.columns, strict=True))
+
+
+def _names(
+    batches: Iterator[pa.RecordBatch], *, read: partial[Iterator[Mapping[str, pa.Array]]]
+) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        names = max((list(batch) for batch in read()), key=len, default=[])
+        yield pa.RecordBatch.from_pydict({"names": [json.dumps(names)]})
+
+
+def _rows(
+    batches: Iterator[pa.RecordBatch],
+    *,
+    read: partial[Iterator[Mapping[str, pa.Array]]],
+    width: int,
+) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        for columns in read():
+            cells = [each.cast(pa.string()) for each in columns.values()]
+            n_rows = len(cells[0]) if cells else 0
+            cells += [pa.nulls(n_rows, pa.string())] * (width - len(cells))
+            yield pa.RecordBatch.from_arrays(cells, [f"c{place}" for place in range(width)])
+
+
+def _difference(got: DataFrame, expected: DataFrame) -> str | None:
+    from pyspark.sql import functions as sql
+
+    ours, theirs = (
+        [f"{field.name} {field.dataType.simpleString()}" for field in frame.schema]
+        for frame in (got, expected)
+    )
+    if ours != theirs:
+        return f"the statement gives the columns {', '.join(ours)}, and it has {', '.join(theirs)}"
+    names = [f"c{place}" for place in range(len(ours))]
+    both = (
+        got.toDF(*names)
+        .withColumn(_TIMES, sql.lit(1))
+        .unionAll(expected.toDF(*names).withColumn(_TIMES, sql.lit(-1)))
+    )
+    apart = both.groupBy(*names).agg(sql.sum(_TIMES).alias(_TIMES)).where(f"{_TIMES} <> 0").take(1)
+    if not apart:
+        return None
+    return f"the statement gives a row {'more' if apart[0][_TIMES] > 0 else 'less'} often than it"
