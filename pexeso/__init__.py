@@ -37,6 +37,8 @@ from pexeso.errors import (
 
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedMatch, CombinedResult, search_combined
+    from pexeso.cleanup.acting import PlanCheck, apply_plan, undo_plan, verify_plan
+    from pexeso.cleanup.redundancy import Redundancy, find_redundancy
     from pexeso.composite.candidate_keys import CandidateKey, FoundKeys, find_keys
     from pexeso.enrichment.enrich import Enrichment, enrich, enrich_from
     from pexeso.enrichment.feature_selection import FeatureChoice, select_features
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "pexeso.cleanup.acting": ("PlanCheck", "apply_plan", "undo_plan", "verify_plan"),
+    "pexeso.cleanup.redundancy": ("Redundancy", "find_redundancy"),
     "pexeso.composite.candidate_keys": ("CandidateKey", "FoundKeys", "find_keys"),
     "pexeso.enrichment.enrich": ("Enrichment", "enrich", "enrich_from"),
     "pexeso.token_search.results": ("TokenMatch", "TokenSearchResult"),
@@ -84,7 +88,9 @@ __all__ = [
     "OutputError",
     "PexesoError",
     "PlaceError",
+    "PlanCheck",
     "QueryError",
+    "Redundancy",
     "SearchResult",
     "SparkError",
     "StoredIndexError",
@@ -92,13 +98,17 @@ __all__ = [
     "TokenMatch",
     "TokenSearchResult",
     "__version__",
+    "apply_plan",
     "build_index",
     "enrich",
     "enrich_from",
     "find_keys",
+    "find_redundancy",
     "open_index",
     "search_combined",
     "select_features",
+    "undo_plan",
+    "verify_plan",
 ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from pexeso.cli.groups import WithBuild
+from pexeso.cli.groups import WithVerbs
 from pexeso.cli.main import cli
 
 PAGE = Path(__file__).with_name("cli.md")
@@ -49,15 +49,15 @@ def page() -> str:
                 command, info_name=name, parent=group, **command.context_settings
             )
             sections += (
-                _with_build(command, context)
-                if isinstance(command, WithBuild)
+                _with_verbs(command, context)
+                if isinstance(command, WithVerbs)
                 else [_section(context)]
             )
     return "\n".join(sections)
 
 
-def _with_build(command: WithBuild, context: click.Context) -> list[str]:
-    """Return the sections of a command that goes by the name of its group, and of its ``build``."""
+def _with_verbs(command: WithVerbs, context: click.Context) -> list[str]:
+    """Return the sections of a command that goes by the name of its group, and of the others."""
     both = (command.default, *command.commands.values())
     return [
         _section(each.context_class(each, info_name=each.name, parent=context)) for each in both

@@ -20,7 +20,7 @@ from pexeso.cleanup.pipeline import (
     Stage,
     containments_of,
 )
-from pexeso.cleanup.plan import Plan, plan_to_json
+from pexeso.cleanup.plan import Plan, plan_to_json, write_plan
 from pexeso.cleanup.planning import plan_deletions
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES
 from pexeso.cleanup.sources import is_index, rows_of_index, rows_of_lake
@@ -93,6 +93,16 @@ class Redundancy:
                 {"table": table, "reason": reason} for table, reason in self.refuted.items()
             ],
         }
+
+    def write_plan(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the plan as JSON, for `pexeso.apply_plan`.
+
+        Raises
+        ------
+        OutputError
+            The file is there and not to be overwritten, or it cannot be written.
+        """
+        write_plan(path, self.plan, overwrite=overwrite)
 
 
 def find_redundancy(

@@ -1,4 +1,4 @@
-"""A command with a verb beside it.
+"""A command with verbs beside it.
 
 ``pexeso overlap INDEX FILE:COLUMN`` searches, ``pexeso overlap build INDEX`` builds.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import click
-
-BUILD = "build"
 
 
 class _OwnPath(click.Context):
@@ -21,23 +19,24 @@ class _OwnPath(click.Context):
         return self.parent.command_path if self.parent is not None else super().command_path
 
 
-class WithBuild(click.Group):
-    """A command that goes by the name of a group, whose only other command is ``build``.
+class WithVerbs(click.Group):
+    """A command that goes by the name of a group, which has other commands besides.
 
     Parameters
     ----------
     name : str
     default : click.Command
-        Done unless the first argument is ``build``; a folder of that name is ``./build``.
-    build : click.Command
+        Done unless the first argument is the name of another one; a folder of such a name is
+        ``./build``.
+    *others : click.Command
     """
 
-    def __init__(self, name: str, default: click.Command, build: click.Command) -> None:
+    def __init__(self, name: str, default: click.Command, *others: click.Command) -> None:
         self._default = default
         default.context_class = _OwnPath
         super().__init__(
             name,
-            commands={BUILD: build},
+            commands={str(each.name): each for each in others},
             help=default.help,
             short_help=default.short_help,
             add_help_option=False,
@@ -51,8 +50,9 @@ class WithBuild(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Hand everything to the command that is meant."""
-        name = BUILD if args[:1] == [BUILD] else self._default.name or ""
-        rest = args[1:] if name == BUILD else args
+        named = bool(args) and args[0] in self.commands
+        name = args[0] if named else self._default.name or ""
+        rest = args[1:] if named else args
         return super().parse_args(ctx, [name, *rest])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:

@@ -19,6 +19,7 @@ from pexeso.cli.commands.explain import explain
 from pexeso.cli.commands.inspect import check, doctor, info
 from pexeso.cli.commands.join import join
 from pexeso.cli.commands.keys import keys
+from pexeso.cli.commands.redundancy import redundancy
 from pexeso.cli.commands.rules import rules
 from pexeso.cli.commands.search import search
 from pexeso.cli.commands.token_search import contain, overlap
@@ -68,6 +69,7 @@ class _Group(click.Group):
             join,
             explain,
             tune,
+            redundancy,
         ),
         *(keys, estimate, info, rules, check, doctor),
     ],

@@ -215,6 +215,17 @@ def _size(context: click.Context, option: click.Parameter, text: str | None) -> 
     return None if text is None else parse_bytes(text)
 
 
+def size_option(kind: type, name: str, help_text: str) -> Callable[[Any], Any]:
+    """Return the option of a field that is a number of bytes."""
+
+    def read(context: click.Context, option: click.Parameter, text: str | None) -> int:
+        return getattr(kind, name) if text is None else parse_bytes(text)
+
+    shown = f"{help_text}  [default: 1GiB]"
+    more = {"metavar": "SIZE", "default": None, "type": str, "show_default": False}
+    return field_option(kind, name, shown, callback=read, **more)
+
+
 class _LevelsOrAuto(click.ParamType):
     """A whole number, or ``auto`` for None."""
 

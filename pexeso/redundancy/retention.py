@@ -21,6 +21,9 @@ TIME_LIMIT = 60.0
 
 _ROUNDING = 1e-9
 
+_SOLVED_COST = 1e6
+"""What the dearest table costs in a program for the solver."""
+
 _EDGES_TOGETHER = 20_000
 """Components are solved together up to so many edges."""
 
@@ -88,7 +91,7 @@ class Retention:
     @property
     def optimal(self) -> bool:
         """Whether it is proved that no plan costs less, but for rounding."""
-        return self.cost <= self.bound + _ROUNDING * max(1.0, self.keep_all_cost)
+        return self.cost <= self.bound + _ROUNDING * self.keep_all_cost
 
     @property
     def gap(self) -> float:
@@ -136,7 +139,24 @@ def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT)
         )
         kept[nodes] = part_kept
         bound += part_bound - float(problem.keep_cost[nodes].sum())
-    return with_sources(problem, kept, bound)
+    return with_sources(problem, _without_needless(problem, kept), bound)
+
+
+def _without_needless(problem: RetentionProblem, kept: np.ndarray) -> np.ndarray:
+    """Delete what is kept for nothing: savings too small for the solver to tell."""
+    source = with_sources(problem, kept, 0.0).source
+    needed = np.zeros(len(kept), bool)
+    needed[source[source >= 0]] = True
+    free = kept[problem.parents] & kept[problem.children] & ~needed[problem.children]
+    free &= problem.rebuild_cost < problem.keep_cost[problem.children]
+    order = np.flatnonzero(free)
+    saved = problem.keep_cost[problem.children[order]] - problem.rebuild_cost[order]
+    kept = kept.copy()
+    for edge in order[np.argsort(-saved, kind="stable")].tolist():
+        parent, child = int(problem.parents[edge]), int(problem.children[edge])
+        if kept[parent] and kept[child] and not needed[child]:
+            kept[child], needed[parent] = False, True
+    return kept
 
 
 def _cheapest_of_the_kept(
@@ -206,6 +226,7 @@ def _solved(
     from scipy.sparse import coo_array
 
     n, n_edges = len(keep_cost), len(parents)
+    unit = float(keep_cost.max()) / _SOLVED_COST  # the solver's tolerances are absolute
     edges = np.arange(n_edges)
     # The source of a table is kept: y_e <= x_u.
     rows = np.concatenate([edges, edges])
@@ -217,7 +238,7 @@ def _solved(
     columns = np.concatenate([np.arange(n), n + edges])
     one = coo_array((np.ones(n + n_edges), (rows, columns)), (n, n + n_edges))
     found = milp(
-        np.concatenate([keep_cost, costs]),
+        np.concatenate([keep_cost, costs]) / unit,
         integrality=np.concatenate([np.ones(n), np.zeros(n_edges)]),
         bounds=Bounds(0, 1),
         constraints=[
@@ -232,7 +253,7 @@ def _solved(
     np.minimum.at(cheapest, children, costs)
     best = float(cheapest.sum())  # as if every table had its best source
     if bound is not None and np.isfinite(bound):
-        best = max(best, float(bound))
+        best = max(best, float(bound) * unit)
     if found.x is None:
         return greedy, best
     kept = found.x[:n] > 0.5

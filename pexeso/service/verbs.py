@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import BuildOptions, parse_bytes
-from pexeso.service import composite_keys, requests
+from pexeso.service import composite_keys, redundancy, requests
 from pexeso.service.bases import ColumnsRequest, DistanceRequest, Request, RequestError
 from pexeso.service.responses import (
     Answer,
@@ -430,4 +430,8 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "keys": _keys,
     "check": _check,
     "doctor": _doctor,
+    "redundancy": redundancy.redundancy,
+    "verify_plan": redundancy.verify_plan,
+    "apply_plan": redundancy.apply_plan,
+    "undo_plan": redundancy.undo_plan,
 }

@@ -186,3 +186,13 @@ def test_broken_plans_are_told(kept, source, rule):
 def test_wrong_problems_are_refused(keep, edges, said):
     with pytest.raises(InputError, match=said):
         problem(keep, edges)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-7, 1.0, 1e9])
+def test_the_plan_does_not_depend_on_the_unit_of_costs(unit):
+    sizes = np.array([903.0, 598.0, 903.0, 310.0])
+    parents, children = np.array([0, 2, 0, 2, 0, 2]), np.array([2, 0, 1, 1, 3, 3])
+    plan = plan_retention(RetentionProblem(sizes * unit, parents, children, np.zeros(6)))
+    assert plan.kept.sum() == 1
+    assert plan.optimal
+    assert plan.cost == pytest.approx(903 * unit)

@@ -11,6 +11,12 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.service import bases, plain_fields, requests, verbs
 from pexeso.service.bases import REQUESTS, Request, RequestError
+from pexeso.service.redundancy import (
+    ApplyPlanRequest,
+    RedundancyRequest,
+    UndoPlanRequest,
+    VerifyPlanRequest,
+)
 from pexeso.service.requests import (
     AddModelRequest,
     AddPartsRequest,
@@ -65,6 +71,10 @@ EXAMPLES = [
     CheckRequest(index="lake.pexeso"),
     DoctorRequest(folder="there"),
     KeysRequest(table="a.csv", max_columns=2, nearly=1, k=3),
+    RedundancyRequest(lake="lake", min_containment=0.9, semantics="bag", plan="plan.json"),
+    VerifyPlanRequest(plan="plan.json"),
+    ApplyPlanRequest(plan="plan.json", holding="held", expires_days=7, yes=True),
+    UndoPlanRequest(source="held", tables=("a.csv",)),
 ]
 
 

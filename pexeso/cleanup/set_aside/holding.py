@@ -20,9 +20,10 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from pexeso.cleanup.plan import Deletion, Plan, require_consistent
 from pexeso.cleanup.set_aside.journal import HeldTable, Journal
@@ -97,6 +98,10 @@ class Applied:
     refused: tuple[Refusal, ...]
     stopped: str | None = None
     waiting: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return asdict(self)
 
 
 def apply_plan(

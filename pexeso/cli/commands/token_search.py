@@ -7,7 +7,7 @@ from functools import partial
 import click
 
 from pexeso.cli.commands.update import build_containment, build_overlap
-from pexeso.cli.groups import WithBuild
+from pexeso.cli.groups import WithVerbs
 from pexeso.cli.options import (
     field_option,
     fold_copies_option,
@@ -116,5 +116,5 @@ def _write(request: OverlapRequest | ContainRequest, n_shown: float, form: str |
     tell_work(EQUAL, results, name_queries=many)
 
 
-overlap = WithBuild("overlap", find_overlap, build_overlap)
-contain = WithBuild("contain", find_containing, build_containment)
+overlap = WithVerbs("overlap", find_overlap, build_overlap)
+contain = WithVerbs("contain", find_containing, build_containment)

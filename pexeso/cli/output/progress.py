@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,15 +40,18 @@ def counted_progress(title: str, **unit: Any) -> Iterator[Callable[[int, int], N
 
 
 @contextmanager
-def stage_progress() -> Iterator[Callable[[str], None] | None]:
-    """Show which stage of a build or an update is under way."""
+def stage_progress(
+    stages: Sequence[str] | None = None,
+) -> Iterator[Callable[[str], None] | None]:
+    """Show which stage is under way: of those named, or of a build or an update."""
     with _bar(total=0, bar_format="{desc:<12}{bar:20} {n_fmt}/{total_fmt} {elapsed}") as bar:
         if bar is None:
             yield None
             return
-        from pexeso.build.job import stage_names
+        if stages is None:
+            from pexeso.build.job import stage_names
 
-        stages = stage_names()
+            stages = stage_names()
         bar.total = len(stages)
 
         def report(stage: str) -> None:

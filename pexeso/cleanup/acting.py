@@ -1,0 +1,210 @@
+"""What is done with a plan: held against the lake of now, applied, undone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pexeso.build.build import worker_errors_made_plain
+from pexeso.cleanup.plan import Deletion, Plan, read_plan
+from pexeso.cleanup.set_aside import holding as set_aside
+from pexeso.cleanup.set_aside.holding import Applied, Refusal
+from pexeso.cleanup.set_aside.moving import TableRefused, table_fingerprint
+from pexeso.cleanup.set_aside.places import (
+    default_holding,
+    local_holding,
+    local_lake,
+    reason_of,
+    require_journal,
+)
+from pexeso.cleanup.verifying import Statement, verify_statements
+from pexeso.spark.session import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PlanOrPath = Plan | str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class PlanCheck:
+    """What a plan is worth on the lake of now.
+
+    Attributes
+    ----------
+    lake : str
+    right : tuple of str
+        Tables that are as they were, like their parents, and that their statement gives.
+    wrong : tuple of Refusal
+        The others, each with the reason.
+    """
+
+    lake: str
+    right: tuple[str, ...]
+    wrong: tuple[Refusal, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {"ok": not self.wrong, **asdict(self)}
+
+
+def verify_plan(
+    plan: PlanOrPath, *, master: str | None = None, conf: Mapping[str, Any] | None = None
+) -> PlanCheck:
+    """Hold a plan against the lake of now: contents, and what the statements give.
+
+    Parameters
+    ----------
+    plan : path or Plan
+    master, conf
+        Of Spark, which runs the statements; see `pexeso.build_index`.
+
+    Raises
+    ------
+    InputError, LakeError, SparkError
+        See `pexeso.errors`.
+    """
+    plan = _read(plan)
+    lake = local_lake(plan.lake)
+    wrong = _changed(lake, plan.delete)
+    left = [each for each in plan.delete if each.table not in wrong]
+    if left:
+        with spark_session(master, conf=conf) as spark:
+            wrong |= _verify(spark, lake, left)
+    names = [each.table for each in plan.delete]
+    return PlanCheck(
+        str(lake),
+        tuple(name for name in names if name not in wrong),
+        tuple(Refusal(name, wrong[name]) for name in names if name in wrong),
+    )
+
+
+def apply_plan(
+    plan: PlanOrPath,
+    holding: str | os.PathLike[str] | None = None,
+    *,
+    expires_days: float = 30,
+    compare_rows: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+) -> Applied:
+    """Move the tables that a plan deletes to a holding folder; nothing is deleted.
+
+    A table whose content, or whose parent's, is not that of the plan stays, and so does one whose
+    statement was never run.
+
+    Parameters
+    ----------
+    plan : path or Plan
+    holding, expires_days
+        See `pexeso.cleanup.set_aside.holding.apply_plan`.
+    compare_rows : bool
+        Run the statements once more and compare all rows first. Contents that are those of the
+        plan give the same again, so this guards against a damaged plan or a changed Spark.
+    master, conf
+        Of Spark, for `compare_rows`.
+    """
+    plan = _read(plan)
+    reasons: dict[str, str] = {}
+    if compare_rows:
+        check = verify_plan(plan, master=master, conf=conf)
+        reasons = {each.table: each.reason for each in check.wrong}
+
+    def why_not(item: Deletion) -> str | None:
+        if item.table in reasons:
+            return reasons[item.table]
+        if item.verified or compare_rows:
+            return None
+        return "its statement was not run when the plan was made; compare rows first"
+
+    return set_aside.apply_plan(plan, holding, expires_days=expires_days, check=why_not)
+
+
+def undo_plan(
+    source: PlanOrPath,
+    *,
+    holding: str | os.PathLike[str] | None = None,
+    tables: Iterable[str] | None = None,
+) -> Applied:
+    """Move tables back to where they were.
+
+    Parameters
+    ----------
+    source : path or Plan
+        The plan, or the holding folder.
+    holding, tables
+        See `pexeso.cleanup.set_aside.holding.undo`.
+    """
+    is_folder = not isinstance(source, Plan) and Path(source).is_dir()
+    return set_aside.undo(source if is_folder else _read(source), holding=holding, tables=tables)
+
+
+def before_applying(plan: PlanOrPath, holding: str | os.PathLike[str] | None = None) -> Applied:
+    """Return what applying a plan would move, as ``waiting``; nothing is looked at."""
+    plan = _read(plan)
+    lake = local_lake(plan.lake)
+    folder = local_holding(default_holding(lake) if holding is None else holding, lake)
+    names = tuple(item.table for item in plan.delete)
+    return Applied(str(lake), str(folder), (), (), (), None, names)
+
+
+def before_undoing(
+    source: PlanOrPath,
+    *,
+    holding: str | os.PathLike[str] | None = None,
+    tables: Iterable[str] | None = None,
+) -> Applied:
+    """Return what `undo_plan` would bring back, as ``waiting``; nothing is looked at."""
+    if not isinstance(source, Plan) and Path(source).is_dir():
+        folder, chosen = Path(source), None
+    else:
+        plan = _read(source)
+        lake = local_lake(plan.lake)
+        folder = local_holding(default_holding(lake) if holding is None else holding, lake)
+        chosen = {item.table for item in plan.delete}
+    wanted = None if tables is None else set(tables)
+    names = tuple(
+        each.table
+        for each in set_aside.held_tables(folder)
+        if (chosen is None or each.table in chosen) and (wanted is None or each.table in wanted)
+    )
+    return Applied(require_journal(folder).lake, str(folder), (), (), (), None, names)
+
+
+def _read(plan: PlanOrPath) -> Plan:
+    return plan if isinstance(plan, Plan) else read_plan(plan)
+
+
+def _changed(lake: Path, deletions: Iterable[Deletion]) -> dict[str, str]:
+    """Return the tables that are not what the plan was made for, each with the reason."""
+    known: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    for item in deletions:
+        for table, expected, shown in (
+            (item.table, item.fingerprint, "it"),
+            (item.parent, item.parent_fingerprint, f"its parent {item.parent!r}"),
+        ):
+            try:
+                if table not in known:
+                    known[table] = table_fingerprint(lake / table)
+            except FileNotFoundError:
+                reasons[item.table] = f"{shown} is not in the lake"
+            except OSError as error:
+                reasons[item.table] = reason_of(error, lake / table)
+            except TableRefused as error:
+                reasons[item.table] = str(error)
+            if item.table in reasons:
+                break
+            if known[table] != expected:
+                reasons[item.table] = f"{shown} has changed since the plan was made"
+                break
+    return reasons
+
+
+def _verify(spark: SparkSession, lake: Path, deletions: Iterable[Deletion]) -> dict[str, str]:
+    statements = [Statement(each.table, each.parent, each.sql) for each in deletions]
+    with worker_errors_made_plain("comparing tables", "free some space, and run this again."):
+        return verify_statements(spark, lake, statements)

@@ -1,0 +1,254 @@
+"""``pexeso redundancy``: tables that are contained in others, and what is done about them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pexeso.cli.errors import Failure
+from pexeso.cli.groups import WithVerbs
+from pexeso.cli.options import field_option, size_option, spark_options, takes
+from pexeso.cli.output.output import (
+    MAX_NAME,
+    count,
+    output_options,
+    plain,
+    table_lines,
+    talk,
+    write_json,
+)
+from pexeso.cli.output.pages import require_page, write_page
+from pexeso.cli.output.progress import stage_progress
+from pexeso.cli.output.redundancy_report import redundancy_lines, stages_line
+from pexeso.service.redundancy import (
+    ApplyPlanRequest,
+    RedundancyRequest,
+    UndoPlanRequest,
+    VerifyPlanRequest,
+)
+from pexeso.service.verbs import run
+
+if TYPE_CHECKING:
+    from pexeso.cleanup.set_aside.holding import Applied
+
+STAGES = ("read", "schema", "types", "exact", "rebuilds", "plan", "verify")
+
+_of_search, _of_apply, _of_undo = (
+    partial(field_option, kind) for kind in (RedundancyRequest, ApplyPlanRequest, UndoPlanRequest)
+)
+
+
+@click.command("redundancy")
+@click.argument("lake", metavar="INDEX|LAKE")
+@_of_search(
+    "min_containment",
+    "List pairs of which at least this share of the rows is contained; 1: all. Only tables that "
+    "are contained whole can go.",
+    metavar="0..1",
+)
+@_of_search(
+    "semantics",
+    "Whether each row of a table has to be in the other one; or as often as in the table.",
+)
+@_of_search("row_count_gate", "Leave out pairs whose smaller table has more rows.")
+@_of_search("case_sensitive", "Tell columns apart whose names differ by case alone.")
+@_of_search("synonyms", "Columns that mean the same under other names: TOML.", metavar="FILE")
+@_of_search("costs", "Prices of keeping and rebuilding tables: TOML.", metavar="FILE")
+@_of_search(
+    "accesses",
+    "How often tables are used in a month: a CSV with the columns table and accesses.",
+    metavar="FILE",
+)
+@_of_search(
+    "plan",
+    "Write the plan for pexeso redundancy apply; each of its statements is run first.",
+    metavar="FILE",
+)
+@click.option(
+    "--html",
+    metavar="PAGE",
+    help="Write a page for the browser too: one file, which loads nothing else.",
+)
+@_of_search("overwrite", "Replace files of --plan and --html that are there.")
+@size_option(RedundancyRequest, "max_table_bytes", "Larger files of text are left out.")
+@_of_search(
+    "work_folder",
+    "Where hashes of all cells go meanwhile, up to 16 bytes each, of a lake without an index.  "
+    "[default: the folder for temporary files]",
+    metavar="FOLDER",
+)
+@spark_options
+@output_options("json")
+@takes(RedundancyRequest)
+def find(request: RedundancyRequest, html: str | None, form: str | None) -> None:
+    """Find tables that others contain whole, and plan what can go.
+
+    \b
+    Example:
+      pexeso redundancy my_folder
+      pexeso redundancy my_folder --plan plan.json
+      pexeso redundancy apply plan.json --yes
+
+    All rows are compared, on the columns of the smaller table, in whatever order rows and columns
+    are. INDEX is an index with the part redundancy (pexeso index --include redundancy), LAKE a
+    folder of CSV, Parquet and JSON lines, or a table or database of Spark's catalog; a folder is
+    read once, on Spark. A table can go where a statement rebuilds it from one that stays, and that
+    costs less than keeping it. Nothing is moved or deleted here.
+
+    In Python: pexeso.find_redundancy(LAKE).
+    """  # noqa: D301  click reads \b
+    if html is not None:
+        require_page(html, overwrite=request.overwrite)
+    with stage_progress(STAGES) as progress:
+        found = run(request, progress=progress)
+    if form == "json":
+        write_json(found.to_dict())
+    else:
+        click.echo("\n".join(redundancy_lines(found)))
+        talk(stages_line(found))
+    for each in found.left_out[:_SHOWN]:
+        talk(f"Left out: {plain(each.table, MAX_NAME)}: {plain(each.reason, MAX_NAME)}")
+    if len(found.left_out) > _SHOWN:
+        talk(f"Left out: {count(len(found.left_out) - _SHOWN, 'more table')} (--json lists all)")
+    if request.plan is not None:
+        n_tables = count(len(found.plan.delete), "table")
+        talk(f"Plan: '{request.plan}', which sets {n_tables} aside when it is applied")
+    if html is not None:
+        from pexeso.html.redundancy import redundancy_page
+
+        page = redundancy_page(found.to_dict(), lake=found.found.lake)
+        write_page(iter([page]), html, overwrite=request.overwrite)
+
+
+_SHOWN = 10
+
+
+@click.command("verify")
+@click.argument("plan", metavar="PLAN")
+@spark_options
+@output_options("json")
+@takes(VerifyPlanRequest)
+def verify(request: VerifyPlanRequest, form: str | None) -> None:
+    """Hold a plan against the lake as it is now.
+
+    \b
+    Example:
+      pexeso redundancy verify plan.json
+
+    Contents of the tables and of their parents are compared with those that the plan was made for,
+    then each statement is run and all its rows compared with the table's. Ends with exit code 1
+    where a table is not as the plan says.
+
+    In Python: pexeso.verify_plan(PLAN).
+    """  # noqa: D301  click reads \b
+    found = run(request)
+    if form == "json":
+        write_json(found.to_dict())
+    else:
+        click.echo(f"ok: {count(len(found.right), 'table')}")
+        for line in _refusals(found.wrong):
+            click.echo(line)
+    if found.wrong:
+        raise Failure(
+            f"{count(len(found.wrong), 'table')} of the plan would not be moved. Make the plan "
+            "again."
+        )
+
+
+@click.command("apply")
+@click.argument("plan", metavar="PLAN")
+@_of_apply(
+    "holding",
+    "Folder that tables are moved to, outside the lake.  [default: beside the lake, with .holding "
+    "behind its name]",
+    metavar="FOLDER",
+)
+@_of_apply("expires_days", "Days until tables that were set aside count as expired.", metavar="N")
+@_of_apply("compare_rows", "Run the statements again first, and compare all rows.")
+@_of_apply("yes", "Move them; without it you are told what would be moved.")
+@spark_options
+@output_options("json")
+@takes(ApplyPlanRequest)
+def apply(request: ApplyPlanRequest, form: str | None) -> None:
+    """Move the tables of a plan to a holding folder; none is deleted.
+
+    \b
+    Example:
+      pexeso redundancy apply plan.json
+      pexeso redundancy apply plan.json --yes
+
+    A table that has changed since the plan was made stays, and so does one whose parent has. What
+    was set aside is listed in the holding folder, each table with its parent, the statement that
+    rebuilds it and the day from which it counts as expired. A call that was interrupted or killed
+    goes on when it is repeated. Ends with exit code 1 where a table could not be moved.
+
+    In Python: pexeso.apply_plan(PLAN).
+    """  # noqa: D301  click reads \b
+    _tell(run(request), form, "set aside", yes=request.yes)
+
+
+@click.command("undo")
+@click.argument("source", metavar="PLAN|HOLDING")
+@_of_undo("holding", "The folder that the plan was applied with.", metavar="FOLDER")
+@click.option(
+    "--only",
+    "tables",
+    multiple=True,
+    metavar="TABLE",
+    help="Bring this table back, not all. May be repeated.",
+)
+@_of_undo("yes", "Move them; without it you are told what would be moved.")
+@output_options("json")
+@takes(UndoPlanRequest)
+def undo(request: UndoPlanRequest, form: str | None) -> None:
+    """Bring tables back that were set aside.
+
+    \b
+    Example:
+      pexeso redundancy undo plan.json --yes
+      pexeso redundancy undo my_folder.holding --only sales/2019.csv --yes
+
+    Tables come back under the names that they had. One whose name another table has taken stays in
+    the holding folder, and the exit code is 1.
+
+    In Python: pexeso.undo_plan(PLAN).
+    """  # noqa: D301  click reads \b
+    _tell(run(request), form, "brought back", yes=request.yes)
+
+
+redundancy = WithVerbs("redundancy", find, verify, apply, undo)
+
+
+def _tell(found: Applied, form: str | None, done: str, *, yes: bool) -> None:
+    if form == "json":
+        write_json(found.to_dict())
+    else:
+        for name in found.moved:
+            click.echo(f"{done}: {plain(name, MAX_NAME)}")
+        for name in found.already:
+            click.echo(f"{done} earlier: {plain(name, MAX_NAME)}")
+        for line in _refusals(found.refused):
+            click.echo(line)
+        for name in found.waiting:
+            click.echo(f"{'not moved' if yes else f'would be {done}'}: {plain(name, MAX_NAME)}")
+    if not yes:
+        talk(
+            f"Nothing was moved. With --yes {count(len(found.waiting), 'table')} would be {done}; "
+            f"the holding folder is '{found.holding}'."
+        )
+        return
+    talk(
+        f"{count(len(found.moved) + len(found.already), 'table')} {done}; the holding folder is "
+        f"'{found.holding}'."
+    )
+    if found.stopped is not None:
+        raise Failure(found.stopped)
+    if found.refused:
+        raise Failure(f"{count(len(found.refused), 'table')} could not be {done}.")
+
+
+def _refusals(refused: Any) -> list[str]:
+    rows = [("stays:", each.table, each.reason) for each in refused]
+    return table_lines(("", "", ""), rows, "<<<", most=MAX_NAME)

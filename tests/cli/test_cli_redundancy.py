@@ -1,0 +1,161 @@
+"""`pexeso redundancy`: what people see, what programs do, and what is refused."""
+
+import json
+
+import pytest
+
+ALL = "id,city,year\n" + "".join(f"{n},town {n % 7},{2000 + n % 3}\n" for n in range(60))
+
+
+@pytest.fixture
+def lake(tmp_path):
+    """A table, one year of it, two of its columns, a copy in another order, and another table."""
+    folder = tmp_path / "lake"
+    (folder / "old").mkdir(parents=True)
+    header, *rows = ALL.splitlines()
+    (folder / "all.csv").write_text(ALL)
+    of_2001 = [row for row in rows if row.endswith("2001")]
+    (folder / "old" / "2001.csv").write_text("\n".join([header, *of_2001]) + "\n")
+    (folder / "cities.csv").write_text(
+        "city,id\n" + "".join(f"town {n % 7},{n}\n" for n in range(60))
+    )
+    (folder / "copy.csv").write_text("\n".join([header, *rows[::-1]]) + "\n")
+    (folder / "other.csv").write_text("id,name\n1,x\n2,y\n")
+    (folder / "broken.parquet").write_bytes(b"PAR1 no")
+    return folder
+
+
+@pytest.fixture
+def free(tmp_path):
+    """Costs of tables that nobody uses."""
+    path = tmp_path / "costs.toml"
+    path.write_text("accesses = 0\n")
+    return path
+
+
+@pytest.mark.usefixtures("spark")
+def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_path):
+    plan, page = tmp_path / "plan.json", tmp_path / "page.html"
+    done = run("redundancy", lake, "--costs", free, "--plan", plan)
+    assert done.exit_code == 0, done.output
+    first, *_ = done.stdout.splitlines()
+    assert first.startswith("4 of 5 tables are contained whole in another; 3 can go: ")
+    assert "SELECT `id`, `city`, `year` FROM `all.csv` WHERE `year` = '2001'" in done.stdout
+    assert "SELECT `city`, `id` FROM `all.csv`" in done.stdout
+    assert "Left out: broken.parquet: " in done.stderr
+    assert f"Plan: '{plan}', which sets 3 tables aside" in done.stderr
+
+    assert "is there already" in fail(1, "redundancy", lake, "--plan", plan)
+    document = json.loads(run("redundancy", lake, "--costs", free, "--json").stdout)
+    assert {(each["parent"], each["child"]) for each in document["edges"]} >= {
+        ("all.csv", "copy.csv"),
+        ("copy.csv", "all.csv"),
+        ("all.csv", "cities.csv"),
+        ("copy.csv", "old/2001.csv"),
+    }
+    assert all(each["exact"] and each["containment"] == 1 for each in document["edges"])
+    assert [each["name"] for each in document["stages"]] == [
+        "read",
+        "schema",
+        "types",
+        "rows",
+        "min_max",
+        "exact",
+        "rebuilds",
+    ]
+    told = document["plan"]
+    assert told["optimal"] is True
+    assert told["cost"] < told["keep_all_cost"]
+    assert {"table", "parent", "sql", "bytes"} <= told["delete"][0].keys()
+    assert set(told["keep"]) | {each["table"] for each in told["delete"]} == {
+        path.relative_to(lake).as_posix() for path in lake.rglob("*.*")
+    }
+
+    checked = run("redundancy", "verify", plan)
+    assert (checked.exit_code, checked.stdout) == (0, "ok: 3 tables\n")
+    before = {path: path.read_bytes() for path in lake.rglob("*.csv")}
+    said = run("redundancy", "apply", plan)
+    assert said.stdout.count("would be set aside: ") == 3
+    assert "Nothing was moved" in said.stderr
+    assert {path: path.read_bytes() for path in lake.rglob("*.csv")} == before
+
+    applied = run("redundancy", "apply", plan, "--yes", "--compare-rows", "--expires-days", 3)
+    assert applied.exit_code == 0, applied.output
+    assert applied.stdout.count("set aside: ") == 3
+    assert len(list(lake.rglob("*.csv"))) == 2
+    again = json.loads(run("redundancy", "apply", plan, "--yes", "--json").stdout)
+    assert len(again["already"]) == 3
+    assert "is not in the lake" in fail_output(run, "redundancy", "verify", plan)
+
+    holding = lake.with_name("lake.holding")
+    assert run("redundancy", "undo", holding, "--only", "copy.csv").stdout == (
+        "would be brought back: copy.csv\n"
+    )
+    assert run("redundancy", "undo", plan, "--yes").exit_code == 0
+    assert {path: path.read_bytes() for path in lake.rglob("*.csv")} == before
+    assert not page.exists()
+
+
+def fail_output(run, *arguments):
+    done = run(*arguments)
+    assert done.exit_code == 1
+    return done.stdout
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_changed_table_is_refused_by_name(run, lake, free, tmp_path):
+    plan = tmp_path / "plan.json"
+    assert run("redundancy", lake, "--costs", free, "--plan", plan).exit_code == 0
+    with (lake / "cities.csv").open("a") as file:
+        file.write("town 9,99\n")
+    done = run("redundancy", "verify", plan)
+    assert done.exit_code == 1
+    assert "cities.csv  it has changed since the plan was made" in done.stdout
+    done = run("redundancy", "apply", plan, "--yes")
+    assert done.exit_code == 1
+    assert "stays:  cities.csv  it has changed since the plan was made" in done.stdout
+    assert "1 table could not be set aside" in done.stderr
+    assert (lake / "cities.csv").exists()
+    assert not (lake / "old" / "2001.csv").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_partial_containment(run, lake):
+    (lake / "other.csv").write_text("id,city\n1,town 1\n2,town 2\n3,town 3\n4,town 5\n")
+    document = json.loads(run("redundancy", lake, "--min-containment", 0.7, "--json").stdout)
+    found = {(each["parent"], each["child"]): each["containment"] for each in document["edges"]}
+    assert found["all.csv", "other.csv"] == 0.75
+    done = run("redundancy", lake, "--min-containment", 0.7)
+    assert "other.csv     is partly in     all.csv" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--min-containment", "0"], "min_containment is above 0 and at most 1"),
+        (["--costs", "nowhere.toml"], "nowhere.toml"),
+        (["--synonyms", "nowhere.toml"], "nowhere.toml"),
+        (["--accesses", "nowhere.csv"], "nowhere.csv"),
+        (["--html", "nowhere/page.html"], "there is no folder 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_used_is_told_before_anything_is_read(fail, lake, arguments, said):
+    message = fail(1 if "--html" in arguments else 2, "redundancy", lake, *arguments)
+    assert said in message
+
+
+@pytest.mark.parametrize("verb", ["verify", "apply", "undo"])
+def test_a_plan_that_is_none(fail, tmp_path, verb):
+    path = tmp_path / "plan.json"
+    assert "cannot be read" in fail(2, "redundancy", verb, path)
+    path.write_text("{}")
+    assert "cannot be used" in fail(2, "redundancy", verb, path)
+
+
+@pytest.mark.usefixtures("spark")
+def test_lakes_without_contained_tables(run, fail, tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    assert "has no table" in fail(1, "redundancy", lake)
+    (lake / "a.csv").write_text("a\n1\n")
+    assert run("redundancy", lake).stdout == "None of 1 table is contained whole in another.\n"
