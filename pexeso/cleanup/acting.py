@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pexeso.build.build import worker_errors_made_plain
 from pexeso.cleanup.plan import Deletion, Plan, read_plan
 from pexeso.cleanup.set_aside import holding as set_aside
-from pexeso.cleanup.set_aside.holding import Applied, Refusal
 from pexeso.cleanup.set_aside.moving import TableRefused, table_fingerprint
+from pexeso.cleanup.set_aside.outcome import Applied, Refusal
 from pexeso.cleanup.set_aside.places import (
     default_holding,
     local_holding,

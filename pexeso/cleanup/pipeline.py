@@ -18,7 +18,8 @@ from pexeso.cleanup.lake_tables import FileOfTable, files_of_tables
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, LakeRows, ReadFile, read_lake
 from pexeso.cleanup.rebuilds import Rebuild, find_rebuilds
 from pexeso.errors import InputError
-from pexeso.redundancy.containment import SEMANTICS, require_semantics
+from pexeso.redundancy import SEMANTICS
+from pexeso.redundancy.containment import require_semantics
 from pexeso.redundancy.pieces import StoredPiece
 from pexeso.redundancy.pruning import GATES, Profile, prune
 from pexeso.redundancy.schema_graph import schema_graph

@@ -126,9 +126,9 @@ def find_redundancy(
 
     Parameters
     ----------
-    source : path, URL, name, or list of SparkTable
+    source : path, URL, name, or dict of str to DataFrame
         An index with the part ``redundancy``, whose lake is not read for the pairs; a folder of
-        CSV, Parquet and JSON lines; or a table or database of Spark's catalog.
+        CSV, Parquet and JSON lines; a table or database of Spark's catalog; or tables by name.
     min_containment, semantics, row_count_gate, case_sensitive
         See `pexeso.cleanup.pipeline.ContainmentOptions`.
     synonyms : path, optional

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,18 +95,19 @@ def rows_of_lake(
 
     Parameters
     ----------
-    lake : path, URL, Location, DataFrame, name, or list of SparkTable
-        As `pexeso.build_index` takes it.
+    lake : path, URL, Location, name, or dict of str to DataFrame
+        As `pexeso.build_index` takes it; or tables by name.
     folder : Path
         Empty, and seen by all tasks: where the pieces go.
     """
-    if isinstance(lake, list):
-        return _rows_of_frames(spark, lake, "tables of Spark", folder)
+    if isinstance(lake, Mapping):
+        tables = [SparkTable(name, frame) for name, frame in lake.items()]
+        return _rows_of_frames(spark, tables, "tables of Spark", folder)
     source = source_of(lake)
     if not isinstance(source, SparkSource):
         return read_lake(spark, lake, folder, max_table_bytes=max_table_bytes)
     if not isinstance(lake, str):
-        raise InputError("One DataFrame is no lake: give a list of SparkTable, one each.")
+        raise InputError("One DataFrame is no lake: give a dict of several by name.")
     tables = find_spark_tables(spark, lake)
     if not tables:
         raise LakeError(

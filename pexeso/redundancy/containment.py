@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pexeso.errors import InputError
+from pexeso.redundancy import SEMANTICS
 from pexeso.runtime.jit import loop
-
-SEMANTICS = ("set", "bag")
 
 
 @dataclass(frozen=True)

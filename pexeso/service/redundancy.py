@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pexeso.errors import InputError, OutputError
 from pexeso.options import BuildOptions
-from pexeso.redundancy.containment import SEMANTICS
+from pexeso.redundancy import SEMANTICS
 from pexeso.service.bases import Request
 
 if TYPE_CHECKING:
     from pexeso.cleanup.acting import PlanCheck
     from pexeso.cleanup.redundancy import Redundancy
-    from pexeso.cleanup.set_aside.holding import Applied
+    from pexeso.cleanup.set_aside.outcome import Applied
 
 DEFAULT_EXPIRES_DAYS = 30.0
 

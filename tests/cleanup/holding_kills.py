@@ -32,8 +32,9 @@ sys.path[:0] = [path for path in (str(HERE), str(HERE.parent.parent)) if path no
 from holding_lakes import GONE, Bytes, contents, part_of, plan_of, shown, write_lake  # noqa: E402
 
 from pexeso.cleanup.set_aside import moving  # noqa: E402
-from pexeso.cleanup.set_aside.holding import Applied, apply_plan, held_tables, undo  # noqa: E402
+from pexeso.cleanup.set_aside.holding import apply_plan, held_tables, undo  # noqa: E402
 from pexeso.cleanup.set_aside.journal import JOURNAL  # noqa: E402
+from pexeso.cleanup.set_aside.outcome import Applied  # noqa: E402
 
 KILLS, SEED = 200, 20_261_123
 STEPS = ("rename", "replace", "mkdir", "rmdir", "unlink", "fsync", "ftruncate", "chown")

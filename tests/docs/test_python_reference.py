@@ -25,6 +25,8 @@ CLASSES = (
     pexeso.CombinedMatch,
     pexeso.FoundKeys,
     pexeso.CandidateKey,
+    pexeso.Redundancy,
+    pexeso.PlanCheck,
 )
 SHOWN_FIELDS = (
     pexeso.ColumnRules,
@@ -74,6 +76,10 @@ FUNCTIONS = [
             "select_features",
             "search_combined",
             "find_keys",
+            "find_redundancy",
+            "verify_plan",
+            "apply_plan",
+            "undo_plan",
         )
     ),
     *(

@@ -27,7 +27,20 @@ SPARK_MODULES = {
                 for part in ("semantic", "token_sets")
                 for name in ("rewrite", "write")
             ),
-            *(f"cleanup.{name}" for name in ("exact", "pipeline", "reading", "rebuilds")),
+            *(
+                f"cleanup.{name}"
+                for name in (
+                    "acting",
+                    "exact",
+                    "in_tasks",
+                    "pipeline",
+                    "reading",
+                    "rebuilds",
+                    "redundancy",
+                    "sources",
+                    "verifying",
+                )
+            ),
             "parts.divide",
             "parts.row_keys.write",
             "parts.semantic.stored",

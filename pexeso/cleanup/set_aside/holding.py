@@ -20,10 +20,8 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from pexeso.cleanup.plan import Deletion, Plan, require_consistent
 from pexeso.cleanup.set_aside.journal import HeldTable, Journal
@@ -39,6 +37,7 @@ from pexeso.cleanup.set_aside.moving import (
     snapshot,
     table_fingerprint,
 )
+from pexeso.cleanup.set_aside.outcome import Applied, Refusal
 from pexeso.cleanup.set_aside.places import (
     COPIES,
     TABLES,
@@ -61,47 +60,6 @@ _MAX_DAYS = 36_500
 
 Check = Callable[[Deletion], "str | None"]
 """Returns why a table must stay, None where it can go."""
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A table that was not moved, and a clause that says why."""
-
-    table: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Applied:
-    """What became of the tables of a plan, or, as `undo` returns it, of those set aside.
-
-    Attributes
-    ----------
-    lake, holding
-        Absolute paths.
-    moved
-        Tables that this call moved.
-    already
-        Tables that an earlier call had moved.
-    refused
-        Tables that stay where they are, each with the reason.
-    stopped
-        Why the call ended early and how to go on; None where it did not.
-    waiting
-        Tables that a call which ended early did not move.
-    """
-
-    lake: str
-    holding: str
-    moved: tuple[str, ...]
-    already: tuple[str, ...]
-    refused: tuple[Refusal, ...]
-    stopped: str | None = None
-    waiting: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form."""
-        return asdict(self)
 
 
 def apply_plan(

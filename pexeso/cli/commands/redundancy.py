@@ -31,7 +31,7 @@ from pexeso.service.redundancy import (
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
-    from pexeso.cleanup.set_aside.holding import Applied
+    from pexeso.cleanup.set_aside.outcome import Applied
 
 STAGES = ("read", "schema", "types", "exact", "rebuilds", "plan", "verify")
 
