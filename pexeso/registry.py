@@ -20,6 +20,7 @@ _PATHS = [
     "pexeso.parts.semantic.part:SECOND_MODEL_PART",
     "pexeso.parts.semantic.part:THIRD_MODEL_PART",
     "pexeso.parts.row_keys.part:ROW_KEYS_PART",
+    "pexeso.parts.row_hashes.part:ROW_HASHES_PART",
 ]
 
 

@@ -118,7 +118,9 @@ def read_lake(
     A task holds a file of text, or some batches of a Parquet file; the driver the names of the
     files.
     """
-    files, _ = find_tables(lake)
+    place = locate(lake)
+    root = place.absolute() if isinstance(place, Path) else place  # tasks run elsewhere
+    files, _ = find_tables(root)
     if not files:
         raise LakeError(f"'{lake}' has no table: give a folder with CSV, Parquet or JSON lines.")
     n_tasks = min(len(files), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
@@ -127,15 +129,12 @@ def read_lake(
     rows = [
         [(each.table, str(each.path), each.format, each.n_bytes) for each in hand] for hand in hands
     ]
-    root = lake if isinstance(lake, Location) else Path(lake).absolute()
     work = partial(_read_hands, rows, root, folder, max_table_bytes)
     numbers = spark.range(0, n_tasks, 1, n_tasks)
     found = numbers.mapInArrow(work, spark_schema(FILE_ROW)).toArrow().to_pylist()
-    place = locate(lake)
     for row in found:
         row["paths"] = [path for path in [row.pop("path")] if path is not None]
-    place = place.absolute() if isinstance(place, Path) else place
-    return lake_rows(place, str(place), found)
+    return lake_rows(root, str(root), found)
 
 
 def _read_hands(

@@ -338,8 +338,8 @@ _BUILD_OPTIONS = with_options(
     ),
     _of_build(
         "parts",
-        f"Parts for joins by equal values, of {', '.join(choices())}: for pexeso overlap, pexeso "
-        "contain, and pexeso search with several columns.",
+        f"Further parts, of {', '.join(choices())}: for pexeso overlap, pexeso contain, pexeso "
+        "search with several columns, and pexeso redundancy.",
         "--include",
         "--with",
         callback=read_names,

@@ -56,6 +56,10 @@ SCHEMA = pa.schema(
         pa.field("labels", pa.list_(pa.string())),  # of all columns
         pa.field("texts", pa.list_(pa.string())),  # distinct, not empty
         pa.field("cells", pa.list_(pa.int32())),  # row after row: places in texts, -1 if missing
+        # of hashed cells, with n_rows and first_row; see pexeso.redundancy.pieces
+        pa.field("facts", pa.string()),  # JSON of the columns
+        pa.field("hashes", pa.binary()),
+        pa.field("codes", pa.binary()),
     ]
 )
 """Schema of the records. Fields that are not of a record's sort are null."""

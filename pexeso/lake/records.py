@@ -7,6 +7,7 @@ cells of one of them.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, Content, read_content
 from pexeso.lake.readers.reader import parse_table
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
+from pexeso.lake.readers.typed import TypedRows, typed_rows
 from pexeso.lake.record_schema import column_batches, record_batches
 from pexeso.lake.sniff import ColumnProfile, profile_cells
 
@@ -72,12 +74,15 @@ class TableRows:
         Of the index: its aliases hold for the cells too.
     first_row : int
         What the rows are ordered by among others of the table.
+    typed : callable, optional
+        Returns all rows with the types of the file, a batch at a time.
     """
 
     labels: Sequence[str]
     columns: Sequence[pa.StringArray]
     normaliser: Normaliser
     first_row: int = 0
+    typed: Callable[[], Iterator[TypedRows]] | None = None
 
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
@@ -185,18 +190,18 @@ def lake_records(
         order; values by column, in order of first appearance.
     """
     records: list[dict[str, object]] = []
-    tables: list[tuple[str, Table]] = []
+    tables: list[_Read] = []
     n_bytes = 0
     for file in files:
-        record, table = _read(file, max_bytes, max_cell_bytes)
+        record, table, content = _read(file, max_bytes, max_cell_bytes)
         size = sum(column.nbytes for column in table.columns) if table else 0
         if n_bytes + size + _RECORD_BYTES > BATCH_BYTES and records:
             yield from _records(records, tables, rules, normaliser, wanted)
             records, tables, n_bytes = [], [], 0
         records.append(record)
         n_bytes += size + _RECORD_BYTES
-        if table is not None:
-            tables.append((file.table, table))
+        if table is not None and content is not None:
+            tables.append((file.table, table, content))
     if records:
         yield from _records(records, tables, rules, normaliser, wanted)
 
@@ -205,10 +210,14 @@ _RECORD_BYTES = 1 << 10
 """What a table is counted for at least, so that empty ones are bounded too."""
 
 
+_Read = tuple[str, Table, Content]
+"""The name of a table, the table, and its file."""
+
+
 def _read(
     file: TableFile, max_bytes: int, max_cell_bytes: int
-) -> tuple[dict[str, object], Table | None]:
-    """Return the record of a table, and the table, or None if it cannot be read."""
+) -> tuple[dict[str, object], Table | None, Content | None]:
+    """Return the record of a table, and the table and its file, None if it cannot be read."""
     content: Content | None = None
     table: Table | None = None
     reason = None
@@ -223,7 +232,8 @@ def _read(
         raise
     except Exception as error:  # a lake goes on, whatever one of its files makes a library raise
         reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
-    return _table_record(file, table, content.fingerprint if content else None, reason), table
+    fingerprint = content.fingerprint if content else None
+    return _table_record(file, table, fingerprint, reason), table, content
 
 
 def _sentence(error: Exception) -> str:
@@ -250,7 +260,7 @@ def _table_record(
 
 def _records(
     records: list[dict[str, object]],
-    tables: list[tuple[str, Table]],
+    tables: list[_Read],
     rules: ColumnRules,
     normaliser: Normaliser,
     wanted: Sequence[Records],
@@ -265,13 +275,13 @@ def _records(
 
 
 def _read_columns(
-    tables: list[tuple[str, Table]], rules: ColumnRules, normaliser: Normaliser
+    tables: list[_Read], rules: ColumnRules, normaliser: Normaliser
 ) -> list[tuple[ReadTable, list[dict[str, object]]]]:
     """Return each table with its columns, and the records of these.
 
     What fails for tables together is done for each by itself; then the reason is that of a table.
     """
-    columns = [column for _, table in tables for column in table.columns]
+    columns = [column for _, table, _ in tables for column in table.columns]
     reasons: list[str | None] = [None] * len(columns)
     read: CountedCells | None = None
     profiles: Sequence[ColumnProfile | None] = [None] * len(columns)
@@ -297,8 +307,8 @@ def _read_columns(
     raw = iter(columns) if read is None else (each for (each,) in read.slices(read.texts))
     of_columns = zip(raw, profiles, map(values.get, range(len(columns))), reasons, strict=True)
     return [
-        _read_table(name, table, rules, [next(of_columns) for _ in table.columns], normaliser)
-        for name, table in tables
+        _read_table(each, rules, [next(of_columns) for _ in each[1].columns], normaliser)
+        for each in tables
     ]
 
 
@@ -307,12 +317,12 @@ _OfColumn = tuple[pa.Array, ColumnProfile | None, ColumnValues | None, str | Non
 
 
 def _read_table(
-    name: str,
-    table: Table,
+    read: _Read,
     rules: ColumnRules,
     of_columns: Sequence[_OfColumn],
     normaliser: Normaliser,
 ) -> tuple[ReadTable, list[dict[str, object]]]:
+    name, table, content = read
     records, columns, labels = [], [], label_columns(table.names)
     for position, (label, (cells, profile, values, reason)) in enumerate(
         zip(labels, of_columns, strict=True)
@@ -322,7 +332,8 @@ def _read_table(
         columns.append(ReadColumn(position, label, cells, profile, kept))
         about = {"table": name, "position": position, "label": label, "name": table.names[position]}
         records.append(about | record | {"n_rows": table.n_rows})
-    rows = TableRows(labels, table.columns, normaliser)
+    typed = partial(typed_rows, name, content.data, table)
+    rows = TableRows(labels, table.columns, normaliser, typed=typed)
     return ReadTable(name, columns, rules, rows), records
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,11 @@ SCHEMA = pa.schema(
     ]
 )
 """Of a file of pieces, one record batch a piece: the facts are JSON of the columns."""
+
+FIELDS = tuple(SCHEMA.names)
+
+FORM = "cells-1"
+"""Of the hashes of values; another one cannot be compared with it."""
 
 _CODES = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 _ALIGNED = 8
@@ -136,15 +142,23 @@ def _together(arrays: Sequence[pa.Array]) -> pa.Array:
 
 def write_pieces(path: Path, pieces: Iterable[Piece]) -> int:
     """Write pieces to a file that there is none of yet, and return their number."""
+    with open(path, "xb") as file:
+        return write_packed(file, (packed(piece) for piece in pieces))
+
+
+def write_packed(file: BinaryIO | pa.NativeFile, pieces: Iterable[Mapping[str, Any]]) -> int:
+    """Write packed pieces, `FIELDS` of each, and return their number."""
     n = 0
-    with open(path, "xb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
+    with pa.ipc.new_file(file, SCHEMA) as writer:
         for piece in pieces:
-            writer.write_batch(_packed(piece))
+            arrays = [pa.array([piece[field.name]], field.type) for field in SCHEMA]
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
             n += 1
     return n
 
 
-def _packed(piece: Piece) -> pa.RecordBatch:
+def packed(piece: Piece) -> dict[str, Any]:
+    """Return a piece as `FIELDS`."""
     facts = [
         {
             "token": list(each.token),
@@ -162,8 +176,12 @@ def _packed(piece: Piece) -> pa.RecordBatch:
             codes += each.codes.tobytes()
             codes += bytes(-len(codes) % _ALIGNED)
     values = (piece.table, piece.first_row, piece.n_rows, json.dumps(facts), hashes, bytes(codes))
-    arrays = [pa.array([value], field.type) for value, field in zip(values, SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    return dict(zip(FIELDS, values, strict=True))
+
+
+def n_columns(facts: str) -> int:
+    """Return the number of columns that the facts of a packed piece tell of."""
+    return len(json.loads(facts))
 
 
 @dataclass(frozen=True)
@@ -207,6 +225,28 @@ def stored_pieces(path: str | os.PathLike[str]) -> list[StoredPiece]:
                 )
             )
         return found
+
+
+def faults_within(piece: StoredPiece) -> Iterator[str]:
+    """Yield what is wrong with the cells of a stored piece, a clause each."""
+    with pa.memory_map(os.fspath(piece.path)) as source, pa.ipc.open_file(source) as file:
+        row = file.get_batch(piece.number)
+        sizes = [len(row.column(name)[0].as_buffer()) for name in ("hashes", "codes")]
+    n_hashes = sum(each.n_hashes for each in piece.facts)
+    n_codes = 0
+    for each in piece.facts:
+        n_codes += piece.n_rows * each.code_bytes
+        n_codes += -n_codes % _ALIGNED if each.code_bytes else 0
+    if sizes != [n_hashes * HALVES * 8, n_codes]:
+        yield f"piece {piece.number} has {sizes} bytes of hashes and codes, not as many as it says."
+        return
+    for each, column in zip(piece.facts, read_columns(piece, range(len(piece.facts))), strict=True):
+        if column is None or column.codes is None:
+            wrong = each.n_hashes != piece.n_rows
+        else:
+            wrong = len(column.codes) > 0 and int(column.codes.max()) >= each.n_hashes
+        if wrong:
+            yield f"piece {piece.number} has cells without a hash in the column {each.token}."
 
 
 def read_columns(piece: StoredPiece, wanted: Sequence[int | None]) -> list[HashedColumn | None]:

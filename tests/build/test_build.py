@@ -51,7 +51,7 @@ def test_stages_are_told_as_they_start(lake, tmp_path, spark):
         tmp_path / "out.pexeso",
         model="hashing",
         dimensions=16,
-        parts=["containment", "composite"],
+        parts=["containment", "composite", "redundancy"],
         progress=told.append,
     )
     assert told == [stage for stage in stage_names() if stage != "changes"]

@@ -19,13 +19,16 @@ from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.records import table_records
 from pexeso.options import BuildOptions
 from pexeso.parts.estimation.sample import choose_sample, format_name
+from pexeso.parts.row_hashes.part import ROW_HASHES_PART
 from pexeso.parts.row_keys.part import ROW_KEYS_PART
 from pexeso.parts.token_sets.open import Shard
 from pexeso.parts.token_sets.part import TOKEN_SETS_PART
 from pexeso.parts.token_sets.write import write_shard
 
 STAGES = tuple(
-    stage for stage in ("start", *stage_names()) if stage not in ("changes", *ROW_KEYS_PART.stages)
+    stage
+    for stage in ("start", *stage_names())
+    if stage not in ("changes", *ROW_KEYS_PART.stages, *ROW_HASHES_PART.stages)
 )
 OPTIONS = BuildOptions(model="hashing", dimensions=16)
 

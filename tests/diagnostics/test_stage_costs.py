@@ -9,6 +9,8 @@ from pexeso.parts.estimation.stages import (
     machine_factor,
     shared_seconds,
 )
+from pexeso.parts.row_hashes import estimate as row_hashes
+from pexeso.parts.row_hashes.part import ROW_HASHES_PART
 from pexeso.parts.row_keys import estimate as row_keys
 from pexeso.parts.row_keys.part import ROW_KEYS_PART
 from pexeso.parts.semantic import estimate as semantic
@@ -42,11 +44,14 @@ def test_the_smallest_lake_costs_what_every_build_does():
 
 def test_the_stages_are_those_of_a_build():
     assert set(FIXED_SECONDS) == {"start", *stage_names()} - {
-        *("changes", *SEMANTIC_PART.stages, *TOKEN_SETS_PART.stages, *ROW_KEYS_PART.stages)
+        "changes",
+        *(*SEMANTIC_PART.stages, *TOKEN_SETS_PART.stages),
+        *(*ROW_KEYS_PART.stages, *ROW_HASHES_PART.stages),
     }
     assert tuple(semantic.FIXED_SECONDS) == SEMANTIC_PART.stages
     assert tuple(token_sets.FIXED_SECONDS) == TOKEN_SETS_PART.stages
     assert tuple(row_keys.FIXED_SECONDS) == ("read", *ROW_KEYS_PART.stages)
+    assert tuple(row_hashes.FIXED_SECONDS) == ("read", *ROW_HASHES_PART.stages)
 
 
 def test_a_shard_is_built_by_one_core_and_signatures_cost_more():

@@ -87,6 +87,6 @@ def test_a_build_is_refused(spark):
         pytest.raises(
             EmbedderError, match=r"^The model gave the value 'rome' a vector that is not finite"
         ),
-        worker_errors_made_plain("x.pexeso"),
+        worker_errors_made_plain("building 'x.pexeso'", "free some space."),
     ):
         frame.mapInArrow(embed_broken, "value string, vector array<float>").collect()

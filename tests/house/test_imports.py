@@ -42,6 +42,7 @@ SPARK_MODULES = {
                 )
             ),
             "parts.divide",
+            "parts.row_hashes.write",
             "parts.row_keys.write",
             "parts.semantic.stored",
             *(
@@ -161,7 +162,7 @@ def test_only_the_spark_modules_touch_spark():
     assert "pexeso.spark.session" in touching
 
 
-PARTS = ("row_keys", "semantic", "token_sets")
+PARTS = ("row_hashes", "row_keys", "semantic", "token_sets")
 
 
 def test_only_what_asks_a_part_names_it():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -90,16 +90,19 @@ def _further_models(found: Estimate) -> Iterator[tuple[str, str]]:
 
 def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
     """Return the lines about the parts for joins by equal values."""
-    return [*_equal_text_lines(found, about), *_composite_lines(found, about)]
+    return [
+        *_equal_text_lines(found, about),
+        *_row_lines("composite", found.composite, about),
+        *_row_lines("redundancy", found.redundancy, about),
+    ]
 
 
-def _composite_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
-    composite = found.composite
-    if not composite["cells"]:
+def _row_lines(name: str, found: Mapping[str, Any], about: str) -> list[tuple[str, str]]:
+    if not found["cells"]:
         return []
-    holds = f"{about}{count(composite['rows'], 'row')}, {about}{count(composite['cells'], 'cell')}"
-    size = f"{human_bytes(composite['bytes'])} in {count(composite['shards'], 'shard')}"
-    return [("composite", f"{holds}; of the index about {size}")]
+    holds = f"{about}{count(found['rows'], 'row')}, {about}{count(found['cells'], 'cell')}"
+    size = f"{human_bytes(found['bytes'])} in {count(found['shards'], 'shard')}"
+    return [(name, f"{holds}; of the index about {size}")]
 
 
 def _equal_text_lines(found: Estimate, about: str) -> list[tuple[str, str]]:

@@ -80,6 +80,7 @@ def info_lines(found: IndexInfo) -> list[str]:
         *_further_models(found),
         *([("equal text", _equal_text(found))] if found.token_sets else []),
         *([("composite", _rows(found))] if found.row_keys else []),
+        *([("redundancy", _hashed(found))] if found.row_hashes else []),
     ]
     lines = [f"{name:<12}{plain(value, MAX_NAME)}" for name, value in facts]
     shown = _PARTITION_COLUMNS if found.letters is None else _SPARSE_PARTITION_COLUMNS
@@ -133,6 +134,17 @@ def _equal_text(found: IndexInfo) -> str:
         f"{' and '.join(part for part in found.parts if part in _EQUAL_TEXT)}: "
         f"{count(columns, 'column')}{gone}, "
         f"{count(pairs, '(column, value) pair')}, {where}"
+    )
+
+
+def _hashed(found: IndexInfo) -> str:
+    """Summarise the part for redundant tables."""
+    rows, cells, n_bytes = (
+        sum(shard[name] for shard in found.row_hashes) for name in ("rows", "cells", "bytes")
+    )
+    return (
+        f"{count(rows, 'row')}, {count(cells, 'cell')}, in "
+        f"{count(len(found.row_hashes), 'shard')} ({human_bytes(n_bytes)})"
     )
 
 

@@ -156,8 +156,9 @@ def add_part(request: AddPartsRequest, form: str | None) -> None:
     Example:
       pexeso add-part lake.pexeso composite
 
-    PART is what pexeso index --include takes: composite for keys of several columns; overlap and
-    containment, as pexeso overlap build and pexeso contain build add them. The tables of the lake
+    PART is what pexeso index --include takes: composite for keys of several columns; redundancy for
+    pexeso redundancy; overlap and containment, as pexeso overlap build and pexeso contain build
+    add them. The tables of the lake
     are read once more; those that have changed since the index was written are left out until
     pexeso append. Later updates keep the part up to date.
 
@@ -225,6 +226,9 @@ def compact_summary(done: Update) -> str:
     if done.row_shards_rewritten:
         shards = count(done.row_shards_rewritten, "shard")
         rewritten.append(f"{shards} of rows as {done.row_shards_added:,}")
+    if done.hash_shards_rewritten:
+        shards = count(done.hash_shards_rewritten, "shard")
+        rewritten.append(f"{shards} of hashed cells as {done.hash_shards_added:,}")
     return ", and ".join(rewritten)
 
 
@@ -260,6 +264,8 @@ def _held(totals: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(totals['columns'], 'column')} with {count(totals['pairs'], 'value')}"
     if "cells" in totals:
         yield f"{count(totals['tables'], 'table')} with {count(totals['rows'], 'row')}"
+    if "hashed_cells" in totals:
+        yield f"hashes of {count(totals['hashed_cells'], 'cell')}"
 
 
 def added_summary(added: Added) -> str:

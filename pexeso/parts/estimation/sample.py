@@ -19,7 +19,10 @@ from pexeso.lake.records import Records, table_records
 from pexeso.options import BuildOptions
 from pexeso.parts.estimation.stages import machine_factor
 
-_FIELDS = ["record", "table", "label", "value", "reason", "n_rows", "n_columns", "texts"]
+_FIELDS = [
+    *("record", "table", "label", "value", "reason", "n_rows", "n_columns", "texts"),
+    *("facts", "hashes", "codes"),
+]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The part for redundant tables: hashes of all cells, so that rows of any columns compare."""

@@ -1,0 +1,124 @@
+"""Shards: the hashed cells of an index, divided into folders by table and row.
+
+A shard holds pieces of tables, ordered by table and first row and numbered from 0. What was deleted
+since is listed in the manifest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import IndexCorruptError, InputError
+from pexeso.redundancy.pieces import FORM, StoredPiece, stored_pieces
+from pexeso.store.id_ranges import are_ranges, numbers_in
+from pexeso.store.local.reader import Store
+from pexeso.store.manifest import FolderEntry
+from pexeso.store.texts import Texts, open_texts, require_sound
+
+PART = "row_hashes"
+PIECES, TABLES = "pieces.ipc", "tables.arrow"
+COUNTS = ("pieces", "rows", "cells")
+DELETED = "deleted"
+"""The fact of a shard's entry that lists the pieces not to be found, as ranges (first, end)."""
+
+
+@dataclass(frozen=True)
+class HashShard:
+    """An open shard.
+
+    Attributes
+    ----------
+    deleted : int64 (d,)
+        Numbers of pieces that are not to be found, ascending.
+    """
+
+    folder: Path
+    deleted: np.ndarray
+
+    @cached_property
+    def tables(self) -> Texts:
+        """Of each piece its table, ascending by code point."""
+        found = open_texts(self.folder / TABLES)
+        require_sound(found)
+        return found
+
+    def pieces(self) -> list[StoredPiece]:
+        """Return all pieces, deleted ones too, without their cells."""
+        try:
+            return stored_pieces(self.folder / PIECES)
+        except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+            raise IndexCorruptError(
+                f"'{self.folder / PIECES}' is not as it was written: {error}. Restore it from a "
+                "copy, or build the index again."
+            ) from error
+
+    def numbers_of(self, tables: pa.Array) -> np.ndarray:
+        """Return the numbers of the pieces of some tables, int64, ascending."""
+        found = pc.is_in(self.tables.cast(pa.string()), value_set=tables.cast(pa.string()))
+        return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+
+
+def pieces_by_table(store: Store) -> dict[str, list[StoredPiece]]:
+    """Return of each table of an index its pieces, tables by name and pieces by their rows.
+
+    Cells are not read.
+
+    Raises
+    ------
+    InputError
+        The index has no such part.
+    """
+    if "redundancy" not in (store.manifest.options.get("parts") or ()):
+        raise InputError(
+            f"The index '{store.path}' has no part for redundant tables. Add it with 'pexeso "
+            f"add-part {store.path} redundancy', or build indexes with it from the start: 'pexeso "
+            "index LAKE INDEX --include redundancy'."
+        )
+    found: dict[str, list[StoredPiece]] = {}
+    for entry in hash_shard_entries(store):
+        shard = open_hash_shard(store, entry)
+        gone = set(shard.deleted.tolist())
+        for piece in shard.pieces():
+            if piece.number not in gone:
+                found.setdefault(piece.table, []).append(piece)
+    return {
+        table: sorted(found[table], key=lambda piece: piece.first_row) for table in sorted(found)
+    }
+
+
+def hash_shard_entries(store: Store) -> tuple[FolderEntry, ...]:
+    """Return what the manifest of an index has on its shards, in their order."""
+    return store.manifest.parts.get(PART, ())
+
+
+def open_hash_shard(store: Store, entry: FolderEntry) -> HashShard:
+    """Open one shard; only sizes are read."""
+    require_hash_facts(entry)
+    return HashShard(store.folder(entry), deleted_pieces(entry))
+
+
+def require_hash_facts(entry: FolderEntry) -> None:
+    """Refuse an entry whose facts cannot be those of a shard."""
+    facts = entry.facts
+    counted = all(type(facts.get(name)) is int and facts[name] >= 0 for name in COUNTS)
+    if not counted or not are_ranges(facts.get(DELETED, []), facts["pieces"]):
+        raise IndexCorruptError(
+            f"The manifest of the index does not tell of '{entry.folder}' what a folder of hashed "
+            "cells holds: it was not written by pexeso. Build the index again."
+        )
+    if facts.get("form") != FORM:
+        raise IndexCorruptError(
+            f"The cells in '{entry.folder}' have the form {facts.get('form')!r}, and this version "
+            f"of pexeso compares the form {FORM!r}: build the index again."
+        )
+
+
+def deleted_pieces(entry: FolderEntry) -> np.ndarray:
+    """Return the numbers of the deleted pieces of a shard, int64, ascending."""
+    return numbers_in(entry.facts.get(DELETED, []))

@@ -1,0 +1,102 @@
+"""Shards of hashed cells written: pieces divided among them, then each put down by one task."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from pexeso.parts.base import Written
+from pexeso.parts.divide import divide
+from pexeso.parts.row_hashes.open import PIECES, TABLES
+from pexeso.parts.row_hashes.records import RECORD
+from pexeso.redundancy.pieces import FIELDS, FORM, SCHEMA, n_columns, write_packed
+from pexeso.store.files import new_file, write_document
+from pexeso.store.local.target import META
+from pexeso.store.manifest import FileEntry
+from pexeso.store.texts import write_texts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pexeso.build.job import BuildJob
+    from pexeso.build.stages import Facts
+    from pexeso.store.manifest import FolderEntry
+
+PIECE_BYTES = 512
+"""What a piece counts for beside its hashes and codes when pieces are divided."""
+
+_ORDER = ("table", "first_row")
+_PLACED = "pieces"
+
+
+def write(job: BuildJob) -> Written:
+    """Write shards of the pieces that the job has read."""
+    return Written(divide_and_write(job, job.records(RECORD).select(*FIELDS)))
+
+
+def divide_and_write(job: BuildJob, pieces: DataFrame) -> list[FolderEntry]:
+    """Divide pieces among shards, and write each.
+
+    Parameters
+    ----------
+    pieces : DataFrame
+        Of `pexeso.redundancy.pieces.FIELDS`, in any order.
+    """
+    laid_out = job.stage("divide-hashes", lambda folder, meter: _lay_out(job, pieces, folder))
+    if not laid_out["shards"]:
+        return []
+    fill = partial(write_shard, job.stages.folder("divide-hashes"))
+    return job.write_folders("hashes", laid_out["shards"], fill)
+
+
+def _lay_out(job: BuildJob, pieces: DataFrame, folder: Path) -> Facts:
+    from pyspark.sql import functions as sql
+
+    sizes = [sql.octet_length(name) for name in ("hashes", "codes", "facts")]
+    found = pieces.agg(sql.sum(sum(sizes, sql.lit(PIECE_BYTES)))).first()[0] or 0
+    n_shards = shards_needed(found, job.options.partition_bytes)
+    return {"shards": divide({_PLACED: pieces}, _ORDER, n_shards, folder)}
+
+
+def shards_needed(n_bytes: int, partition_bytes: int) -> int:
+    """Return how many shards take so many bytes of pieces."""
+    return -(-n_bytes // partition_bytes)
+
+
+def write_shard(placed: Path, number: int, folder: Path) -> tuple[dict[str, Any], list[FileEntry]]:
+    """Put down the pieces of one shard.
+
+    The same pieces give the same bytes, in whatever order they come.
+
+    Returns
+    -------
+    facts, files
+        Of the shard.
+
+    Notes
+    -----
+    Memory holds the shard.
+    """
+    shard = ds.dataset(os.fspath(placed / _PLACED / f"shard={number}"), format="parquet")
+    pieces = shard.to_table(columns=list(FIELDS)).cast(SCHEMA)
+    keys = pieces.select([*_ORDER, "n_rows", "facts"])
+    order = pc.sort_indices(keys, [(name, "ascending") for name in _ORDER])
+    keys = keys.take(order)
+    in_order = (pieces.slice(place, 1).to_pylist()[0] for place in order.to_pylist())
+    with new_file(folder / PIECES) as file:
+        write_packed(pa.PythonFile(file, mode="w"), in_order)
+    listed = zip(keys["facts"].to_pylist(), keys["n_rows"].to_pylist(), strict=True)
+    facts = {
+        "pieces": len(keys),
+        "rows": pc.sum(keys["n_rows"]).as_py() or 0,
+        "cells": sum(n_columns(text) * n_rows for text, n_rows in listed),
+        "form": FORM,
+    }
+    files = [file.entry(PIECES), write_texts(folder / TABLES, keys["table"])]
+    return facts, [*files, write_document(folder / META, facts)]
