@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from pexeso.cleanup.exact import containment, count_contained, units_of
 from pexeso.cleanup.lake_tables import FileOfTable, files_of_tables
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, LakeRows, ReadFile, read_lake
@@ -218,23 +220,20 @@ def containments_of(
     -----
     The driver holds what is known of each column of each table, and the edges that are left.
     """
-    clock = _Clock(progress)
-    clock.begin("schema")
-    tables, files, left_out = _tables_of(read, options.case_sensitive, synonyms)
+    clock = Clock(progress)
     clock.stages.append(Stage("read", 0, read_seconds))
-    graph = schema_graph([frozenset(column.token for column in table.columns) for table in tables])
-    n_edges = graph.n_edges
-    clock.end("schema", n_edges)
-    clock.begin("types")
-    profiles = [_profile(table) for table in tables]
-    bounds = options.min_containment == 1.0
-    pruned = prune(graph, profiles, row_count_gate=options.row_count_gate, bounds=bounds)
-    for gate in GATES:
-        n_edges -= pruned.removed[gate]
-        clock.end(gate, n_edges)
+    candidates = candidates_of(
+        read,
+        clock,
+        case_sensitive=options.case_sensitive,
+        row_count_gate=options.row_count_gate,
+        bounds=options.min_containment == 1.0,
+        synonyms=synonyms,
+    )
+    tables, files = candidates.tables, candidates.files
     clock.begin("exact")
     found = count_contained(
-        units_of(tables, pruned.parents, pruned.children),
+        units_of(tables, candidates.parents, candidates.children),
         spark=spark,
         semantics=options.semantics,
         min_containment=options.min_containment,
@@ -262,23 +261,89 @@ def containments_of(
         for (parent, child), rebuild in sorted(known.items())
     }
     return Containments(
-        read.name, edges, tuple(clock.stages), tuple(tables), files, left_out, rebuilds
+        read.name, edges, tuple(clock.stages), tables, files, candidates.left_out, rebuilds
     )
 
 
-class _Clock:
-    """Stages with what they took."""
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs of tables that neither columns nor bounds refute: no row has been compared.
 
-    def __init__(self, progress: Callable[[str], None] | None) -> None:
+    Attributes
+    ----------
+    tables : tuple of TableOfPieces
+        By name.
+    files : dict of str to tuple of ReadFile
+        Of each table, also of those that are left out.
+    left_out : tuple of LeftOut
+    parents, children : int64 (p,)
+        Numbers of tables.
+    """
+
+    tables: tuple[TableOfPieces, ...]
+    files: Mapping[str, tuple[ReadFile, ...]]
+    left_out: tuple[LeftOut, ...]
+    parents: np.ndarray
+    children: np.ndarray
+
+
+def candidates_of(
+    read: LakeRows,
+    clock: Clock,
+    *,
+    case_sensitive: bool = False,
+    row_count_gate: bool = True,
+    bounds: bool = True,
+    synonyms: Mapping[Token, Token] | None = None,
+) -> Candidates:
+    """Find the pairs that columns, types, numbers of rows and bounds leave.
+
+    Parameters
+    ----------
+    read : LakeRows
+        Whose pieces need no cells.
+    clock : Clock
+        Is told the stages.
+    case_sensitive, row_count_gate, synonyms
+        See `ContainmentOptions` and `containments_of`.
+    bounds : bool
+        See `pexeso.redundancy.pruning.prune`.
+    """
+    clock.begin("schema")
+    tables, files, left_out = _tables_of(read, case_sensitive, synonyms)
+    graph = schema_graph([frozenset(column.token for column in table.columns) for table in tables])
+    n_edges = graph.n_edges
+    clock.end("schema", n_edges)
+    clock.begin("types")
+    profiles = [_profile(table) for table in tables]
+    pruned = prune(graph, profiles, row_count_gate=row_count_gate, bounds=bounds)
+    for gate in GATES:
+        n_edges -= pruned.removed[gate]
+        clock.end(gate, n_edges)
+    return Candidates(tuple(tables), files, left_out, pruned.parents, pruned.children)
+
+
+class Clock:
+    """Stages with what they took.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called with the name of each stage as it starts.
+    """
+
+    def __init__(self, progress: Callable[[str], None] | None = None) -> None:
         self.stages: list[Stage] = []
         self._tell, self._last = progress, 0.0
 
     def begin(self, name: str) -> None:
+        """Start the time of a stage, and of those that follow without a beginning."""
         self._last = time.perf_counter()
         if self._tell is not None:
             self._tell(name)
 
     def end(self, name: str, edges: int) -> None:
+        """Note a stage with the pairs that it left."""
         now = time.perf_counter()
         self.stages.append(Stage(name, edges, now - self._last))
         self._last = now

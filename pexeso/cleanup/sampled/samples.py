@@ -1,0 +1,284 @@
+"""Rows that are drawn from tables, and looked up in others: work for tasks, on hashes of rows.
+
+Equal rows have equal hashes, so a row that is not found is not there: no contained table is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pexeso.cleanup.reading import rows_of_file
+from pexeso.errors import InputError
+from pexeso.lake.files import TableFile
+from pexeso.lake.readers.typed import TypedRows, parquet_rows
+from pexeso.redundancy.cell_hashes import HALVES, value_hashes
+from pexeso.redundancy.row_hashes import HashedColumn, hashed_column, row_hashes
+from pexeso.redundancy.schema_tokens import leaves
+from pexeso.redundancy.tables import constant
+
+Place = Mapping[str, Any]
+"""A file of a table: ``file``, ``path``, ``format``, ``n_rows``; ``wanted`` and ``told`` are those
+of `pexeso.redundancy.tables.place_of_cells`."""
+
+
+def required_samples(epsilon: float, delta: float, n_edges: int = 1) -> int:
+    """Return how many rows to draw of a table to see that it is not contained.
+
+    A table of which at most the share ``1 - epsilon`` is contained passes with a probability of at
+    most `delta`.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Above 0 and below 1.
+    n_edges : int
+        So many pairs together are to pass with a probability of at most `delta`.
+
+    Notes
+    -----
+    R2D2, section 6.5: ln(1 / delta) / ln(1 / (1 - epsilon)), rounded up.
+
+    Examples
+    --------
+    >>> required_samples(0.1, 0.05)
+    29
+    """
+    if not (0 < epsilon < 1 and 0 < delta < 1 and n_edges >= 1):
+        raise InputError(
+            "epsilon and delta are above 0 and below 1, and n_edges is at least 1. Got "
+            f"{epsilon!r}, {delta!r} and {n_edges!r}."
+        )
+    return math.ceil(math.log(n_edges / delta) / -math.log1p(-epsilon))
+
+
+def drawn_rows(n_rows: int, n: int, seed: str) -> list[int]:
+    """Return the numbers of `n` rows of a table, all where it has no more: ascending, no two equal.
+
+    The draw is that of `seed` on every machine.
+    """
+    return sorted(Random(seed).sample(range(n_rows), min(n, n_rows)))
+
+
+def drawn_columns(n_columns: int, n: int, seed: str) -> list[int]:
+    """Return the places of `n` columns, all where there are no more: ascending."""
+    return sorted(Random(f"columns {seed}").sample(range(n_columns), min(n, n_columns)))
+
+
+def hash_samples(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
+    """Draw rows of a table, and return their hashes on its columns.
+
+    Parameters
+    ----------
+    unit : str
+        JSON of ``table``, a number; ``places``; ``tokens``, what its columns are called;
+        ``search``, the places of some of them; ``on_search``, whether hashes are on these alone;
+        ``n``, the rows to draw; ``sampler`` and ``seed``.
+
+    Returns
+    -------
+    list of dict
+        One: ``table``, and ``hashes``, the bytes of uint64 (n, 2).
+    """
+    told = json.loads(unit)
+    places, tokens, search = told["places"], told["tokens"], told["search"]
+    compared = search if told["on_search"] else list(range(len(tokens)))
+    if told["sampler"] == "predicate":
+        rows = _rows_like_anchors(places, tokens, compared, search, told, max_table_bytes)
+    else:
+        n_rows = sum(place["n_rows"] for place in places)
+        chosen = drawn_rows(n_rows, told["n"], told["seed"])
+        rows = _hashes_of(places, tokens, compared, chosen, max_table_bytes)
+    return [{"table": told["table"], "hashes": np.ascontiguousarray(rows, "<u8").tobytes()}]
+
+
+def _hashes_of(
+    places: Sequence[Place],
+    tokens: Sequence[str],
+    compared: Sequence[int],
+    chosen: Sequence[int],
+    max_table_bytes: int,
+) -> np.ndarray:
+    """Hash some rows; of Parquet only the row groups are read that hold them."""
+    found = [np.empty((0, HALVES), np.uint64)]
+    first = 0
+    numbers = np.array(chosen, np.int64)
+    for place in places:
+        own = numbers[(numbers >= first) & (numbers < first + place["n_rows"])] - first
+        first += place["n_rows"]
+        if not len(own):
+            continue
+        for begin, batch in _batches_with(place, own, max_table_bytes):
+            here = own[(own >= begin) & (own < begin + batch.n_rows)] - begin
+            if len(here):
+                taken = [each.take(pa.array(here)) for each in batch.columns]
+                some = TypedRows(batch.names, taken, batch.is_json)
+                found.append(_hashes_of_batch(some, place, tokens, compared))
+    return np.concatenate(found)
+
+
+def _batches_with(
+    place: Place, rows: np.ndarray, max_table_bytes: int
+) -> Iterator[tuple[int, TypedRows]]:
+    """Yield batches that hold some rows of a file, each with the number of its first one."""
+    if place["format"] != "parquet":
+        begin = 0
+        for batch in _batches(place, max_table_bytes):
+            yield begin, batch
+            begin += batch.n_rows
+        return
+    file = pq.ParquetFile(place["path"])
+    begin = 0
+    for group in range(file.metadata.num_row_groups):
+        n_rows = file.metadata.row_group(group).num_rows
+        if ((rows >= begin) & (rows < begin + n_rows)).any():
+            at = begin
+            for batch in file.iter_batches(row_groups=[group], use_threads=False):
+                yield at, TypedRows(file.schema_arrow.names, batch.columns)
+                at += len(batch)
+        begin += n_rows
+
+
+def _batches(place: Place, max_table_bytes: int) -> Iterator[TypedRows]:
+    if place["format"] == "parquet":
+        yield from parquet_rows(place["file"], place["path"])
+        return
+    file = TableFile(place["file"], Path(place["path"]), place["format"], 0)
+    yield from rows_of_file(file, max_table_bytes)[2]
+
+
+def _hashes_of_batch(
+    batch: TypedRows, place: Place, tokens: Sequence[str], compared: Sequence[int]
+) -> np.ndarray:
+    found = leaves(batch.names, batch.columns)
+    columns: list[HashedColumn | None] = []
+    for each in compared:
+        number, told = place["wanted"][each], place["told"][each]
+        if told is not None:
+            one = value_hashes(constant(told))
+            columns.append(HashedColumn(one, np.zeros(batch.n_rows, np.uint8)))
+        elif number is None or number >= len(found):  # later rows have this column
+            columns.append(None)
+        else:
+            columns.append(hashed_column(found[number].values, is_json=batch.is_json))
+    return row_hashes(batch.n_rows, columns, [tokens[each] for each in compared])
+
+
+def _rows_like_anchors(
+    places: Sequence[Place],
+    tokens: Sequence[str],
+    compared: Sequence[int],
+    search: Sequence[int],
+    told: Mapping[str, Any],
+    max_table_bytes: int,
+) -> np.ndarray:
+    """Draw a row, and take those that are equal to it on some columns; then another, until enough.
+
+    The rows of a table are held as two hashes each.
+    """
+    both = [
+        (
+            _hashes_of_batch(batch, place, tokens, compared),
+            _hashes_of_batch(batch, place, tokens, search),
+        )
+        for place in places
+        for batch in _batches(place, max_table_bytes)
+    ]
+    rows, keys = (
+        np.concatenate([np.empty((0, HALVES), np.uint64), *some])
+        for some in (zip(*both, strict=True) if both else ((), ()))
+    )
+    taken = np.empty(0, np.int64)
+    for anchor in Random(told["seed"]).sample(range(len(rows)), min(told["n"], len(rows))):
+        like = np.flatnonzero((keys == keys[anchor]).all(axis=1))
+        taken = np.concatenate([taken, np.setdiff1d(like, taken)])[: told["n"]]
+        if len(taken) == told["n"]:
+            break
+    return rows[taken]
+
+
+def look_up(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
+    """Look up the drawn rows of children in their parent, which is read once, up to the last hit.
+
+    Parameters
+    ----------
+    unit : str
+        JSON of ``table``, the parent's number, and ``sets``: of children that are compared on the
+        same columns ``tokens``, ``places`` and ``samples``, of each child its hashes as hexadecimal
+        digits.
+
+    Returns
+    -------
+    list of dict
+        ``parent`` and ``child`` of the pairs of which every drawn row was found.
+    """
+    told = json.loads(unit)
+    open_sets = [_Wanted(each) for each in told["sets"]]
+    found = [child for each in open_sets for child in each.found()]
+    for number, place in enumerate(told["places"]):
+        open_sets = [each for each in open_sets if each.missing]
+        if not open_sets:
+            break
+        for batch in _batches(place, max_table_bytes):
+            for each in open_sets:
+                if each.missing and batch.n_rows:
+                    own = {**place, **each.places[number]}
+                    compared = range(len(each.tokens))
+                    found += each.seen(_hashes_of_batch(batch, own, each.tokens, compared))
+            if not any(each.missing for each in open_sets):
+                break
+    return [{"parent": told["table"], "child": child} for child in found]
+
+
+class _Wanted:
+    """Drawn rows of several children that are compared on the same columns."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.tokens, self.places = told["tokens"], told["places"]
+        self.missing: dict[int, set[bytes]] = {}
+        self._whole: list[int] = []
+        width = HALVES * 8
+        for child, text in told["samples"]:
+            data = bytes.fromhex(text)
+            rows = {data[at : at + width] for at in range(0, len(data), width)}
+            if rows:
+                self.missing[child] = rows
+            else:
+                self._whole.append(child)
+        self._first = self._halves()
+
+    def found(self) -> list[int]:
+        """Return the children without a row to be found."""
+        return self._whole
+
+    def _halves(self) -> np.ndarray:
+        rows = sorted(set().union(*self.missing.values())) if self.missing else []
+        return np.unique(np.frombuffer(b"".join(rows), "<u8").reshape(-1, HALVES)[:, 0])
+
+    def seen(self, hashes: np.ndarray) -> list[int]:
+        """Take rows of the parent, and return the children of which every row has been found."""
+        likely = hashes[np.isin(hashes[:, 0], self._first)]
+        rows = {row.tobytes() for row in np.unique(likely, axis=0).astype("<u8")}
+        whole = []
+        for child, missing in list(self.missing.items()):
+            missing -= rows
+            if not missing:
+                whole.append(child)
+                del self.missing[child]
+        if rows:
+            self._first = self._halves()
+        return whole
+
+
+def seed_of(seed: int, table: str, version: str) -> str:
+    """Return the seed of the draws from a table, in one form on every machine."""
+    return hashlib.sha256(json.dumps([seed, table, version]).encode()).hexdigest()
