@@ -31,6 +31,7 @@ ELSEWHERE = {
     "composite": ("benchmarks.composite.command", "composite_command"),
     "profile": ("benchmarks.datasets.profile_command", "profile_command"),
     "embedding": ("benchmarks.embedding", "embedding_command"),
+    "redundancy": ("benchmarks.redundancy.command", "redundancy_command"),
     "out-of-core": ("benchmarks.out_of_core.command", "out_of_core_command"),
 }
 

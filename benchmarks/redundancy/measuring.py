@@ -1,0 +1,177 @@
+"""What the searches for contained tables take and find, held against full comparison."""
+
+from __future__ import annotations
+
+import os
+import resource
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.datasets.tables import SHARED
+from benchmarks.redundancy.coded import coded_containment
+from benchmarks.redundancy.contents import read_contents
+from benchmarks.redundancy.fixed import worked_lake
+from benchmarks.redundancy.oracle import containment
+from benchmarks.redundancy.synthetic import LARGE, MEDIUM, SMALL, synthetic_lake
+from pexeso.cleanup.pipeline import Containments, Stage, find_containments
+from pexeso.cleanup.planning import plan_deletions
+from pexeso.cleanup.sampled.search import SampleOptions, find_by_samples
+from pexeso.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DERIVED = {
+    "derived-24MB": (SMALL, 60, 10),
+    "derived-240MB": (MEDIUM, 60, 10),
+    "derived-324MB": (324_000_000, 295, 32),
+    "derived-2.4GB": (LARGE, 60, 10),
+}
+"""Bytes, tables and roots. The third has the size of the paper's Table Union lake."""
+
+SHARED_LAKES = {
+    "containment": "versions.tar.gz",
+    "baseball": "tables.tar.gz",
+    "fivethirtyeight": "tables.tar.gz",
+}
+
+LAKES = (*SHARED_LAKES, *DERIVED)
+
+_MOST_PLAIN_BYTES = 100_000_000
+"""Of a lake whose rows are compared as Python tuples."""
+
+
+@contextmanager
+def lake_folder(name: str, seed: int) -> Iterator[Path]:
+    """Yield the folder of a lake for as long as the block lasts.
+
+    Raises
+    ------
+    InputError
+        There is no lake of the name here.
+    """
+    with TemporaryDirectory(prefix="pexeso-redundancy-") as temporary:
+        folder = Path(temporary) / "lake"
+        if name in DERIVED:
+            n_bytes, n_tables, n_roots = DERIVED[name]
+            synthetic_lake(folder, n_bytes=n_bytes, n_tables=n_tables, n_roots=n_roots, seed=seed)
+        elif name in SHARED_LAKES:
+            archive = SHARED / name / SHARED_LAKES[name]
+            if not archive.is_file():
+                raise InputError(f"The shared lake {name} ({archive}) is not on this machine.")
+            with tarfile.open(archive) as tables:
+                tables.extractall(folder, filter="data")
+        else:
+            raise InputError(f"Lakes are {', '.join(LAKES)}. Got {name!r}.")
+        yield folder
+
+
+def measured_lake(
+    spark: SparkSession, name: str, *, seed: int = 0, repeats: int = 3, rows: int = 10
+) -> dict[str, Any]:
+    """Search a lake in both ways in turn, and compare what they find with the truth.
+
+    Parameters
+    ----------
+    repeats : int
+        Of each way, in turn.
+    rows : int
+        Sampled from each table by the published way.
+    """
+    with TemporaryDirectory() as warm:
+        worked_lake(Path(warm))  # what Spark and compiled loops do once
+        find_containments(spark, warm)
+        find_by_samples(spark, warm)
+    with lake_folder(name, seed) as folder:
+        options = SampleOptions(n_rows=rows, seed=seed)
+        ways: dict[str, Callable[[], Any]] = {
+            "exact": lambda: find_containments(spark, folder),
+            "published": lambda: find_by_samples(spark, folder, options),
+        }
+        seconds: dict[str, list[float]] = {way: [] for way in ways}
+        stages: dict[str, list[tuple[Stage, ...]]] = {way: [] for way in ways}
+        found: dict[str, Any] = {}
+        for _ in range(repeats):
+            for way, search in ways.items():
+                started = time.perf_counter()
+                found[way] = search()
+                seconds[way].append(time.perf_counter() - started)
+                stages[way].append(found[way].stages)
+        memory = _peaks(spark)
+        n_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        started = time.perf_counter()
+        truth = _truth(folder, n_bytes)
+        result: dict[str, Any] = {
+            "tables": len(found["exact"].tables),
+            "bytes": n_bytes,
+            "rows": sum(table.n_rows for table in found["exact"].tables),
+            "contained": len(truth),
+            "full_comparison_seconds": time.perf_counter() - started,
+            "memory": memory,
+        }
+        for way in ways:
+            pairs = _pairs(found[way])
+            result[way] = {
+                "seconds": seconds[way],
+                "median_seconds": median(seconds[way]),
+                "stages": _stages(stages[way], len(truth)),
+                "precision": len(pairs & truth) / len(pairs) if pairs else 1.0,
+                "recall": len(pairs & truth) / len(truth) if truth else 1.0,
+            }
+        result["plan"] = _plan(found["exact"], folder)
+        return result
+
+
+def _pairs(found: Any) -> set[tuple[str, str]]:
+    if isinstance(found, Containments):
+        return {(each.parent, each.child) for each in found.edges}
+    return set(found.pairs)
+
+
+def _truth(folder: Path, n_bytes: int) -> set[tuple[str, str]]:
+    if n_bytes > _MOST_PLAIN_BYTES:
+        return coded_containment(folder)
+    return set(containment(read_contents(folder)))
+
+
+def _stages(runs: list[tuple[Stage, ...]], n_true: int) -> list[dict[str, Any]]:
+    """Return of each stage the pairs it left, how many of them are wrong, and its median time."""
+    return [
+        {
+            **asdict(stage),
+            "seconds": median(run[at].seconds for run in runs),
+            **({} if stage.name in ("read", "rebuilds") else {"wrong": stage.edges - n_true}),
+        }
+        for at, stage in enumerate(runs[0])
+    ]
+
+
+def _plan(found: Containments, folder: Path) -> dict[str, Any]:
+    started = time.perf_counter()
+    plan = plan_deletions(found, folder)
+    return {
+        "seconds": time.perf_counter() - started,
+        "deleted": len(plan.delete),
+        "edges": len(found.rebuilds),
+        "freed_bytes": sum(each.bytes for each in plan.delete),
+        "saving": 1 - plan.cost / plan.keep_all_cost if plan.keep_all_cost else 0.0,
+        "optimal": plan.optimal,
+    }
+
+
+def _peaks(spark: SparkSession) -> dict[str, int]:
+    """Return the most memory that the driver's Python and its JVM have held so far, in bytes."""
+    pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    found = {"python": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    status = Path(f"/proc/{pid}/status")
+    if os.path.exists(status):
+        [line] = [each for each in status.read_text().splitlines() if each.startswith("VmHWM")]
+        found["jvm"] = int(line.split()[1]) * 1024
+    return found

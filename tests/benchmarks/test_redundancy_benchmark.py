@@ -1,0 +1,74 @@
+"""The benchmark of contained tables: its two truths agree, and its measures are of what they say."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.cli import main
+from benchmarks.redundancy import measuring
+from benchmarks.redundancy.coded import coded_containment
+from benchmarks.redundancy.contents import read_contents
+from benchmarks.redundancy.fixed import worked_lake
+from benchmarks.redundancy.oracle import containment
+from benchmarks.redundancy.solving import against_exhaustive
+from benchmarks.redundancy.synthetic import synthetic_lake
+from pexeso.errors import InputError
+
+
+@pytest.mark.parametrize("row_count_gate", [True, False])
+def test_rows_as_numbers_and_rows_as_tuples_are_contained_alike(tmp_path, row_count_gate):
+    synthetic_lake(tmp_path / "drawn", n_bytes=300_000, n_tables=30, n_roots=5)
+    worked_lake(tmp_path / "worked")
+    values = pa.table({"x": [None, float("nan"), -0.0], "y": ["a", None, "b"]})
+    pq.write_table(values, tmp_path / "values.parquet")
+    pq.write_table(values.take([2, 1, 0, 0]), tmp_path / "more.parquet")
+    found = coded_containment(tmp_path, row_count_gate=row_count_gate)
+    assert found == set(containment(read_contents(tmp_path), row_count_gate=row_count_gate))
+    assert len(found) > 30
+
+
+def test_nested_columns_are_refused_by_the_truth_of_large_lakes(tmp_path):
+    pq.write_table(pa.table({"x": [[1]]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="list"):
+        coded_containment(tmp_path)
+
+
+@pytest.mark.spark
+def test_a_small_lake_is_measured(spark, monkeypatch):
+    monkeypatch.setitem(measuring.DERIVED, "derived-24MB", (100_000, 12, 3))
+    found = measuring.measured_lake(spark, "derived-24MB", repeats=1)
+    assert found["tables"] == 12
+    for way in ("exact", "published"):
+        assert found[way]["recall"] == 1.0
+        assert [stage["edges"] for stage in found[way]["stages"][1:5]] == [
+            stage["edges"] for stage in found["exact"]["stages"][1:5]
+        ]
+    assert found["exact"]["precision"] == 1.0
+    assert found["exact"]["stages"][-2]["wrong"] == 0
+    assert found["plan"]["optimal"]
+
+
+def test_an_unknown_lake_is_refused():
+    with (
+        pytest.raises(InputError, match="Got 'nowhere'"),
+        measuring.lake_folder("nowhere", 0),
+    ):
+        pass
+
+
+def test_plans_are_as_good_as_exhaustive_search(monkeypatch):
+    assert against_exhaustive(40, 1) == {"graphs": 40, "equal": 40}
+    monkeypatch.setattr("benchmarks.redundancy.solving.SIZES", (50,))
+    run = CliRunner().invoke(main, ["redundancy", "plans", "--graphs", "5", "--repeats", "1"])
+    assert run.exit_code == 0, run.output
+    told = json.loads(run.output)
+    assert all(each["optimal"] for each in told["solver"])
+    assert {each["graph"] for each in told["solver"]} == {
+        "2 edges a table",
+        "5 edges a table",
+        "10 edges a table",
+        "versions",
+    }
