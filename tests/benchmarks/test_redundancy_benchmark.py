@@ -1,4 +1,4 @@
-"""The benchmark of contained tables: its two truths agree, and its measures are of what they say."""
+"""The benchmark of contained tables: its truths agree, and its measures are what they say."""
 
 import json
 
