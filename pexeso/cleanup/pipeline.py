@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from pexeso.cleanup.exact import containment, count_contained, units_of
-from pexeso.cleanup.lake_tables import FileOfTable, files_of_tables
+from pexeso.cleanup.lake_tables import FileOfTable, files_of_tables, table_of_file
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, LakeRows, ReadFile, read_lake
 from pexeso.cleanup.rebuilds import Rebuild, find_rebuilds
 from pexeso.errors import InputError
@@ -359,11 +359,7 @@ def _tables_of(
 ) -> tuple[list[TableOfPieces], dict[str, tuple[ReadFile, ...]], tuple[LeftOut, ...]]:
     """Put tables together from the files that were read."""
     by_name = {each.file: each for each in read.files}
-    of_tables = (
-        {name: [FileOfTable(name, name, {})] for name in sorted(by_name)}
-        if read.lake is None
-        else files_of_tables(by_name)
-    )
+    of_tables = _files_by_table(read, by_name)
     tables, files, left_out = [], {}, []
     for name, own in of_tables.items():
         some = tuple(by_name[each.file] for each in own)
@@ -381,6 +377,18 @@ def _tables_of(
         else:
             left_out.append(LeftOut(name, reason or "it has no columns"))
     return tables, files, tuple(left_out)
+
+
+def _files_by_table(read: LakeRows, files: Iterable[str]) -> dict[str, list[FileOfTable]]:
+    if read.lake is None:
+        return {name: [FileOfTable(name, name, {})] for name in sorted(files)}
+    logged = {
+        table: [replace(table_of_file(file), table=table) for file in some]
+        for table, some in read.logged.items()
+    }
+    with_log = {each.file for some in logged.values() for each in some}
+    others = files_of_tables(file for file in files if file not in with_log)
+    return dict(sorted({**others, **logged}.items()))
 
 
 def _table_of(

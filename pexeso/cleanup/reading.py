@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pexeso.build.lake_source.source import spark_schema
 from pexeso.cleanup.in_tasks import TASKS_PER_CORE
+from pexeso.cleanup.table_logs import NOTE, CannotRead, live_files, logged_tables
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, locate
 from pexeso.lake.files import TableFile, find_tables, path_from_text
@@ -51,7 +52,7 @@ class ReadFile:
     reason : str or None
         Why it could not be read.
     notes : tuple of str
-        What was repaired: rows that are not as they stand in the file.
+        What keeps the table where it is: rows are not as they stand in the file, or it has a log.
     """
 
     file: str
@@ -74,16 +75,22 @@ class LakeRows:
     files : sequence of ReadFile
     pieces : dict of str to sequence of StoredPiece
         Of each file that could be read, by its name.
+    logged : dict of str to sequence of str
+        Tables with a log, and their live files; see `pexeso.cleanup.table_logs`.
     """
 
     lake: Path | Location | None
     name: str
     files: Sequence[ReadFile]
     pieces: Mapping[str, Sequence[StoredPiece]]
+    logged: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def lake_rows(
-    lake: Path | Location | None, name: str, rows: Sequence[Mapping[str, Any]]
+    lake: Path | Location | None,
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    logged: Mapping[str, Sequence[str]] | None = None,
 ) -> LakeRows:
     """Put together what tasks have read: fields of `ReadFile`, and ``paths`` of its pieces."""
     files, pieces = [], {}
@@ -93,7 +100,7 @@ def lake_rows(
         files.append(ReadFile(**given))
         if paths:
             pieces[row["file"]] = [piece for path in paths for piece in stored_pieces(path)]
-    return LakeRows(lake, name, files, pieces)
+    return LakeRows(lake, name, files, pieces, logged or {})
 
 
 def read_lake(
@@ -120,8 +127,8 @@ def read_lake(
     """
     place = locate(lake)
     root = place.absolute() if isinstance(place, Path) else place  # tasks run elsewhere
-    files, _ = find_tables(root)
-    if not files:
+    files, logged, unreadable = files_and_logs(root)
+    if not files and not unreadable:
         raise LakeError(f"'{lake}' has no table: give a folder with CSV, Parquet or JSON lines.")
     n_tasks = min(len(files), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     ordered = sorted(files, key=lambda file: (-file.n_bytes, file.table))
@@ -130,11 +137,56 @@ def read_lake(
         [(each.table, str(each.path), each.format, each.n_bytes) for each in hand] for hand in hands
     ]
     work = partial(_read_hands, rows, root, folder, max_table_bytes)
-    numbers = spark.range(0, n_tasks, 1, n_tasks)
-    found = numbers.mapInArrow(work, spark_schema(FILE_ROW)).toArrow().to_pylist()
+    found: list[dict[str, Any]] = []
+    if files:
+        numbers = spark.range(0, n_tasks, 1, n_tasks)
+        found = numbers.mapInArrow(work, spark_schema(FILE_ROW)).toArrow().to_pylist()
+    with_log = {file for some in logged.values() for file in some}
     for row in found:
         row["paths"] = [path for path in [row.pop("path")] if path is not None]
-    return lake_rows(root, str(root), found)
+        row["notes"] = [*row["notes"], *([NOTE] if row["file"] in with_log else [])]
+    return lake_rows(root, str(root), found + [row_of_log(*each) for each in unreadable], logged)
+
+
+def files_and_logs(
+    root: Path | Location,
+) -> tuple[list[TableFile], dict[str, list[str]], list[tuple[str, str]]]:
+    """List the files of a lake that hold rows of now.
+
+    Returns
+    -------
+    files : list of TableFile
+    logged : dict of str to list of str
+        Tables with a log, and their live files.
+    unreadable : list of (str, str)
+        Tables with a log that cannot be read, and why.
+    """
+    files, skipped = find_tables(root)
+    tables = logged_tables([*(each.table for each in files), *(each.path for each in skipped)])
+    logged: dict[str, list[str]] = {}
+    unreadable = []
+    for table in tables:
+        prefix = "" if table.folder == "." else f"{table.folder}/"
+        try:
+            if not isinstance(root, Path):
+                raise CannotRead("it has a log, which is read on this machine or its cluster only")
+            live = {f"{prefix}{file}" for file in live_files(root / table.folder, table.kind)}
+            own = [each.table for each in files if each.table in live]
+            if len(own) < len(live):
+                missing = min(live.difference(own))
+                raise CannotRead(f"its log names the file {missing}, which is not there")
+            logged[table.folder] = own
+        except CannotRead as error:
+            unreadable.append((table.folder, str(error)))
+            live = set()
+        files = [each for each in files if each.table in live or not each.table.startswith(prefix)]
+    return files, logged, unreadable
+
+
+def row_of_log(table: str, reason: str) -> dict[str, Any]:
+    """Return what `lake_rows` takes of a table whose log cannot be read."""
+    row = {"file": table, "n_bytes": 0, "fingerprint": None, "reason": reason, "notes": []}
+    return {**row, "paths": []}
 
 
 def _read_hands(

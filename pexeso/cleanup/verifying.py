@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import rows_of_file
+from pexeso.cleanup.table_logs import CannotRead, live_files, log_in
 from pexeso.errors import PexesoError, TableReadError
 from pexeso.lake.files import TableFile, find_tables, table_format
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
@@ -120,6 +121,9 @@ def frame_of_table(
     path = lake if lake.is_file() else lake / table
     files = [path] if path.is_file() else _files_in(path)
     kinds = {table_format(file) or "delimited" for file in files}
+    if log_in(path) is not None and path.is_dir():
+        places = [_literal(file) for file in files]
+        return spark.read.option("mergeSchema", True).option("basePath", str(path)).parquet(*places)
     if kinds == {"parquet"}:
         return spark.read.option("mergeSchema", len(files) > 1).parquet(_literal(path))
     if len(files) != 1:
@@ -132,6 +136,12 @@ def frame_of_table(
 
 
 def _files_in(folder: Path) -> list[Path]:
+    log = log_in(folder)
+    if log is not None:
+        try:
+            return [folder / file for file in live_files(folder, log.kind)]
+        except CannotRead as error:
+            raise TableReadError(f"{folder.name} cannot be read: {error}.") from error
     found, _ = find_tables(folder)
     return [each.path for each in found if table_of_file(each.table).table == "."]
 

@@ -37,6 +37,7 @@ SPARK_MODULES = {
                     "reading",
                     "rebuilds",
                     "redundancy",
+                    "sampled.search",
                     "sources",
                     "verifying",
                 )
@@ -168,6 +169,7 @@ PARTS = ("row_hashes", "row_keys", "semantic", "token_sets")
 def test_only_what_asks_a_part_names_it():
     asking = (
         "pexeso.parts",
+        "pexeso.cleanup.sources",
         "pexeso.composite_search",
         "pexeso.token_search",
         "pexeso.search.open_index",

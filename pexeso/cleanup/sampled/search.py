@@ -15,12 +15,18 @@ import pyarrow as pa
 
 from pexeso.cleanup.in_tasks import done_in_tasks
 from pexeso.cleanup.pipeline import Candidates, Clock, LeftOut, Stage, candidates_of
-from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, LakeRows, ReadFile, rows_of_file
+from pexeso.cleanup.reading import (
+    DEFAULT_MAX_TABLE_BYTES,
+    LakeRows,
+    ReadFile,
+    files_and_logs,
+    rows_of_file,
+)
 from pexeso.cleanup.sampled.footers import facts_of_parquet, facts_of_rows
 from pexeso.cleanup.sampled.samples import drawn_columns, hash_samples, look_up, seed_of
 from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.io.location import locate
-from pexeso.lake.files import TableFile, find_tables
+from pexeso.lake.files import TableFile
 from pexeso.redundancy.column_stats import ColumnStats
 from pexeso.redundancy.pieces import ColumnFacts, StoredPiece
 from pexeso.redundancy.schema_tokens import Token
@@ -163,14 +169,15 @@ def _profiles(
     spark: SparkSession | None, root: Path, scan: bool, max_table_bytes: int
 ) -> tuple[LakeRows, dict[str, str]]:
     """Return what is known of all files, as pieces without cells, and the formats of files."""
-    files, _ = find_tables(root)
-    if not files:
+    files, logged, unreadable = files_and_logs(root)
+    if not files and not unreadable:
         raise LakeError(f"'{root}' has no table: give a folder with CSV, Parquet or JSON lines.")
     units = [json.dumps([each.table, str(each.path), each.format, each.n_bytes]) for each in files]
     work = partial(_profile, scan=scan, max_table_bytes=max_table_bytes)
     rows = sorted(done_in_tasks(spark, units, work, _PROFILE), key=lambda row: row["file"])
     paths = {each.table: each.path for each in files}
     listed = [ReadFile(row["file"], row["n_bytes"], None, row["reason"], ()) for row in rows]
+    listed += [ReadFile(table, 0, None, reason, ()) for table, reason in unreadable]
     pieces = {
         row["file"]: [
             StoredPiece(paths[row["file"]], 0, row["file"], 0, row["n_rows"], _facts(row["facts"]))
@@ -179,7 +186,7 @@ def _profiles(
         if row["reason"] is None
     }
     formats = {str(paths[row["file"]]): row["format"] for row in rows}
-    return LakeRows(root, str(root), listed, pieces), formats
+    return LakeRows(root, str(root), listed, pieces, logged), formats
 
 
 def _facts(text: str) -> tuple[ColumnFacts, ...]:
