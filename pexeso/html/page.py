@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import pexeso
 from pexeso.html.cards import OF_RESULTS, Section, section_of_explanation, section_of_result
-from pexeso.runtime.formatting import MAX_CELL, percent, plain
+from pexeso.runtime.formatting import MAX_CELL, human_bytes, percent, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -76,11 +76,11 @@ def written(pieces: Iterator[str], stream: TextIO | None) -> str | None:
 
 def results_table(result: SearchResult) -> str:
     """Return a small table of the columns found, for notebooks."""
-    return _environment().get_template("notebook.html").render(result=result, most=20)
+    return environment().get_template("notebook.html").render(result=result, most=20)
 
 
 def _page(title: str, sections: Iterator[Section], n_sections: int) -> Iterator[str]:
-    template = _environment().get_template("page.html")
+    template = environment().get_template("page.html")
     stream = template.stream(
         title=title, sections=sections, n_sections=n_sections, version=pexeso.__version__
     )
@@ -93,7 +93,8 @@ def _asked(column: str | None) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the templates of all pages, with the filters that write numbers and names."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     # Everything that is not markup of the templates themselves is escaped.
@@ -111,6 +112,7 @@ def _environment() -> Environment:
         "word": lambda text: plain(text, MAX_CELL),
         "name": lambda text: plain(text, MAX_NAME),
         "sentence": lambda text: plain(text, MAX_SENTENCE),
+        "size": human_bytes,
         "distance": lambda distance: f"{distance:.3f}",
         "similarity": "{:.2f}".format,
         "width": lambda share: f"{100 * share:.3f}%",

@@ -75,3 +75,14 @@ def format_bytes(n_bytes: int) -> str:
         return f"{n_bytes} byte" if n_bytes == 1 else f"{n_bytes} bytes"
     step = min((n_bytes.bit_length() - 1) // 10, len(_UNITS) - 1)
     return f"{n_bytes / 1024**step:.1f} {_UNITS[step]}"
+
+
+def human_bytes(n_bytes: float) -> str:
+    """Write a number of bytes for people, in decimal units as disks are sold."""
+    if n_bytes < 1000:
+        return f"{n_bytes:.0f} bytes"
+    for unit in ("kB", "MB", "GB"):
+        n_bytes /= 1000
+        if n_bytes < 999.95:
+            return f"{n_bytes:.1f} {unit}"
+    return f"{n_bytes / 1000:,.1f} TB"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pexeso.runtime.formatting import MAX_CELL, plain
+from pexeso.runtime.formatting import human_bytes as human_bytes
 
 if TYPE_CHECKING:
     from pexeso.service.bases import QueryRequest
@@ -171,17 +172,6 @@ def display_width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(_cells(letter) for letter in text)
-
-
-def human_bytes(n_bytes: float) -> str:
-    """Write a number of bytes for people."""
-    if n_bytes < 1000:
-        return f"{n_bytes:.0f} bytes"
-    for unit in ("kB", "MB", "GB"):
-        n_bytes /= 1000
-        if n_bytes < 999.95:
-            return f"{n_bytes:.1f} {unit}"
-    return f"{n_bytes / 1000:,.1f} TB"
 
 
 def count(number: int, noun: str) -> str:

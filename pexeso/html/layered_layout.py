@@ -1,0 +1,213 @@
+"""Layered drawing of a graph without cycles: order and heights of its nodes, in whole numbers.
+
+The method is Sugiyama's: nodes have levels, lines that pass a level have a waypoint there, each
+level is ordered by the mean position of neighbours, and heights follow from the order. Nothing is
+computed in floating point, so that a drawing is the same on every machine.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+SWEEPS = 8
+"""Rounds in which levels are ordered, each from left to right and back."""
+
+_ALIGNMENTS = 6
+_FRACTION = 720_720
+"""Means are compared in these parts: a whole number of them for up to 16 neighbours."""
+
+
+@dataclass(frozen=True)
+class LevelLine:
+    """A line between nodes of two levels.
+
+    Attributes
+    ----------
+    left, right : int
+        Nodes; the level of `left` is below that of `right`.
+    bundle : int
+        Lines of one bundle share their waypoints. They have the same left end.
+    """
+
+    left: int
+    right: int
+    bundle: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where nodes and waypoints are.
+
+    Attributes
+    ----------
+    middles : tuple of int
+        Height of the middle of each node, downwards.
+    waypoints : tuple of tuple of int
+        Of each line, its heights at the levels that it passes, from left to right.
+    height : int
+        Of the whole drawing.
+    """
+
+    middles: tuple[int, ...]
+    waypoints: tuple[tuple[int, ...], ...]
+    height: int
+
+
+def layered_layout(
+    levels: Sequence[int],
+    heights: Sequence[int],
+    lines: Sequence[LevelLine],
+    *,
+    gap: int,
+    line_gap: int,
+) -> Layout:
+    """Place the nodes of a graph whose levels are known, so that few lines cross.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        Of each node, 0 or more.
+    heights : sequence of int
+        Of each node, even. Nodes of a level keep the order given unless lines cross less otherwise.
+    lines : sequence of LevelLine
+    gap, line_gap : int
+        Between nodes of a level; and between a node and a line that passes, or two lines.
+
+    Returns
+    -------
+    Layout
+    """
+    level_of, height_of = list(levels), list(heights)
+    waypoint_of: dict[tuple[int, int], int] = {}
+    chains = []
+    for line in lines:
+        chain = [line.left]
+        for level in range(levels[line.left] + 1, levels[line.right]):
+            key = line.bundle, level
+            if key not in waypoint_of:
+                waypoint_of[key] = len(level_of)
+                level_of.append(level)
+                height_of.append(0)
+            chain.append(waypoint_of[key])
+        chains.append([*chain, line.right])
+    before: list[list[int]] = [[] for _ in level_of]
+    after: list[list[int]] = [[] for _ in level_of]
+    for left, right in sorted({step for chain in chains for step in pairwise(chain)}):
+        after[left].append(right)
+        before[right].append(left)
+    order: list[list[int]] = [[] for _ in range(max(level_of, default=-1) + 1)]
+    for node, level in enumerate(level_of):
+        order[level].append(node)
+    order = _with_few_crossings(order, before, after)
+    gaps = [[_gap(height_of, step, gap, line_gap) for step in pairwise(level)] for level in order]
+    middle = _middles(order, before, after, height_of, gaps)
+    top = min((middle[node] - height_of[node] // 2 for node in range(len(middle))), default=0)
+    bottom = max((middle[node] + height_of[node] // 2 for node in range(len(middle))), default=0)
+    return Layout(
+        tuple(middle[node] - top for node in range(len(levels))),
+        tuple(tuple(middle[node] - top for node in chain[1:-1]) for chain in chains),
+        bottom - top,
+    )
+
+
+def crossings(order: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> int:
+    """Return how many pairs of lines cross between neighbouring levels.
+
+    Parameters
+    ----------
+    order : sequence of sequence of int
+        The nodes of each level, downwards.
+    after : sequence of sequence of int
+        Of each node, those of the next level that it has a line to.
+    """
+    n_crossings = 0
+    for upper, lower in pairwise(order):
+        position = {node: at for at, node in enumerate(lower)}
+        passed: list[int] = []
+        for node in upper:
+            ends = [position[each] for each in after[node]]
+            n_crossings += sum(len(passed) - bisect_right(passed, end) for end in ends)
+            for end in ends:
+                insort(passed, end)
+    return n_crossings
+
+
+def _with_few_crossings(
+    order: list[list[int]], before: list[list[int]], after: list[list[int]]
+) -> list[list[int]]:
+    best, fewest = order, crossings(order, after)
+    for _ in range(SWEEPS):
+        if not fewest:
+            break
+        order = _swept(order, before)
+        order = _swept(order[::-1], after)[::-1]
+        n_crossings = crossings(order, after)
+        if n_crossings < fewest:
+            best, fewest = order, n_crossings
+    return best
+
+
+def _swept(order: list[list[int]], neighbours: list[list[int]]) -> list[list[int]]:
+    """Order each level by the means of the one before it; nodes without neighbours stay."""
+    swept: list[list[int]] = []
+    position: dict[int, int] = {}
+    for level in order:
+        keys = {}
+        for at, node in enumerate(level):
+            near = [position[each] for each in neighbours[node]]
+            keys[node] = (sum(near) * _FRACTION // len(near) if near else at * _FRACTION, at)
+        swept.append(sorted(level, key=keys.__getitem__))
+        position |= {node: at for at, node in enumerate(swept[-1])}
+    return swept
+
+
+def _gap(height_of: list[int], step: tuple[int, int], gap: int, line_gap: int) -> int:
+    """Return the least distance between the middles of two neighbours of a level."""
+    one, other = (height_of[node] for node in step)
+    return one // 2 + other // 2 + (gap if one and other else line_gap)
+
+
+def _middles(
+    order: list[list[int]],
+    before: list[list[int]],
+    after: list[list[int]],
+    height_of: list[int],
+    gaps: list[list[int]],
+) -> list[int]:
+    middle = [0] * len(height_of)
+    for level, between in zip(order, gaps, strict=True):
+        for node, at in zip(level, accumulate(between, initial=0), strict=False):
+            middle[node] = at
+    for round_ in range(_ALIGNMENTS):
+        forward = round_ % 2 == 0
+        neighbours = before if forward else after
+        levels = list(zip(order, gaps, strict=True))
+        for level, between in levels if forward else reversed(levels):
+            wanted = [
+                sum(middle[each] for each in near) // len(near) if near else middle[node]
+                for node, near in ((node, neighbours[node]) for node in level)
+            ]
+            for node, at in zip(level, _spread(wanted, between), strict=True):
+                middle[node] = at
+    return middle
+
+
+def _spread(wanted: list[int], gaps: list[int]) -> list[int]:
+    """Return places in this order, at least `gaps` apart, near those wanted.
+
+    Places wanted too near each other, or in the wrong order, are moved together (the method of
+    adjacent violators).
+    """
+    offsets = list(accumulate(gaps, initial=0))
+    blocks: list[tuple[int, int]] = []  # sums and numbers of places
+    for place, offset in zip(wanted, offsets, strict=False):
+        total, n = place - offset, 1
+        while blocks and blocks[-1][0] * n > total * blocks[-1][1]:
+            more, n_more = blocks.pop()
+            total, n = total + more, n + n_more
+        blocks.append((total, n))
+    places = [total // n for total, n in blocks for _ in range(n)]
+    return [place + offset for place, offset in zip(places, offsets, strict=False)]

@@ -1,0 +1,194 @@
+"""The page of contained tables: what can go, what holds what as a drawing, and all of it in words.
+
+It is one file that runs and loads nothing; names and statements are texts that the templates
+escape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pexeso
+from pexeso.html.containment_drawing import Drawing, drawing_of
+from pexeso.html.containment_graph import (
+    MAX_TABLES,
+    LakeGraph,
+    connected_parts,
+    lake_graph,
+)
+from pexeso.html.page import MAX_NAME, environment
+from pexeso.runtime.formatting import plain
+
+MAX_ROWS = 1000
+"""Rows of a table of the page; what is left out is counted there."""
+
+MAX_DERIVED = 5
+"""Names of tables that a table holds, in the plan."""
+
+MAX_STATEMENT = 5000
+"""Longest statement shown, in characters."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The first rows of a list, and how many there are."""
+
+    rows: Sequence[Any]
+    total: int
+
+    @property
+    def n_more(self) -> int:
+        """How many are not shown."""
+        return self.total - len(self.rows)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The numbers that stand first.
+
+    Attributes
+    ----------
+    n_tables, n_contained, n_deleted : int
+        Tables of the lake; contained whole in another; that can go.
+    lake_bytes, freed_bytes : int
+    cost, keep_all_cost : float
+        For a month, of the plan, and of keeping all.
+    freed_share, saved_share : float or None
+        None where there is nothing of which it would be a share.
+    optimal : bool
+    gap : float or None
+        How much cheaper a plan could be as a share; None for unknown.
+    verified : bool
+        All statements were run and gave their tables.
+    """
+
+    n_tables: int
+    n_contained: int
+    n_deleted: int
+    lake_bytes: int
+    freed_bytes: int
+    cost: float
+    keep_all_cost: float
+    freed_share: float | None
+    saved_share: float | None
+    optimal: bool
+    gap: float | None
+    verified: bool
+
+
+def redundancy_page(report: Mapping[str, Any], *, lake: str) -> str:
+    """Return the page of the contained tables of a lake, and of the plan of those that can go.
+
+    Parameters
+    ----------
+    report : mapping
+        What `pexeso.cleanup.redundancy.Redundancy.to_dict` returns.
+    lake : str
+        The name of the lake, for the heading.
+
+    Returns
+    -------
+    str
+        One HTML file. Of connected tables the largest 60 are drawn, in 20 drawings at most, and
+        lists have 1,000 rows at most; the page says what is left out.
+    """
+    graph = lake_graph(report)
+    parts, n_parts = connected_parts(graph)
+    drawings = [drawing_of(graph, part, number) for number, part in enumerate(parts, 1)]
+    deletions = sorted(report["plan"]["delete"], key=lambda each: (-each["bytes"], each["table"]))
+    parent_of = {each["table"]: each["parent"] for each in deletions}
+    return (
+        environment()
+        .get_template("redundancy.html")
+        .render(
+            title=f"Redundant tables of {plain(lake, MAX_NAME)}",
+            summary=_summary(report),
+            deletions=_listed(deletions),
+            drawings=drawings,
+            n_parts=n_parts,
+            n_alone=_n_alone(graph),
+            pairs=_listed(_pairs(report["edges"])),
+            tables=_listed(sorted(report["tables"], key=lambda each: each["name"])),
+            parent_of=parent_of,
+            stages=report["stages"],
+            left_out=_listed(report["left_out"]),
+            refuted=_listed(report["refuted"]),
+            max_derived=MAX_DERIVED,
+            max_tables=MAX_TABLES,
+            statement=lambda text: plain(text, MAX_STATEMENT),
+            amount=_amount,
+            described=described,
+            version=pexeso.__version__,
+        )
+    )
+
+
+def described(drawing: Drawing) -> str:
+    """Return what a drawing shows in a sentence or two, for those who cannot see it."""
+    parts = [
+        f"{len(drawing.boxes):,} tables in {_counted(drawing.n_levels, 'column')}, "
+        "each table right of those that hold it",
+        f"{_counted(sum(box.goes for box in drawing.boxes), 'table')} can go",
+        f"{_counted(drawing.n_rebuilds, 'arrow')} of the plan",
+    ]
+    if drawing.n_whole:
+        parts.append(f"{_counted(drawing.n_whole, 'arrow')} for other tables that hold all rows")
+    if drawing.n_partly:
+        parts.append(f"{_counted(drawing.n_partly, 'line')} for tables that hold some rows")
+    if drawing.n_equal_groups:
+        parts.append(f"{_counted(drawing.n_equal_groups, 'frame')} around tables of the same rows")
+    return f"{'; '.join(parts)}. The lists of this page say the same in words."
+
+
+def _summary(report: Mapping[str, Any]) -> Summary:
+    plan = report["plan"]
+    lake_bytes = sum(each["bytes"] for each in report["tables"])
+    freed, cost, keep_all = plan["freed_bytes"], plan["cost"], plan["keep_all_cost"]
+    return Summary(
+        len(report["tables"]),
+        len({each["child"] for each in report["edges"] if each["containment"] == 1.0}),
+        len(plan["delete"]),
+        lake_bytes,
+        freed,
+        cost,
+        keep_all,
+        freed / lake_bytes if lake_bytes else None,
+        (keep_all - cost) / keep_all if keep_all else None,
+        plan["optimal"],
+        plan["gap"],
+        all(each["verified"] for each in plan["delete"]),
+    )
+
+
+def _pairs(edges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return pairs with what each is; one of two equal tables is listed once."""
+    whole = {(each["parent"], each["child"]) for each in edges if each["containment"] == 1.0}
+    pairs = []
+    for each in sorted(edges, key=lambda each: (each["child"], each["parent"])):
+        parent, child = each["parent"], each["child"]
+        is_whole = (parent, child) in whole
+        is_equal = is_whole and (child, parent) in whole
+        if is_equal and child < parent:
+            continue
+        relation = "has the rows of" if is_equal else "is in" if is_whole else "is partly in"
+        pairs.append({**each, "relation": relation})
+    return pairs
+
+
+def _n_alone(graph: LakeGraph) -> int:
+    """Return how many tables are in no pair."""
+    return len(graph.names) - len({*graph.parents.tolist(), *graph.children.tolist()})
+
+
+def _listed(rows: Sequence[Any]) -> Listed:
+    return Listed(rows[:MAX_ROWS], len(rows))
+
+
+def _amount(cost: float) -> str:
+    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.3g}"
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
