@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.redundancy.plain_arrays import plain
 from pexeso.redundancy.type_families import is_list
 
 Token = tuple[str | None, ...]
@@ -35,7 +36,8 @@ def leaves(names: Sequence[str], columns: Sequence[pa.Array | pa.ChunkedArray]) 
     """Flatten columns: a struct to its fields, an array of structs to an array of each field.
 
     A field of a struct that is missing is missing. A map is one leaf, and so are an array of other
-    values and a struct without fields.
+    values and a struct without fields. Types become those of
+    `pexeso.redundancy.plain_arrays.plain`.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def leaves(names: Sequence[str], columns: Sequence[pa.Array | pa.ChunkedArray]) 
     found = []
     for name, column in zip(names, columns, strict=True):
         values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        found += [Leaf(token, each) for token, each in _leaves((name,), values)]
+        found += [Leaf(token, each) for token, each in _leaves((name,), plain(values))]
     return found
 
 
