@@ -242,9 +242,12 @@ def _cells(values: pa.Array) -> tuple[Family, list[Any]]:
     values = _decoded(values)
     kind = values.type
     if pa.types.is_struct(kind):
-        fields = [_cells(child) for child in values.flatten()]
         names = [kind.field(at).name for at in range(kind.num_fields)]
-        family = ("struct", *zip(names, (family for family, _ in fields), strict=True))
+        by_name = sorted(range(len(names)), key=names.__getitem__)  # fields have no order
+        parts = values.flatten()
+        fields = [_cells(parts[at]) for at in by_name]
+        families = [family for family, _ in fields]
+        family = ("struct", *zip((names[at] for at in by_name), families, strict=True))
         rows = zip(*(cells for _, cells in fields), strict=True) if fields else [()] * len(values)
         whole = zip(values.is_valid().to_pylist(), rows, strict=True)
         return family, [row if valid else None for valid, row in whole]

@@ -3,8 +3,9 @@
 Two values have one hash where they are equal by the type gate of R2D2 (specification of Shah et
 al., SIGMOD 2023, section on types): whole numbers and decimals by their number, floats by their
 double (NaN is one value, and -0.0 is 0.0), times of a kind by their instant, texts by their bytes,
-lists and maps by their elements. All others differ, whatever their texts look like: the number 1,
-the double 1.0 and the text "1" are three values.
+lists and maps by their elements, structs by the names and values of their fields. All others
+differ, whatever their texts look like: the number 1, the double 1.0 and the text "1" are three
+values.
 
 A hash has two halves of 64 bits, each a function of the value by other constants. Two given
 different values have equal halves with probability 2**-64 each, if the functions behave like random
@@ -231,6 +232,10 @@ def _of_maps(values: pa.MapArray) -> np.ndarray:
 
 
 def _of_structs(values: pa.StructArray) -> np.ndarray:
+    """Hash structs by the names of their fields, in any order."""
+    names = [field.name for field in values.type]
+    if len(set(names)) < len(names):
+        raise pa.ArrowInvalid(f"two fields of a struct have one name: {', '.join(names)}")
     total = np.tile(_STRUCT, (len(values), 1))
     for field, part in zip(values.type, values.flatten(), strict=True):
         total = total + _mixed_with(value_hashes(part), _key(f"field {field.name}"))

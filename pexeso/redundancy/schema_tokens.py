@@ -166,7 +166,17 @@ def read_synonyms(path: str | os.PathLike[str]) -> dict[Token, Token]:
             f"'{os.fspath(path)}' must have one table, [synonyms], and nothing else. Got "
             f"{', '.join(told) or 'nothing'}."
         )
-    return {_token(ours, path): _token(theirs, path) for ours, theirs in named.items()}
+    found = {}
+    for ours, theirs in named.items():
+        entry = _token(ours, path), _token(theirs, path)
+        if any(not token or token[0] is None or "" in token for token in entry):
+            raise InputError(
+                f"The entry {ours!r} = {theirs!r} in '{os.fspath(path)}' has an empty name. Both "
+                "must be names of columns, or lists that begin with one: leave the entry out, or "
+                "name the column in its table."
+            )
+        found[entry[0]] = entry[1]
+    return found
 
 
 def _token(text: object, path: str | os.PathLike[str]) -> Token:

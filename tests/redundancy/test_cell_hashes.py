@@ -52,6 +52,10 @@ EQUAL = [
         pa.array([Decimal("1.5"), Decimal(-2)], pa.decimal64(12, 3)),
     ),
     (pa.array([Decimal("1.5"), None], pa.decimal32(6, 2)), pa.array([Decimal("1.5"), None])),
+    (
+        pa.array([{"x": 1, "y": 2}], pa.struct([("x", pa.int64()), ("y", pa.int64())])),
+        pa.array([{"x": 1, "y": 2}], pa.struct([("y", pa.int64()), ("x", pa.int64())])),
+    ),
     (pa.array([{"x": 1}]), pa.array([{"x": Decimal("1.0")}])),
     (pa.array([None, None]), pa.array([None, None], pa.string())),
 ]
