@@ -40,6 +40,7 @@ Leaf = tuple[Token, Family, list[Any]]
 
 UNEVEN_ROWS = ("pad", "drop")
 _DELIMITED = {".csv": ",", ".tsv": "\t"}
+_DELIMITERS = (",", "\t", ";", "|")
 _PART = "part-"
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _MILLISECONDS_A_DAY = timedelta(days=1) // timedelta(milliseconds=1)
@@ -178,8 +179,15 @@ def _text(path: Path) -> str:
 
 def _delimited(path: Path, delimiter: str, uneven_rows: str) -> tuple[list[str], list[list[str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), path.stat().st_size + 1))
-    reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter)
-    rows = [row for row in reader if row]
+    text = _text(path)
+    first = next((line for line in text.splitlines() if line), "")
+    if delimiter not in first:  # a name may say ".csv" of what is separated otherwise
+        delimiter = max(_DELIMITERS, key=first.count) if any(map(first.count, _DELIMITERS)) else ","
+    # Quotation marks are plain characters where more rows are as wide as the header then.
+    readings = [
+        _rows_of(text, delimiter, quoting) for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)
+    ]
+    rows = max(readings, key=lambda rows: sum(len(row) == len(rows[0]) for row in rows))
     header = [name.strip() for name in rows[0]] if rows else []
     width = len(header)
     if uneven_rows == "drop":
@@ -191,6 +199,11 @@ def _delimited(path: Path, delimiter: str, uneven_rows: str) -> tuple[list[str],
         header = header + [""] * (Counter(longer).most_common(1)[0][0] - width)
     width = len(header)
     return header, [(row + [""] * width)[:width] for row in body]
+
+
+def _rows_of(text: str, delimiter: str, quoting: int) -> list[list[str]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    return [row for row in reader if row]
 
 
 def _text_leaves(header: list[str], rows: list[list[str]], family: Family) -> list[Leaf]:

@@ -75,8 +75,12 @@ def test_derived_tables_as_all_rows_compared(spark, tmp_path, file_format):
 def test_older_versions_of_files_as_all_rows_compared(spark, lake_folder):
     versions = lake_folder("containment")
     found = edges_of(find_containments(spark, versions))
-    assert found == containment(read_contents(versions))
+    contents = read_contents(versions)
+    assert found == containment(contents)
     assert len(found) == 76
+    nearly = edges_of(find_containments(spark, versions, min_containment=0.9))
+    assert nearly == containment(contents, min_containment=0.9)
+    assert len(nearly) == 228
 
 
 def test_folders_with_values_of_a_column_in_their_names(spark, tmp_path):
