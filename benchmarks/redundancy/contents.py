@@ -93,7 +93,8 @@ def read_contents(
         Whether names that differ in case are different ones.
     uneven_rows : {"pad", "drop"}
         Rows of a CSV file that are shorter or longer than the header are filled up or cut, or left
-        out.
+        out. Where they are filled up, a file is read by another delimiter, or without quotation
+        marks, if its rows are regular then alone.
 
     Returns
     -------
@@ -180,14 +181,10 @@ def _text(path: Path) -> str:
 def _delimited(path: Path, delimiter: str, uneven_rows: str) -> tuple[list[str], list[list[str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), path.stat().st_size + 1))
     text = _text(path)
-    first = next((line for line in text.splitlines() if line), "")
-    if delimiter not in first:  # a name may say ".csv" of what is separated otherwise
-        delimiter = max(_DELIMITERS, key=first.count) if any(map(first.count, _DELIMITERS)) else ","
-    # Quotation marks are plain characters where more rows are as wide as the header then.
-    readings = [
-        _rows_of(text, delimiter, quoting) for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)
-    ]
-    rows = max(readings, key=lambda rows: sum(len(row) == len(rows[0]) for row in rows))
+    if uneven_rows == "pad":
+        rows = _regular_rows(text, delimiter)
+    else:
+        rows = _rows_of(text, delimiter, csv.QUOTE_MINIMAL)
     header = [name.strip() for name in rows[0]] if rows else []
     width = len(header)
     if uneven_rows == "drop":
@@ -199,6 +196,17 @@ def _delimited(path: Path, delimiter: str, uneven_rows: str) -> tuple[list[str],
         header = header + [""] * (Counter(longer).most_common(1)[0][0] - width)
     width = len(header)
     return header, [(row + [""] * width)[:width] for row in body]
+
+
+def _regular_rows(text: str, delimiter: str) -> list[list[str]]:
+    """Read rows by another delimiter, or without quoting, where more are regular then."""
+    first = next((line for line in text.splitlines() if line), "")
+    if delimiter not in first:
+        delimiter = max((delimiter, *_DELIMITERS), key=first.count)
+    quoted, plain = (
+        _rows_of(text, delimiter, quoting) for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)
+    )
+    return max(quoted, plain, key=lambda rows: sum(len(row) == len(rows[0]) for row in rows))
 
 
 def _rows_of(text: str, delimiter: str, quoting: int) -> list[list[str]]:
