@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.redundancy.plain_arrays import plain
+from pexeso.lake.readers.plain_arrays import plain
 
 Bound = int | float | Fraction | bytes
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.redundancy.plain_arrays import plain
+from pexeso.lake.readers.plain_arrays import plain
 
 MAX_LISTED = 100
 """Most values of a condition."""

@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from pexeso.lake.readers.plain_arrays import plain
 from pexeso.lake.readers.typed import JSON, TypedRows
 from pexeso.redundancy.cell_hashes import HALVES
 from pexeso.redundancy.column_stats import ColumnStats, scan_stats
-from pexeso.redundancy.plain_arrays import plain
 from pexeso.redundancy.row_hashes import HashedColumn, hashed_column
 from pexeso.redundancy.schema_tokens import Token, leaves
 from pexeso.redundancy.type_families import family

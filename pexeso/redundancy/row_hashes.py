@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pexeso.lake.readers.plain_arrays import plain
 from pexeso.redundancy.cell_hashes import HALVES, NULL, cells_of_column, value_hashes
-from pexeso.redundancy.plain_arrays import plain
 from pexeso.runtime.jit import loop
 
 MIN_ROWS_PER_VALUE = 4

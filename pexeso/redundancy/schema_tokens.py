@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.redundancy.plain_arrays import plain
+from pexeso.lake.readers.plain_arrays import plain
 from pexeso.redundancy.type_families import is_list
 
 Token = tuple[str | None, ...]
@@ -37,7 +37,7 @@ def leaves(names: Sequence[str], columns: Sequence[pa.Array | pa.ChunkedArray]) 
 
     A field of a struct that is missing is missing. A map is one leaf, and so are an array of other
     values and a struct without fields. Types become those of
-    `pexeso.redundancy.plain_arrays.plain`.
+    `pexeso.lake.readers.plain_arrays.plain`.
 
     Parameters
     ----------

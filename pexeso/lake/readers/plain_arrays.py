@@ -10,8 +10,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.redundancy.type_families import is_list
-
 _PLAIN = (
     pa.types.is_null,
     pa.types.is_boolean,
@@ -78,7 +76,7 @@ def plain(values: pa.Array) -> pa.Array:
             there = pa.concat_arrays([values.is_valid(), pa.array([True])])
             offsets = pc.if_else(there, offsets, pa.scalar(None, pa.int32()))
         return pa.MapArray.from_arrays(offsets, keys, items)
-    if is_list(kind):
+    if hasattr(kind, "value_type"):  # a list of any kind
         lengths = pc.list_value_length(values).fill_null(0).cast(pa.int64())
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
         return pa.LargeListArray.from_arrays(offsets, plain(values.flatten()), mask=missing)
