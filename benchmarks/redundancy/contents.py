@@ -40,6 +40,7 @@ Leaf = tuple[Token, Family, list[Any]]
 
 UNEVEN_ROWS = ("pad", "drop")
 _DELIMITED = {".csv": ",", ".tsv": "\t"}
+_DELIMITERS = (",", "\t", ";", "|")
 _PART = "part-"
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _MILLISECONDS_A_DAY = timedelta(days=1) // timedelta(milliseconds=1)
@@ -92,7 +93,8 @@ def read_contents(
         Whether names that differ in case are different ones.
     uneven_rows : {"pad", "drop"}
         Rows of a CSV file that are shorter or longer than the header are filled up or cut, or left
-        out.
+        out. Where they are filled up, a file is read by another delimiter, or without quotation
+        marks, if its rows are regular then alone.
 
     Returns
     -------
@@ -178,8 +180,11 @@ def _text(path: Path) -> str:
 
 def _delimited(path: Path, delimiter: str, uneven_rows: str) -> tuple[list[str], list[list[str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), path.stat().st_size + 1))
-    reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter)
-    rows = [row for row in reader if row]
+    text = _text(path)
+    if uneven_rows == "pad":
+        rows = _regular_rows(text, delimiter)
+    else:
+        rows = _rows_of(text, delimiter, csv.QUOTE_MINIMAL)
     header = [name.strip() for name in rows[0]] if rows else []
     width = len(header)
     if uneven_rows == "drop":
@@ -191,6 +196,22 @@ def _delimited(path: Path, delimiter: str, uneven_rows: str) -> tuple[list[str],
         header = header + [""] * (Counter(longer).most_common(1)[0][0] - width)
     width = len(header)
     return header, [(row + [""] * width)[:width] for row in body]
+
+
+def _regular_rows(text: str, delimiter: str) -> list[list[str]]:
+    """Read rows by another delimiter, or without quoting, where more are regular then."""
+    first = next((line for line in text.splitlines() if line), "")
+    if delimiter not in first:
+        delimiter = max((delimiter, *_DELIMITERS), key=first.count)
+    quoted, plain = (
+        _rows_of(text, delimiter, quoting) for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)
+    )
+    return max(quoted, plain, key=lambda rows: sum(len(row) == len(rows[0]) for row in rows))
+
+
+def _rows_of(text: str, delimiter: str, quoting: int) -> list[list[str]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    return [row for row in reader if row]
 
 
 def _text_leaves(header: list[str], rows: list[list[str]], family: Family) -> list[Leaf]:
@@ -242,9 +263,12 @@ def _cells(values: pa.Array) -> tuple[Family, list[Any]]:
     values = _decoded(values)
     kind = values.type
     if pa.types.is_struct(kind):
-        fields = [_cells(child) for child in values.flatten()]
         names = [kind.field(at).name for at in range(kind.num_fields)]
-        family = ("struct", *zip(names, (family for family, _ in fields), strict=True))
+        by_name = sorted(range(len(names)), key=names.__getitem__)  # fields have no order
+        parts = values.flatten()
+        fields = [_cells(parts[at]) for at in by_name]
+        families = [family for family, _ in fields]
+        family = ("struct", *zip((names[at] for at in by_name), families, strict=True))
         rows = zip(*(cells for _, cells in fields), strict=True) if fields else [()] * len(values)
         whole = zip(values.is_valid().to_pylist(), rows, strict=True)
         return family, [row if valid else None for valid, row in whole]

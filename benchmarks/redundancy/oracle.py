@@ -34,8 +34,15 @@ def compatible(ours: Family, theirs: Family) -> bool:
     if "null" in (ours, theirs) or ours == theirs:
         return True
     if isinstance(ours, tuple) and isinstance(theirs, tuple):
-        if ours[0] != theirs[0] or ours[0] == "struct" or len(ours) != len(theirs):
+        if ours[0] != theirs[0] or len(ours) != len(theirs):
             return False
+        if ours[0] == "struct":
+            return all(
+                our_name == their_name and compatible(our_family, their_family)
+                for (our_name, our_family), (their_name, their_family) in zip(
+                    ours[1:], theirs[1:], strict=True
+                )
+            )
         return all(map(compatible, ours[1:], theirs[1:]))
     return {ours, theirs} == {"int", "decimal"} if isinstance(ours, str) else False
 

@@ -160,8 +160,7 @@ def _flat_columns(
     found: dict[str, list[pa.Array]] = {}
     n_rows = 0
     for name in files:
-        own = _columns_of_file(name, lake, max_bytes)
-        n_own = max(map(len, own.values()), default=0)
+        own, n_own = _columns_of_file(name, lake, max_bytes)
         for column in found.keys() | own.keys():
             before = found.setdefault(column, [pa.nulls(n_rows)])
             before.append(own.get(column, pa.nulls(n_own)))
@@ -169,12 +168,14 @@ def _flat_columns(
     return {name: joined for name, parts in found.items() if (joined := _joined(parts)) is not None}
 
 
-def _columns_of_file(file: str, lake: Path | Location, max_bytes: int) -> dict[str, pa.Array]:
-    """Return all columns of a file, and those that the names of its folders tell of."""
+def _columns_of_file(
+    file: str, lake: Path | Location, max_bytes: int
+) -> tuple[dict[str, pa.Array], int]:
+    """Return all columns of a file and of the names of its folders, and the number of rows."""
     file_alone = isinstance(lake, Path) and lake.is_file()
     path = lake if file_alone else path_from_text(lake, _at(lake, file))
     about = TableFile(file, path, table_format(file) or "delimited", 0)
-    batches = [each for each in rows_of_file(about, max_bytes)[2] if each.names]
+    batches = list(rows_of_file(about, max_bytes)[2])
     names = max((batch.names for batch in batches), key=len, default=[])
     n_rows = sum(batch.n_rows for batch in batches)
     columns = {}
@@ -187,7 +188,7 @@ def _columns_of_file(file: str, lake: Path | Location, max_bytes: int) -> dict[s
     for (name, *_), text in table_of_file(file).constants.items():
         if name is not None and name not in columns:
             columns[name] = pa.repeat(constant(text)[0], n_rows)
-    return {name: cells for name, cells in columns.items() if cells is not None}
+    return {name: cells for name, cells in columns.items() if cells is not None}, n_rows
 
 
 def _joined(parts: Sequence[pa.Array], *, nested: bool = False) -> pa.Array | None:

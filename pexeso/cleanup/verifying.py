@@ -7,7 +7,7 @@ rests on hashes here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from pexeso.cleanup.table_logs import CannotRead, live_files, log_in
 from pexeso.errors import PexesoError, TableReadError
 from pexeso.lake.files import TableFile, find_tables, table_format
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.typed import TypedRows
 from pexeso.redundancy.sql import quoted
 
 if TYPE_CHECKING:
@@ -151,31 +152,29 @@ def _literal(path: Path) -> str:
     return "".join(f"\\{sign}" if sign in "{}[]*?\\" else sign for sign in str(path))
 
 
-def _text_batches(path: str, table: str, max_bytes: int) -> Iterator[Mapping[str, pa.Array]]:
+def _text_batches(path: str, table: str, max_bytes: int) -> Iterator[TypedRows]:
     file = TableFile(table, Path(path), table_format(table) or "delimited", 0)
-    for batch in rows_of_file(file, max_bytes)[2]:
-        yield dict(zip(batch.names, batch.columns, strict=True))
+    yield from rows_of_file(file, max_bytes)[2]
 
 
 def _names(
-    batches: Iterator[pa.RecordBatch], *, read: partial[Iterator[Mapping[str, pa.Array]]]
+    batches: Iterator[pa.RecordBatch], *, read: partial[Iterator[TypedRows]]
 ) -> Iterator[pa.RecordBatch]:
     for _ in batches:
-        names = max((list(batch) for batch in read()), key=len, default=[])
+        names = max((batch.names for batch in read()), key=len, default=[])
         yield pa.RecordBatch.from_pydict({"names": [json.dumps(names)]})
 
 
 def _rows(
     batches: Iterator[pa.RecordBatch],
     *,
-    read: partial[Iterator[Mapping[str, pa.Array]]],
+    read: partial[Iterator[TypedRows]],
     width: int,
 ) -> Iterator[pa.RecordBatch]:
     for _ in batches:
-        for columns in read():
-            cells = [each.cast(pa.string()) for each in columns.values()]
-            n_rows = len(cells[0]) if cells else 0
-            cells += [pa.nulls(n_rows, pa.string())] * (width - len(cells))
+        for batch in read():
+            cells = [each.cast(pa.string()) for each in batch.columns]
+            cells += [pa.nulls(batch.n_rows, pa.string())] * (width - len(cells))
             yield pa.RecordBatch.from_arrays(cells, [f"c{place}" for place in range(width)])
 
 

@@ -3,8 +3,9 @@
 Two values have one hash where they are equal by the type gate of R2D2 (specification of Shah et
 al., SIGMOD 2023, section on types): whole numbers and decimals by their number, floats by their
 double (NaN is one value, and -0.0 is 0.0), times of a kind by their instant, texts by their bytes,
-lists and maps by their elements. All others differ, whatever their texts look like: the number 1,
-the double 1.0 and the text "1" are three values.
+lists and maps by their elements, structs by the names and values of their fields. All others
+differ, whatever their texts look like: the number 1, the double 1.0 and the text "1" are three
+values.
 
 A hash has two halves of 64 bits, each a function of the value by other constants. Two given
 different values have equal halves with probability 2**-64 each, if the functions behave like random
@@ -20,6 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.containment.hashing import hash_bytes
+from pexeso.lake.readers.plain_arrays import plain
+from pexeso.redundancy.type_families import is_list
 from pexeso.runtime.mixing import mixed
 from pexeso.runtime.ranges import offsets_of
 
@@ -69,6 +72,7 @@ def value_hashes(values: pa.Array, *, is_json: bool = False) -> np.ndarray:
     >>> bool((one == value_hashes(pa.array([1, 2], pa.int8()))).all())
     True
     """
+    values = plain(values)
     found = _of_type(values, is_json)
     if values.null_count:
         found[values.is_null().to_numpy(zero_copy_only=False)] = NULL
@@ -108,17 +112,13 @@ def _of_bytes(values: pa.Array, key: np.ndarray) -> np.ndarray:
 def _of_type(values: pa.Array, is_json: bool) -> np.ndarray:
     kind = values.type
     types = pa.types
-    if isinstance(kind, pa.BaseExtensionType):
-        return _of_type(values.storage, is_json)
     if types.is_dictionary(kind):
         return _of_dictionary(values, is_json)
-    if types.is_run_end_encoded(kind):
-        return _of_type(pc.run_end_decode(values), is_json)
     if types.is_null(kind):
         return np.tile(NULL, (len(values), 1))
-    if _is_text(kind):
+    if types.is_string(kind) or types.is_large_string(kind):
         return _of_bytes(values.cast(pa.large_string()), _JSON if is_json else _TEXT)
-    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
+    if types.is_binary(kind) or types.is_large_binary(kind):
         return _of_bytes(values.cast(pa.large_binary()), _BYTES)
     if types.is_fixed_size_binary(kind):
         return _of_bytes(values.cast(pa.binary()).cast(pa.large_binary()), _BYTES)
@@ -141,32 +141,15 @@ def _of_type(values: pa.Array, is_json: bool) -> np.ndarray:
     if types.is_time(kind):
         whole = values.cast(pa.int32() if types.is_time32(kind) else pa.int64())
         return _of_times(whole.cast(pa.int64()), kind.unit, _TIME_OF_DAY)
+    if types.is_duration(kind):  # one unit is a type of its own
+        return _of_words(_filled(values.cast(pa.int64())), _key(f"type {kind}"))
     if types.is_map(kind):
         return _of_maps(values)
-    if _is_list(kind):
+    if is_list(kind):
         return _of_lists(values)
     if types.is_struct(kind):
         return _of_structs(values)
     return _of_others(values)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return any(
-        is_kind(kind)
-        for is_kind in (
-            pa.types.is_list,
-            pa.types.is_large_list,
-            pa.types.is_fixed_size_list,
-            pa.types.is_list_view,
-            pa.types.is_large_list_view,
-        )
-    )
 
 
 def _filled(values: pa.Array) -> np.ndarray:
@@ -249,6 +232,10 @@ def _of_maps(values: pa.MapArray) -> np.ndarray:
 
 
 def _of_structs(values: pa.StructArray) -> np.ndarray:
+    """Hash structs by the names of their fields, in any order."""
+    names = [field.name for field in values.type]
+    if len(set(names)) < len(names):
+        raise pa.ArrowInvalid(f"two fields of a struct have one name: {', '.join(names)}")
     total = np.tile(_STRUCT, (len(values), 1))
     for field, part in zip(values.type, values.flatten(), strict=True):
         total = total + _mixed_with(value_hashes(part), _key(f"field {field.name}"))

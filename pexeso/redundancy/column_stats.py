@@ -16,6 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.readers.plain_arrays import plain
+
 Bound = int | float | Fraction | bytes
 
 MAX_BOUND_BYTES = 64
@@ -94,6 +96,7 @@ def scan_stats(values: pa.Array) -> ColumnStats:
     >>> found.min, found.max, found.null_count, found.nan
     (3.0, 3.0, 1, True)
     """
+    values = plain(values)
     kind = values.type
     nulls = values.null_count
     if pa.types.is_dictionary(kind):
@@ -101,10 +104,6 @@ def scan_stats(values: pa.Array) -> ColumnStats:
         found = scan_stats(values.dictionary.take(used))
         missing = values.dictionary.take(values.indices).null_count
         return _with_nulls(found, missing, len(values))
-    if pa.types.is_run_end_encoded(kind):
-        return scan_stats(pc.run_end_decode(values))
-    if isinstance(kind, pa.BaseExtensionType):
-        return scan_stats(values.storage)
     known = values.drop_null() if nulls else values
     nan = False
     if pa.types.is_floating(kind) and len(known):
@@ -115,43 +114,41 @@ def scan_stats(values: pa.Array) -> ColumnStats:
     least = most = None
     if len(known):
         least, most = _bounds(known)
-    found = _bounded(
-        least,
-        most,
-        bool(len(known)),
-        nan,
-        pa.types.is_string(kind) or pa.types.is_large_string(kind),
-    )
-    return _with_nulls(found, nulls, len(values))
+    return _with_nulls(_bounded(least, most, bool(len(known)), nan), nulls, len(values))
 
 
 def _with_nulls(found: ColumnStats, nulls: int, n: int) -> ColumnStats:
     return ColumnStats(**{**vars(found), "null_count": nulls, "all_null": nulls == n})
 
 
-def _bounded(
-    least: Bound | None, most: Bound | None, has_value: bool, nan: bool, is_text: bool
-) -> ColumnStats:
+def _bounded(least: Bound | None, most: Bound | None, has_value: bool, nan: bool) -> ColumnStats:
     min_witness = min_cover = least is not None
     max_witness = max_cover = most is not None
     if isinstance(least, bytes) and len(least) > MAX_BOUND_BYTES:
         least, min_witness = least[:MAX_BOUND_BYTES], False
     if isinstance(most, bytes) and len(most) > MAX_BOUND_BYTES:
-        # No text in UTF-8 has this byte, so the bound is above all that begin as it does.
-        most, max_witness = (most[:MAX_BOUND_BYTES] + b"\xff", False) if is_text else (None, False)
+        most, max_witness = _after(most[:MAX_BOUND_BYTES]), False
         max_cover = most is not None
     return ColumnStats(
         least, most, min_witness, max_witness, min_cover, max_cover, None, has_value, False, nan
     )
 
 
+def _after(prefix: bytes) -> bytes | None:
+    """Return the least bytes above all that begin so; None where there are none."""
+    shorter = prefix.rstrip(b"\xff")
+    return shorter[:-1] + bytes([shorter[-1] + 1]) if shorter else None
+
+
 def _bounds(known: pa.Array) -> tuple[Bound | None, Bound | None]:
     kind, types = known.type, pa.types
     factor = 1
-    if types.is_string_view(kind) or types.is_string(kind):
-        known = known.cast(pa.large_string())
-    elif types.is_binary_view(kind) or types.is_fixed_size_binary(kind):
+    if types.is_string(kind) or types.is_large_string(kind):
+        known = known.cast(pa.large_string()).cast(pa.large_binary())  # may be no UTF-8
+    elif types.is_fixed_size_binary(kind):
         known = known.cast(pa.large_binary())
+    elif types.is_duration(kind):
+        known = known.cast(pa.int64())
     elif types.is_date(kind):
         known = known.cast(pa.date32()).cast(pa.int32())
     elif types.is_timestamp(kind):
@@ -165,23 +162,15 @@ def _bounds(known: pa.Array) -> tuple[Bound | None, Bound | None]:
         types.is_integer(kind)
         or types.is_decimal(kind)
         or types.is_floating(kind)
-        or _is_bytes(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
     ):
         return None, None
     found = pc.min_max(known).as_py()
     return _as_bound(found["min"], factor), _as_bound(found["max"], factor)
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
-    return any(
-        is_kind(kind)
-        for is_kind in (pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    )
-
-
 def _as_bound(value: Any, factor: int) -> Bound:
-    if isinstance(value, str):
-        return value.encode()
     if isinstance(value, int):
         return value * factor
     if isinstance(value, float | bytes):

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.readers.plain_arrays import plain
+
 MAX_LISTED = 100
 """Most values of a condition."""
 
@@ -171,12 +173,9 @@ def _met(condition: Condition, cells: pa.Array) -> np.ndarray:
 
 
 def _plain(cells: pa.Array) -> pa.Array:
-    """Return cells as values of a type that all functions of Arrow know."""
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.dictionary_decode()
-    if pa.types.is_string_view(cells.type):
-        return cells.cast(pa.large_string())
-    return cells
+    """Return cells as values of a type that all functions of Arrow know, each written out."""
+    cells = plain(cells)
+    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
 
 
 def _numbers(cells: pa.Array) -> pa.Array:
@@ -246,7 +245,13 @@ def _candidates(parent: Mapping[str, pa.Array], take: np.ndarray) -> Iterator[Co
 
 
 def _fits_python(values: pa.Array) -> bool:
-    """Return whether no date or time lies beyond the years that Python and SQL can write."""
+    """Return whether Python and SQL can write all values: years of four digits, texts in UTF-8."""
+    if _is_text(values.type):
+        try:
+            values.validate(full=True)  # a file may hold any bytes where texts should be
+        except pa.ArrowInvalid:
+            return False
+        return True
     if not (pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)):
         return True
     try:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from pexeso.lake.readers.plain_arrays import plain
 from pexeso.lake.readers.typed import JSON, TypedRows
 from pexeso.redundancy.cell_hashes import HALVES
 from pexeso.redundancy.column_stats import ColumnStats, scan_stats
@@ -36,7 +37,7 @@ SCHEMA = pa.schema(
 
 FIELDS = tuple(SCHEMA.names)
 
-FORM = "cells-1"
+FORM = "cells-2"
 """Of the hashes of values; another one cannot be compared with it."""
 
 _CODES = {1: np.uint8, 2: np.uint16, 4: np.uint32}
@@ -113,7 +114,7 @@ def _piece(table: str, first_row: int, n_rows: int, batches: Sequence[TypedRows]
             for batch in batches
             if batch.n_rows or len(batches) == 1
         ] or [batches[0].columns[position]]
-        columns.append(_together(arrays))
+        columns.append(_together([plain(each) for each in arrays]))
     facts, hashed = [], []
     for leaf in leaves(names, columns):
         column = hashed_column(leaf.values, is_json=is_json)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pexeso.errors import InputError
+from pexeso.redundancy.solver.reductions import reduced
 
 TIME_LIMIT = 60.0
 """Seconds that the solver may take for all components together."""
@@ -112,8 +113,8 @@ def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT)
     Notes
     -----
     Reductions that leave the least cost as it is: an edge that costs as much as keeping its child,
-    or more, is never used (on a tie the table is kept); a table without edges is kept; a table that
-    can only be a parent is kept, and of the kept ones a child needs the cheapest alone.
+    or more, is never used (on a tie the table is kept); a table without edges is kept; others are
+    those of `pexeso.redundancy.solver.reductions`.
 
     Examples
     --------
@@ -129,13 +130,19 @@ def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT)
     useful = problem.rebuild_cost < problem.keep_cost[problem.children]
     parents, children = problem.parents[useful], problem.children[useful]
     costs = problem.rebuild_cost[useful]
-    parents, children, costs = _cheapest_of_the_kept(problem, parents, children, costs)
+    fewer = reduced(problem.keep_cost, parents, children, costs)
+    parents, children, costs = (each[fewer.edges] for each in (parents, children, costs))
     kept = np.ones(len(problem.keep_cost), bool)
     bound = float(problem.keep_cost.sum())
     if len(parents):
         nodes, ends = np.unique(np.concatenate([parents, children]), return_inverse=True)
         part_kept, part_bound = _by_component(
-            problem.keep_cost[nodes], ends[: len(parents)], ends[len(parents) :], costs, time_limit
+            problem.keep_cost[nodes],
+            fewer.able[nodes],
+            ends[: len(parents)],
+            ends[len(parents) :],
+            costs,
+            time_limit,
         )
         kept[nodes] = part_kept
         bound += part_bound - float(problem.keep_cost[nodes].sum())
@@ -159,25 +166,9 @@ def _without_needless(problem: RetentionProblem, kept: np.ndarray) -> np.ndarray
     return kept
 
 
-def _cheapest_of_the_kept(
-    problem: RetentionProblem, parents: np.ndarray, children: np.ndarray, costs: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Leave out edges that cost no less than one from a table which is certainly kept."""
-    is_child = np.zeros(len(problem.keep_cost), bool)
-    is_child[children] = True
-    certain = ~is_child[parents]
-    best = np.full(len(problem.keep_cost), np.inf)
-    np.minimum.at(best, children[certain], costs[certain])
-    order = np.lexsort((parents, costs))
-    first = np.full(len(problem.keep_cost), -1)
-    for_certain = order[certain[order]]
-    first[children[for_certain[::-1]]] = for_certain[::-1]  # the cheapest is written last
-    left = np.where(certain, first[children] == np.arange(len(parents)), costs < best[children])
-    return parents[left], children[left], costs[left]
-
-
 def _by_component(
     keep_cost: np.ndarray,
+    able: np.ndarray,
     parents: np.ndarray,
     children: np.ndarray,
     costs: np.ndarray,
@@ -205,6 +196,7 @@ def _by_component(
         place[nodes] = np.arange(len(nodes))
         kept[nodes], part = _solved(
             keep_cost[nodes],
+            able[nodes],
             place[parents[edges]],
             place[children[edges]],
             costs[edges],
@@ -216,12 +208,16 @@ def _by_component(
 
 def _solved(
     keep_cost: np.ndarray,
+    able: np.ndarray,
     parents: np.ndarray,
     children: np.ndarray,
     costs: np.ndarray,
     time_limit: float,
 ) -> tuple[np.ndarray, float]:
-    """Solve the integer program: which tables are kept, bool (n,), and a bound on the cost."""
+    """Solve the integer program: which tables are kept, bool (n,), and a bound on the cost.
+
+    Those that are not `able` are deleted.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
@@ -240,7 +236,7 @@ def _solved(
     found = milp(
         np.concatenate([keep_cost, costs]) / unit,
         integrality=np.concatenate([np.ones(n), np.zeros(n_edges)]),
-        bounds=Bounds(0, 1),
+        bounds=Bounds(0, np.concatenate([able, np.ones(n_edges)]).astype(float)),
         constraints=[
             LinearConstraint(sources.tocsr(), -np.inf, 0),
             LinearConstraint(one.tocsr(), 1, 1),
@@ -249,7 +245,7 @@ def _solved(
     )
     bound = getattr(found, "mip_dual_bound", None)
     greedy = greedily_kept(keep_cost, parents, children, costs)
-    cheapest = keep_cost.copy()
+    cheapest = np.where(able, keep_cost, np.inf)
     np.minimum.at(cheapest, children, costs)
     best = float(cheapest.sum())  # as if every table had its best source
     if bound is not None and np.isfinite(bound):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pexeso.lake.readers.plain_arrays import plain
 from pexeso.redundancy.cell_hashes import HALVES, NULL, cells_of_column, value_hashes
 from pexeso.runtime.jit import loop
 
@@ -59,6 +60,7 @@ def hashed_column(values: pa.Array, *, is_json: bool = False) -> HashedColumn:
     >>> column.hashes.shape, column.codes.dtype, len(column)
     ((3, 2), dtype('uint8'), 30)
     """
+    values = plain(values)
     if not _is_encodable(values.type):
         return HashedColumn(value_hashes(values, is_json=is_json))
     if not pa.types.is_dictionary(values.type):
@@ -75,15 +77,7 @@ def hashed_column(values: pa.Array, *, is_json: bool = False) -> HashedColumn:
 
 def _is_encodable(kind: pa.DataType) -> bool:
     types = pa.types
-    return not (
-        types.is_nested(kind)
-        or types.is_null(kind)
-        or types.is_run_end_encoded(kind)
-        or types.is_interval(kind)
-        or types.is_string_view(kind)
-        or types.is_binary_view(kind)
-        or isinstance(kind, pa.BaseExtensionType)
-    )
+    return not (types.is_nested(kind) or types.is_null(kind) or types.is_interval(kind))
 
 
 def row_hashes(

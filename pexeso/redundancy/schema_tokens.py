@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.lake.readers.plain_arrays import plain
 from pexeso.redundancy.type_families import is_list
 
 Token = tuple[str | None, ...]
@@ -35,7 +36,8 @@ def leaves(names: Sequence[str], columns: Sequence[pa.Array | pa.ChunkedArray]) 
     """Flatten columns: a struct to its fields, an array of structs to an array of each field.
 
     A field of a struct that is missing is missing. A map is one leaf, and so are an array of other
-    values and a struct without fields.
+    values and a struct without fields. Types become those of
+    `pexeso.lake.readers.plain_arrays.plain`.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def leaves(names: Sequence[str], columns: Sequence[pa.Array | pa.ChunkedArray]) 
     found = []
     for name, column in zip(names, columns, strict=True):
         values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        found += [Leaf(token, each) for token, each in _leaves((name,), values)]
+        found += [Leaf(token, each) for token, each in _leaves((name,), plain(values))]
     return found
 
 
@@ -164,7 +166,17 @@ def read_synonyms(path: str | os.PathLike[str]) -> dict[Token, Token]:
             f"'{os.fspath(path)}' must have one table, [synonyms], and nothing else. Got "
             f"{', '.join(told) or 'nothing'}."
         )
-    return {_token(ours, path): _token(theirs, path) for ours, theirs in named.items()}
+    found = {}
+    for ours, theirs in named.items():
+        entry = _token(ours, path), _token(theirs, path)
+        if any(not token or token[0] is None or "" in token for token in entry):
+            raise InputError(
+                f"The entry {ours!r} = {theirs!r} in '{os.fspath(path)}' has an empty name. Both "
+                "must be names of columns, or lists that begin with one: leave the entry out, or "
+                "name the column in its table."
+            )
+        found[entry[0]] = entry[1]
+    return found
 
 
 def _token(text: object, path: str | os.PathLike[str]) -> Token:

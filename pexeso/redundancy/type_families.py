@@ -5,6 +5,9 @@ Specification of R2D2, section on the type gate. The source compares names of co
 
 from __future__ import annotations
 
+import json
+import re
+
 import pyarrow as pa
 
 NULL = "null"
@@ -22,12 +25,15 @@ def family(kind: pa.DataType) -> str:
     str
         ``int``, ``decimal``, ``float``, ``string``, ``binary``, ``boolean``, ``date``,
         ``timestamp``, ``timestamp_ntz`` (without a zone), ``time``, ``null``, ``array<...>``,
-        ``map<...,...>``, ``struct<...>``; other types by their own text.
+        ``map<...,...>``, ``struct<...>`` with its fields by name, whatever their order; other
+        types by their own text.
 
     Examples
     --------
     >>> family(pa.int8()), family(pa.list_(pa.float32())), family(pa.timestamp("ms", "UTC"))
     ('int', 'array<float>', 'timestamp')
+    >>> family(pa.struct([("b", pa.int8()), ("a", pa.string())]))
+    'struct<"a":string,"b":int>'
     """
     types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
@@ -44,8 +50,8 @@ def family(kind: pa.DataType) -> str:
     if is_list(kind):
         return f"array<{family(kind.value_type)}>"
     if types.is_struct(kind):
-        inner = ",".join(f"{field.name}:{family(field.type)}" for field in kind)
-        return f"struct<{inner}>"
+        inner = (f"{json.dumps(field.name)}:{family(field.type)}" for field in kind)
+        return f"struct<{','.join(sorted(inner))}>"
     return str(kind)
 
 
@@ -64,25 +70,31 @@ def compatible(ours: str, theirs: str) -> bool:
     """
     if ours == theirs or NULL in (ours, theirs) or {ours, theirs} <= _NUMBERS:
         return True
-    for kind, parts in (("array<", _whole), ("map<", _split)):
+    for kind in ("array<", "map<", "struct<"):
         if ours.startswith(kind) and theirs.startswith(kind):
-            inner = parts(ours[len(kind) : -1]), parts(theirs[len(kind) : -1])
-            return all(compatible(*both) for both in zip(*inner, strict=True))
+            inner = _parts(ours[len(kind) : -1]), _parts(theirs[len(kind) : -1])
+            return len(inner[0]) == len(inner[1]) and all(
+                our_name == their_name and compatible(our_family, their_family)
+                for (our_name, our_family), (their_name, their_family) in zip(*inner, strict=True)
+            )
     return False
 
 
-def _whole(inner: str) -> tuple[str]:
-    return (inner,)
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*":?')
+_SIGNS = re.compile(rf"{_NAME.pattern}|[<>,]")
 
 
-def _split(inner: str) -> tuple[str, str]:
-    """Split the key's and the value's family of a map at the comma between them."""
-    depth = 0
-    for place, letter in enumerate(inner):
-        depth += (letter == "<") - (letter == ">")
-        if letter == "," and not depth:
-            return inner[:place], inner[place + 1 :]
-    return inner, ""
+def _parts(inner: str) -> list[tuple[str, str]]:
+    """Split what is within the brackets of a family: (name, family), no name but in a struct."""
+    depth, begin, found = 0, 0, []
+    for sign in _SIGNS.finditer(inner):
+        depth += (sign[0] == "<") - (sign[0] == ">")
+        if sign[0] == "," and not depth:
+            found.append(inner[begin : sign.start()])
+            begin = sign.end()
+    parts = [*found, inner[begin:]] if inner else []
+    names = [match[0] if (match := _NAME.match(part)) else "" for part in parts]
+    return [(name, part[len(name) :]) for name, part in zip(names, parts, strict=True)]
 
 
 def is_list(kind: pa.DataType) -> bool:

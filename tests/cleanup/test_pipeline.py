@@ -12,6 +12,7 @@ from benchmarks.redundancy.oracle import containment
 from benchmarks.redundancy.synthetic import synthetic_lake
 from pexeso.cleanup.pipeline import find_containments
 from pexeso.errors import InputError, LakeError
+from pexeso.lake.readers.typed import LINES_A_BATCH
 
 
 def edges_of(found):
@@ -74,8 +75,12 @@ def test_derived_tables_as_all_rows_compared(spark, tmp_path, file_format):
 def test_older_versions_of_files_as_all_rows_compared(spark, lake_folder):
     versions = lake_folder("containment")
     found = edges_of(find_containments(spark, versions))
-    assert found == containment(read_contents(versions))
+    contents = read_contents(versions)
+    assert found == containment(contents)
     assert len(found) == 76
+    nearly = edges_of(find_containments(spark, versions, min_containment=0.9))
+    assert nearly == containment(contents, min_containment=0.9)
+    assert len(nearly) == 228
 
 
 def test_folders_with_values_of_a_column_in_their_names(spark, tmp_path):
@@ -98,6 +103,50 @@ def test_columns_that_only_some_files_of_a_table_have_are_missing_in_the_others(
     pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "other.parquet")
     both = {("t", "whole.parquet"): 1.0, ("whole.parquet", "t"): 1.0}
     assert edges_of(find_containments(spark, tmp_path)) == both
+
+
+def test_structs_in_maps_are_compared_by_the_names_of_their_fields(spark, tmp_path):
+    one, other = (
+        pa.map_(pa.string(), pa.struct([(name, pa.int64()) for name in names]))
+        for names in ("ab", "ba")
+    )
+    cells = [[("k", {"a": 1, "b": 2})], [("k", {"a": 3, "b": 4})]]
+    swapped = [[("k", {"a": 2, "b": 1})]]
+    pq.write_table(pa.table({"m": pa.array(cells, one)}), tmp_path / "wide.parquet")
+    pq.write_table(pa.table({"m": pa.array(cells[:1], other)}), tmp_path / "part.parquet")
+    pq.write_table(pa.table({"m": pa.array(swapped, other)}), tmp_path / "swapped.parquet")
+    found = edges_of(find_containments(spark, tmp_path))
+    assert found == {("wide.parquet", "part.parquet"): 1.0}
+    assert found == containment(read_contents(tmp_path))
+
+
+def test_files_without_columns_are_files_of_a_table_all_the_same(spark, tmp_path):
+    (tmp_path / "t").mkdir()
+    pq.write_table(pa.table({}), tmp_path / "t" / "part-0.parquet")
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "t" / "part-1.parquet")
+    pq.write_table(pa.table({"a": [2, 1]}), tmp_path / "whole.parquet")
+    (tmp_path / "u").mkdir()
+    (tmp_path / "u" / "part-0.jsonl").write_text("{}\n{}\n")
+    (tmp_path / "u" / "part-1.jsonl").write_text('{"a": 1}\n')
+    late = "{}\n" * (LINES_A_BATCH + 1) + '{"a": 1}\n{"a": 2}\n'
+    (tmp_path / "late.jsonl").write_text(late)
+    (tmp_path / "one.jsonl").write_text('{"a": 1}\n')
+    found = find_containments(spark, tmp_path)
+    assert {each.name: each.n_rows for each in found.tables} == {
+        "late.jsonl": LINES_A_BATCH + 3,
+        "one.jsonl": 1,
+        "t": 2,
+        "u": 3,
+        "whole.parquet": 2,
+    }
+    assert edges_of(found) == {
+        ("t", "whole.parquet"): 1.0,
+        ("whole.parquet", "t"): 1.0,
+        ("late.jsonl", "one.jsonl"): 1.0,
+        ("late.jsonl", "u"): 1.0,
+        ("u", "one.jsonl"): 1.0,
+    }
+    assert found.rebuilds["late.jsonl", "one.jsonl"].n_conditions == 1
 
 
 def test_files_of_a_table_with_other_types_leave_it_without_edges(spark, tmp_path):

@@ -177,6 +177,16 @@ def test_odd_dialects_go_to_clevercsv():
     assert quoted.names == ["a, x", "b"]
 
 
+def test_quotation_marks_beyond_what_clevercsv_reads_are_seen():
+    uneven = "name,town,age\n" + "Ann,Rome,31\n" * 900 + "Bob,Oslo\n" + "Eve,Bern,4,5\n" * 3
+    later = '"Lee, Jr.",Oslo,31\n'
+    for text in (uneven + later, "name,town,age\nAnn,Rome\n" + uneven * 8 + later):
+        table = read(text)
+        assert rows_of(table)[-1] == ["Lee, Jr.", "Oslo", "31"]
+    wrapped = uneven.replace(",", "\t") + '"Bob\tOslo\t31"\n' * 40
+    assert rows_of(read(wrapped))[-1] == ['"Bob', "Oslo", '31"']
+
+
 def test_gzip_is_known_by_its_content(write):
     packed = gzip.compress(b"a,b\n1,2\n")
     for name in ("t.csv.gz", "t.csv"):

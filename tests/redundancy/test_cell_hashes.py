@@ -36,6 +36,26 @@ EQUAL = [
         pa.array([[("a", 1), ("b", 2)]], pa.map_(pa.string(), pa.int8())),
         pa.array([[("b", 2), ("a", 1)]], pa.map_(pa.string(), pa.int64())),
     ),
+    (pa.array([[1], None], pa.list_view(pa.int8())), pa.array([[1], None])),
+    (
+        pa.array([[{"a": "x"}], None], pa.large_list_view(pa.struct([("a", pa.string_view())]))),
+        pa.array([[{"a": "x"}], None]),
+    ),
+    (pa.array(["é" * 20, None], pa.string_view()), pa.array(["é" * 20, None])),
+    (pa.array([b"ab" * 20, None], pa.binary_view()), pa.array([b"ab" * 20, None])),
+    (
+        pa.array([[("a", 1)], None], pa.map_(pa.string_view(), pa.int8())),
+        pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int8())),
+    ),
+    (
+        pa.array([Decimal("1.5"), Decimal(-2)], pa.decimal32(6, 2)),
+        pa.array([Decimal("1.5"), Decimal(-2)], pa.decimal64(12, 3)),
+    ),
+    (pa.array([Decimal("1.5"), None], pa.decimal32(6, 2)), pa.array([Decimal("1.5"), None])),
+    (
+        pa.array([{"x": 1, "y": 2}], pa.struct([("x", pa.int64()), ("y", pa.int64())])),
+        pa.array([{"x": 1, "y": 2}], pa.struct([("y", pa.int64()), ("x", pa.int64())])),
+    ),
     (pa.array([{"x": 1}]), pa.array([{"x": Decimal("1.0")}])),
     (pa.array([None, None]), pa.array([None, None], pa.string())),
 ]
@@ -59,6 +79,9 @@ DIFFERENT = [
     pa.array([1], pa.time32("s")),
     pa.array([1], pa.duration("s")),
     pa.array([1], pa.duration("ms")),
+    pa.array([2**62], pa.duration("ns")),
+    pa.array([2**62], pa.duration("s")),
+    pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
     pa.array([None]),
     pa.array([""]),
     pa.array([[1]]),

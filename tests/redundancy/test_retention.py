@@ -98,7 +98,7 @@ def sizes_example(write_only=False, max_seconds=None):
         (sizes_example(max_seconds=60), 896, None),
         (sizes_example(max_seconds=100), 722, None),
         (sizes_example(max_seconds=111), 722, None),
-        (problem([10, 10, 10], [(0, 1, 1), (1, 2, 1)]), 21, [-1, 0, -1]),
+        (problem([10, 10, 10], [(0, 1, 1), (1, 2, 1)]), 21, [-1, -1, 1]),
         (problem([3, 5], [(0, 1, 5)]), 8, [-1, -1]),
         (problem([10, 4, 6, 3, 5], [(0, 1, 1), (1, 2, 2), (2, 3, 1), (3, 4, 4)]), 23, None),
         (

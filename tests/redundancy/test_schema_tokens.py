@@ -1,5 +1,7 @@
 """Columns as tokens: flattening, names in lower case, synonyms."""
 
+import re
+
 import pyarrow as pa
 import pytest
 
@@ -87,6 +89,23 @@ def test_synonyms_are_read_and_used(tmp_path):
         ("address", "zip"),
         ("other",),
     ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "named"),
+    [
+        ("a = ''", "'a' = ''"),
+        ("'' = 'a'", "'' = 'a'"),
+        ("b = '[]'", "'b' = '[]'"),
+        ('c = \'["x", ""]\'', "'c' ="),
+        ("d = '[null]'", "'d' ="),
+    ],
+)
+def test_an_entry_with_an_empty_name_is_refused_by_name(tmp_path, entry, named):
+    path = tmp_path / "names.toml"
+    path.write_text(f"[synonyms]\nfine = 'too'\n{entry}")
+    with pytest.raises(InputError, match=re.escape(f"The entry {named}")):
+        read_synonyms(path)
 
 
 @pytest.mark.parametrize("text", ["x = 1", "[synonyms]\na = 1", "[synonyms]\na = '[1]'", "["])

@@ -21,6 +21,7 @@ from pexeso.redundancy.type_families import compatible, family
         (pa.map_(pa.string(), pa.list_(pa.int8())), "map<string,array<int>>"),
         (pa.null(), "null"),
         (pa.duration("s"), "duration[s]"),
+        (pa.struct([("b", pa.int8()), ("a", pa.date32())]), 'struct<"a":date,"b":int>'),
     ],
 )
 def test_families(kind, expected):
@@ -42,6 +43,14 @@ def test_families(kind, expected):
         ("null", "map<string,int>", True),
         ("array<null>", "array<array<int>>", True),
         ("array<int>", "map<string,int>", False),
+        ('struct<"a":int,"b":string>', 'struct<"a":decimal,"b":string>', True),
+        ('struct<"a":int>', 'struct<"b":int>', False),
+        ('struct<"a":int>', 'struct<"a":int,"b":int>', False),
+        ("struct<>", "struct<>", True),
+        ("struct<>", 'struct<"a":int>', False),
+        ('map<string,struct<"<,":int,"x":date>>', 'map<string,struct<"<,":null,"x":date>>', True),
+        ('map<string,struct<"<,":int,"x":date>>', 'map<string,struct<"<,":int,"x":int>>', False),
+        ('struct<"\\"":array<int>>', 'struct<"\\"":array<decimal>>', True),
     ],
 )
 def test_which_are_compared(ours, theirs, expected):

@@ -19,6 +19,7 @@ DELIMITER_OF_EXTENSION = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 
 _SAMPLE_CHARACTERS = 8 << 10
 _RARE_DELIMITERS = ("^", "~")
+_QUOTE = '"'
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,11 @@ def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -
         sample, complete
     ):
         return Dialect(expected)
-    return _detect_odd(sample[:_SAMPLE_CHARACTERS]) or Dialect(_most_regular(widths, expected))
+    begin = sample[:_SAMPLE_CHARACTERS]
+    found = _detect_odd(begin) or Dialect(_most_regular(widths, expected))
+    if found == Dialect(found.delimiter, None) and _QUOTE not in begin:
+        return _quoted_where_regular(found, sample, complete)
+    return found
 
 
 def _has_rare_delimiter(sample: str, complete: bool) -> bool:
@@ -88,16 +93,31 @@ def _has_rare_delimiter(sample: str, complete: bool) -> bool:
     return False
 
 
-def _row_widths(sample: str, delimiter: str, complete: bool) -> Counter[int]:
+def _quoted_where_regular(found: Dialect, sample: str, complete: bool) -> Dialect:
+    """Return a dialect with quoting, unless more rows are alike without it.
+
+    Where no quotation mark is in what clevercsv has seen, it finds no quoting. Later marks decide;
+    where there are none in the sample either, cells are quoted as in most files.
+    """
+    quoted = Dialect(found.delimiter)
+    n_alike = [
+        max(_row_widths(sample, found.delimiter, complete, each).values(), default=0)
+        for each in (quoted.quotechar, None)
+    ]
+    return quoted if n_alike[0] >= n_alike[1] else found
+
+
+def _row_widths(
+    sample: str, delimiter: str, complete: bool, quotechar: str | None = _QUOTE
+) -> Counter[int]:
     """Count the rows of a sample by their number of cells, blank rows left out.
 
     Without the delimiter every row has one cell; how many rows there are then does not matter.
     """
     if delimiter not in sample:
         return Counter([1])
-    widths = [
-        len(row) for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter) if row
-    ]
+    options = Dialect(delimiter, quotechar).csv_options()
+    widths = [len(row) for row in csv.reader(io.StringIO(sample, newline=""), **options) if row]
     if not complete and len(widths) > 1:
         widths.pop()
     return Counter(widths)

@@ -38,16 +38,19 @@ class TypedRows:
         Of equal length, a dictionary of texts where the file has one.
     is_json : bool
         The texts are JSON documents: a text in quotation marks, a number, ...
+    n_bare : int
+        Number of rows where there are no columns.
     """
 
     names: list[str]
     columns: list[pa.Array]
     is_json: bool = False
+    n_bare: int = 0
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.columns[0]) if self.columns else 0
+        return len(self.columns[0]) if self.columns else self.n_bare
 
 
 def typed_rows(shown: str, data: bytes | BinaryIO | str, table: Table) -> Iterator[TypedRows]:
@@ -94,7 +97,8 @@ def parquet_rows(shown: str, source: pa.NativeFile | BinaryIO | str) -> Iterator
                 source.seek(0)
             file = pq.ParquetFile(source, read_dictionary=coded)
         names = file.schema_arrow.names
-        yield TypedRows(names, [pa.array([], kind) for kind in plain.schema_arrow.types])
+        empty = [pa.array([], kind) for kind in plain.schema_arrow.types]
+        yield TypedRows(names, empty, n_bare=plain.metadata.num_rows)  # no batch tells of these
         for batch in file.iter_batches(batch_size=ROWS_A_BATCH, use_threads=False):
             yield TypedRows(names, batch.columns)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -129,7 +133,10 @@ def _json_rows(file: BinaryIO) -> Iterator[TypedRows]:
         names.update(dict.fromkeys(key for found in objects for key in found))
         columns = [strings([_canonical(found.get(key)) for found in objects]) for key in names]
         yield TypedRows(
-            [key.encode("utf-8", "replace").decode() for key in names], columns, is_json=True
+            [key.encode("utf-8", "replace").decode() for key in names],
+            columns,
+            is_json=True,
+            n_bare=len(objects),
         )
 
 

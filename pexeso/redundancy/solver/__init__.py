@@ -1,0 +1,1 @@
+"""How plans of least cost are found."""
