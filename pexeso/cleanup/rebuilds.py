@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
@@ -49,11 +51,52 @@ class Rebuild:
         Equal rows are one.
     n_conditions : int
         On rows.
+    is_given : bool
+        It was told, not found: whether it is right is known once it has been run.
     """
 
     sql: str
     distinct: bool
     n_conditions: int
+    is_given: bool = False
+
+
+def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
+    """Read statements that people know to rebuild tables (R2D2: the transformations known).
+
+    Parameters
+    ----------
+    path : path
+        TOML with tables ``[[rebuild]]`` of three texts each: ``table``, ``parent`` and ``sql``, a
+        query of Spark SQL that names the parent.
+
+    Returns
+    -------
+    dict of (parent, table) to statement
+
+    Raises
+    ------
+    InputError
+        The file cannot be read as such.
+    """
+    wanted = {"table", "parent", "sql"}
+    try:
+        with open(path, "rb") as file:
+            told = tomllib.load(file)
+        entries = told.pop("rebuild", [])
+        if told or not isinstance(entries, list):
+            raise ValueError(f"it has {', '.join(told) or 'one rebuild, in single brackets'}")
+        found = {}
+        for entry in entries:
+            if set(entry) != wanted or not all(isinstance(text, str) for text in entry.values()):
+                raise ValueError(f"a rebuild has {', '.join(sorted(entry)) or 'nothing'}")
+            found[entry["parent"], entry["table"]] = entry["sql"]
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"'{os.fspath(path)}' must be TOML of tables [[rebuild]], each with the texts table, "
+            f"parent and sql. {type(error).__name__}: {error}."
+        ) from error
+    return found
 
 
 def find_rebuilds(

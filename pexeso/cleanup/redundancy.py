@@ -23,6 +23,7 @@ from pexeso.cleanup.pipeline import (
 from pexeso.cleanup.plan import Plan, plan_to_json, write_plan
 from pexeso.cleanup.planning import plan_deletions
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES
+from pexeso.cleanup.rebuilds import Rebuild, read_statements
 from pexeso.cleanup.sources import is_index, rows_of_index, rows_of_lake
 from pexeso.cleanup.verifying import Statement, verify_statements
 from pexeso.errors import InputError
@@ -115,6 +116,7 @@ def find_redundancy(
     synonyms: str | os.PathLike[str] | None = None,
     costs: str | os.PathLike[str] | Costs | None = None,
     accesses: str | os.PathLike[str] | None = None,
+    statements: str | os.PathLike[str] | None = None,
     verified: bool = False,
     max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
     work_folder: str | os.PathLike[str] | None = None,
@@ -137,6 +139,9 @@ def find_redundancy(
         See `pexeso.redundancy.costs.read_costs`.
     accesses : path, optional
         How often tables are used in a month; see `pexeso.redundancy.costs.read_accesses`.
+    statements : path, optional
+        Statements that rebuild tables whose rows another one holds, where none can be found; see
+        `pexeso.cleanup.rebuilds.read_statements`. They count where they are `verified`.
     verified : bool
         Run the statements of the plan in Spark, compare all rows, and plan again without those that
         do not give their table.
@@ -169,6 +174,7 @@ def find_redundancy(
     options = ContainmentOptions(min_containment, semantics, row_count_gate, case_sensitive)
     names = None if synonyms is None else read_synonyms(synonyms)
     prices = _costs(costs, accesses)
+    told = {} if statements is None else read_statements(statements)
     tell = progress or (lambda stage: None)
     indexed = is_index(source)
     with _LazySession(master, conf) as session:
@@ -191,11 +197,15 @@ def find_redundancy(
                 progress=progress,
             )
         tell("plan")
+        unused: dict[str, str] = {}
+        if verified:
+            found, unused = _with_told(found, told)
         plan = plan_deletions(found, read.lake, prices)
         if not verified or not plan.delete:
-            return Redundancy(found, plan, {})
+            return Redundancy(found, plan, unused)
         tell("verify")
-        return _verified(session.started(), found, read.lake, prices, max_table_bytes)
+        shown = _verified(session.started(), found, read.lake, prices, max_table_bytes)
+        return replace(shown, refuted={**unused, **shown.refuted})
 
 
 def _costs(
@@ -205,6 +215,24 @@ def _costs(
     if accesses is None:
         return found
     return replace(found, accesses_of={**found.accesses_of, **read_accesses(accesses)})
+
+
+def _with_told(
+    found: Containments, told: Mapping[tuple[str, str], str]
+) -> tuple[Containments, dict[str, str]]:
+    """Add statements that were told to those that were found; those without a pair are refuted."""
+    whole = {(each.parent, each.child) for each in found.edges if each.containment == 1.0}
+    rebuilds = {
+        pair: Rebuild(statement, distinct=False, n_conditions=0, is_given=True)
+        for pair, statement in told.items()
+        if pair in whole
+    }
+    unused = {
+        table: f"a statement was told for it, and '{parent}' does not hold all its rows"
+        for parent, table in told
+        if (parent, table) not in whole
+    }
+    return replace(found, rebuilds=dict(sorted({**rebuilds, **found.rebuilds}.items()))), unused
 
 
 def _verified(

@@ -162,4 +162,4 @@ def _without_rows(table: SparkTable, folder: Path) -> str:
 def _size_of(frame: DataFrame) -> int:
     """Return how large Spark takes a frame for: of files their size."""
     statistics = frame._jdf.queryExecution().optimizedPlan().stats()
-    return int(statistics.sizeInBytes().toString())
+    return int(str(statistics.sizeInBytes()))

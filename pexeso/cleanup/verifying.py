@@ -7,6 +7,7 @@ rests on hashes here.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,7 +19,7 @@ import pyarrow as pa
 from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import rows_of_file
 from pexeso.cleanup.table_logs import CannotRead, live_files, log_in
-from pexeso.errors import PexesoError, TableReadError
+from pexeso.errors import InputError, PexesoError, TableReadError
 from pexeso.lake.files import TableFile, find_tables, table_format
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.typed import TypedRows
@@ -97,13 +98,30 @@ def _of_parent(
     for each in statements:
         try:
             expected = frame_of_table(session, lake, each.table, max_bytes=max_bytes)
-            reason = _difference(session.sql(each.sql), expected)
+            reason = _difference(_asked(session, each.sql), expected)
         except Exception as error:  # as above
             reason = f"the statement cannot be compared with it: {_sentence(error)}"
         if reason is not None:
             reasons[each.table] = reason
     session.catalog.dropTempView(quoted(parent))
     return reasons
+
+
+_REACHES_JAVA = re.compile(r"\b(reflect|try_reflect|java_method)\b", re.IGNORECASE)
+"""Functions of Spark that call any method of its process."""
+
+
+def _asked(session: SparkSession, statement: str) -> DataFrame:
+    """Return the rows of a statement, which may come from a file: it asks, and does nothing else.
+
+    Raises
+    ------
+    InputError
+        It calls a function that could do anything. What is no query is Spark's to refuse.
+    """
+    if (found := _REACHES_JAVA.search(statement)) is not None:
+        raise InputError(f"statements may not name {found[0]}")
+    return session.sql(f"SELECT * FROM (\n{statement}\n)")
 
 
 def _sentence(error: Exception) -> str:

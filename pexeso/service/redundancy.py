@@ -44,6 +44,7 @@ class RedundancyRequest(Request, verb="redundancy"):
     synonyms: str | None = None
     costs: str | None = None
     accesses: str | None = None
+    statements: str | None = None
     plan: str | None = None
     overwrite: bool = False
     max_table_bytes: int = BuildOptions.max_table_bytes

@@ -62,6 +62,11 @@ _of_search, _of_apply, _of_undo = (
     metavar="FILE",
 )
 @_of_search(
+    "statements",
+    "Statements that rebuild tables, where you know them: TOML. They count with --plan.",
+    metavar="FILE",
+)
+@_of_search(
     "plan",
     "Write the plan for pexeso redundancy apply; each of its statements is run first.",
     metavar="FILE",

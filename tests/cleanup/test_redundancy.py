@@ -1,0 +1,181 @@
+"""Redundant tables of folders, frames and names, with statements that are run or told."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from pexeso.cleanup.acting import apply_plan, undo_plan, verify_plan
+from pexeso.cleanup.redundancy import find_redundancy
+from pexeso.cleanup.verifying import Statement, verify_statements
+from pexeso.errors import InputError, LakeError
+from pexeso.redundancy.costs import Costs
+
+pytestmark = pytest.mark.spark
+
+FREE = Costs(accesses=0.0)
+"""Whatever can be rebuilt goes."""
+
+WHOLE = pa.table(
+    {
+        "id": pa.array(range(60)),
+        "kind": [f"k{each % 4}" for each in range(60)],
+        "price": [each / 4 for each in range(60)],
+        "note": [None if each % 9 == 0 else f"n{each * each}" for each in range(60)],
+    }
+)
+
+
+def gone(found):
+    return {each.table: each.parent for each in found.plan.delete}
+
+
+def pairs(found):
+    return {(each.parent, each.child) for each in found.edges}
+
+
+def write_parts(folder, table, n_parts):
+    folder.mkdir(parents=True)
+    size = -(-len(table) // n_parts)
+    for part in range(n_parts):
+        pq.write_table(table.slice(part * size, size), folder / f"part-{part}.parquet")
+
+
+def test_frames_by_name(spark):
+    frames = {
+        "whole": spark.createDataFrame(WHOLE),
+        "some": spark.createDataFrame(WHOLE.slice(5, 9).select(["price", "id"])),
+        "other": spark.createDataFrame(pa.table({"x": [1]})),
+        "none": spark.createDataFrame(pa.table({"id": pa.array([], pa.int64())})),
+    }
+    found = find_redundancy(frames, costs=FREE)
+    assert pairs(found) == {("whole", "some"), ("whole", "none"), ("some", "none")}
+    assert found.to_dict()["lake"] == "tables of Spark"
+    assert json.loads(json.dumps(found.to_dict()))["stages"][0]["name"] == "read"
+    with pytest.raises(InputError, match="Statements are compared"):
+        find_redundancy(frames, costs=FREE, verified=True)
+    with pytest.raises(InputError, match="dict of several"):
+        find_redundancy(frames["whole"])
+
+
+def test_tables_of_the_catalog(spark):
+    spark.createDataFrame(WHOLE).createOrReplaceTempView("redundant_whole")
+    try:
+        found = find_redundancy("redundant_whole", costs=FREE)
+        assert [table.n_rows for table in found.found.tables] == [60]
+        with pytest.raises(LakeError):
+            find_redundancy("no_such_table_or_folder")
+    finally:
+        spark.catalog.dropTempView("redundant_whole")
+
+
+def test_tables_of_several_files_and_folders_of_values(spark, tmp_path):
+    lake = tmp_path / "lake"
+    write_parts(lake / "whole", WHOLE, 4)
+    pq.write_table(WHOLE.filter(pc.equal(WHOLE["kind"], "k2")), lake / "two.parquet")
+    for kind in ("k0", "k1"):
+        rows = WHOLE.filter(pc.equal(WHOLE["kind"], kind)).drop_columns("kind")
+        write_parts(lake / "split" / f"kind={kind}", rows, 1)
+    found = find_redundancy(lake, costs=FREE, verified=True)
+    assert pairs(found) == {("whole", "split"), ("whole", "two.parquet")}
+    assert gone(found)["two.parquet"] == "whole"
+    plan = tmp_path / "plan.json"
+    found.write_plan(plan)
+    assert verify_plan(plan).wrong == ()
+    done = apply_plan(plan)
+    assert set(done.moved) == set(gone(found))
+    assert not (lake / "two.parquet").exists()
+    assert undo_plan(plan).refused == ()
+    assert (lake / "two.parquet").exists()
+    assert pairs(find_redundancy(lake, costs=FREE)) == pairs(found)
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("SELECT * FROM `a.parquet` WHERE id < 4", None),
+        ("SELECT * FROM `a.parquet` WHERE id < 3", "gives a row less often"),
+        ("SELECT * FROM `a.parquet` WHERE id < 5", "gives a row more often"),
+        ("SELECT id FROM `a.parquet` WHERE id < 4", "gives the columns id bigint, and it has"),
+        ("SELECT id, kind, note, price FROM `a.parquet` WHERE id < 4", "gives the columns"),
+        ("SELECT * FROM `a.parquet` WHERE", "cannot be compared"),
+        ("SELECT * FROM `b.parquet`", "cannot be compared"),
+        ("DROP VIEW `a.parquet`", "cannot be compared"),
+        ("SELECT reflect('java.lang.System', 'exit', 1)", "may not name reflect"),
+        ("SELECT `Java_Method` ('java.lang.System', 'exit', 1)", "may not name Java_Method"),
+    ],
+)
+def test_statements_give_their_table_or_the_reason_why_not(spark, tmp_path, statement, reason):
+    pq.write_table(WHOLE, tmp_path / "a.parquet")
+    pq.write_table(WHOLE.slice(0, 4), tmp_path / "child.parquet")
+    told = verify_statements(spark, tmp_path, [Statement("child.parquet", "a.parquet", statement)])
+    if reason is None:
+        assert told == {}
+    else:
+        assert reason in told["child.parquet"]
+
+
+def test_a_parent_that_is_gone_is_a_reason(spark, tmp_path):
+    pq.write_table(WHOLE, tmp_path / "child.parquet")
+    told = verify_statements(
+        spark, tmp_path, [Statement("child.parquet", "gone.parquet", "SELECT 1")]
+    )
+    assert told["child.parquet"].startswith("its parent 'gone.parquet' cannot be read")
+
+
+def test_statements_that_people_know_count_once_they_were_run(spark, tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    pq.write_table(WHOLE, lake / "whole.parquet")
+    odd = WHOLE.take([3, 14, 15, 9, 26, 5, 35, 8, 58, 32])
+    pq.write_table(odd, lake / "odd.parquet")
+    pq.write_table(WHOLE.take([1, 1, 2, 40, 40, 33, 21]), lake / "twice.parquet")
+    assert gone(find_redundancy(lake, costs=FREE, verified=True)) == {}
+    known = tmp_path / "known.toml"
+    known.write_text(
+        """
+        [[rebuild]]
+        table = "odd.parquet"
+        parent = "whole.parquet"
+        sql = "SELECT * FROM `whole.parquet` WHERE id IN (3, 14, 15, 9, 26, 5, 35, 8, 58, 32)"
+
+        [[rebuild]]
+        table = "twice.parquet"
+        parent = "whole.parquet"
+        sql = "SELECT * FROM `whole.parquet` WHERE id IN (1, 2, 40, 33, 21)"
+
+        [[rebuild]]
+        table = "whole.parquet"
+        parent = "odd.parquet"
+        sql = "SELECT 1"
+        """,
+        encoding="utf-8",
+    )
+    assert gone(find_redundancy(lake, costs=FREE, statements=known)) == {}  # nobody has run them
+    found = find_redundancy(lake, costs=FREE, statements=known, verified=True)
+    assert gone(found) == {"odd.parquet": "whole.parquet"}
+    assert found.refuted == {
+        "twice.parquet": "the statement gives a row less often than it",
+        "whole.parquet": "a statement was told for it, and 'odd.parquet' does not hold all its "
+        "rows",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[rebuild]]\ntable = 'a'\n",
+        "[[rebuild]]\ntable = 'a'\nparent = 'b'\nsql = 3\n",
+        "[rebuild]\ntable = 'a'\n",
+        "[[other]]\n",
+        "rebuild = [1]\n",
+        "no TOML",
+    ],
+)
+def test_wrong_files_of_statements_are_refused(tmp_path, text):
+    path = tmp_path / "known.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"known.toml' must be TOML of tables \[\[rebuild\]\]"):
+        find_redundancy({}, statements=path)
