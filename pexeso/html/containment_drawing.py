@@ -108,7 +108,8 @@ def drawing_of(graph: LakeGraph, part: Part, number: int) -> Drawing:
     group_of = {table: at for at, group in enumerate(found.groups) for table in group}
     level_lines, spans = _level_lines(found, group_of)
     layout = layered_layout(found.levels, heights, level_lines, gap=_GAP, line_gap=_LINE_GAP)
-    places = _Places(found, heights, layout)
+    with_arcs = {span.left for span in spans["rebuilt"] if span.line is None}
+    places = _Places(found, heights, layout, with_arcs)
     names = [graph.names[table] for table in part.tables.tolist()]
     sizes = graph.sizes[part.tables].tolist()
     gone = (graph.rebuilt_from[part.tables] >= 0).tolist()
@@ -222,19 +223,24 @@ def _level_lines(
 class _Places:
     """Where boxes and frames are, and the paths of lines between them."""
 
-    def __init__(self, found: Skeleton, heights: list[int], layout: Layout) -> None:
-        n_levels = max(found.levels) + 1
-        widths = [BOX_WIDTH] * n_levels
-        for group, level in zip(found.groups, found.levels, strict=True):
+    def __init__(
+        self, found: Skeleton, heights: list[int], layout: Layout, with_arcs: set[int]
+    ) -> None:
+        frame_widths = [
+            BOX_WIDTH + 2 * _FRAME_SIDE + (_MAX_ARC if at in with_arcs else 0)
+            for at in range(len(found.groups))
+        ]
+        widths = [BOX_WIDTH] * (max(found.levels) + 1)
+        for at, (group, level) in enumerate(zip(found.groups, found.levels, strict=True)):
             if len(group) > 1:
-                widths[level] = BOX_WIDTH + 2 * _FRAME_SIDE + _MAX_ARC
+                widths[level] = max(widths[level], frame_widths[at])
         self._levels, self._layout = found.levels, layout
         self._starts = [_MARGIN]
         for width in widths:
             self._starts.append(self._starts[-1] + width + _COLUMN_GAP)
         self._ends = [start + width for start, width in zip(self._starts, widths, strict=False)]
-        # Arcs between groups of the last level need some room to their right.
-        self.width = self._ends[-1] + _MAX_ARC + _MARGIN
+        # Arcs between groups of the last level need some space to their right.
+        self.width = self._ends[-1] + (_MAX_ARC if found.partly else 0) + _MARGIN
         self.frames: list[Frame] = []
         self.corner: dict[int, tuple[int, int]] = {}
         self._group_end: list[int] = []
@@ -245,8 +251,8 @@ class _Places:
                 self.corner[group[0]] = x, y
                 self._group_end.append(x + BOX_WIDTH)
                 continue
-            self.frames.append(Frame(x, y, widths[level], heights[at]))
-            self._group_end.append(x + widths[level])
+            self.frames.append(Frame(x, y, frame_widths[at], heights[at]))
+            self._group_end.append(x + frame_widths[at])
             for row, table in enumerate(group):
                 down = y + _FRAME_TOP + row * (BOX_HEIGHT + _FRAME_INNER)
                 self.corner[table] = x + _FRAME_SIDE, down

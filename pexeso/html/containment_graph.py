@@ -8,7 +8,7 @@ out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -267,10 +267,8 @@ def _levels(between: np.ndarray, some: np.ndarray) -> list[int]:
 def _partly(some: np.ndarray, shares: np.ndarray) -> list[tuple[int, int, bool]]:
     """Return lines for tables that are partly contained, the largest shares first."""
     both = some & some.T
-    lines: Sequence[tuple[int, int]] = [
-        (one, other)
-        for one, other in np.argwhere(some).tolist()
-        if not (both[one, other] and other < one)
+    lines: list[tuple[int, int]] = [
+        (one, other) for one, other in np.argwhere(some & ~np.tril(both)).tolist()
     ]
     ordered = sorted(lines, key=lambda line: (-max(shares[line], shares[line[::-1]]), line))
     return [(one, other, bool(both[one, other])) for one, other in ordered]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pexeso
-from pexeso.html.containment_drawing import Drawing, drawing_of
+from pexeso.html.containment_drawing import BOX_HEIGHT, BOX_WIDTH, Drawing, drawing_of
 from pexeso.html.containment_graph import (
     MAX_TABLES,
     LakeGraph,
@@ -117,6 +117,8 @@ def redundancy_page(report: Mapping[str, Any], *, lake: str) -> str:
             refuted=_listed(report["refuted"]),
             max_derived=MAX_DERIVED,
             max_tables=MAX_TABLES,
+            box_width=BOX_WIDTH,
+            box_height=BOX_HEIGHT,
             statement=lambda text: plain(text, MAX_STATEMENT),
             amount=_amount,
             described=described,

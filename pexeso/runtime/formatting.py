@@ -31,6 +31,8 @@ def plain(text: str, most: int = MAX_CELL) -> str:
     note = f"… ({len(text):,} chars)"
     if len(text) > most:
         text = text[: max(1, most - len(note))] + note
+    if text.isprintable():
+        return text  # none of the characters below is printable
     return "".join(_escaped(letter) if _is_control(letter) else letter for letter in text)
 
 

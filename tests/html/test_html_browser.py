@@ -4,10 +4,13 @@ The looks are tested at two widths and in two colour schemes.
 """
 
 import os
+import re
 import shutil
 
 import pytest
 from hand_made import HOSTILE, explanation, result
+
+from pexeso.html.redundancy import redundancy_page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
@@ -150,3 +153,82 @@ def test_a_program_in_a_cell_does_not_run(look):
     assert page.locator("script, img").count() == 0
     assert page.get_by_text(HOSTILE).first.is_visible()
     assert page.heard == []
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_of_contained_tables_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
+    page = look(redundancy_page(contained_tables(HOSTILE), lake=HOSTILE), viewport, scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 60
+    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+    assert page.get_by_role("img").count() == 1
+    assert "1 frame around tables of the same rows" in page.locator("svg desc").text_content()
+    # What is written in a box lies inside it, with the fonts of this machine.
+    outside = """() => [...document.querySelectorAll("svg.graph g")].filter((group) => {
+      const box = group.querySelector("rect");
+      if (!box) return false;
+      const edge = box.getBoundingClientRect().right;
+      const texts = [...group.querySelectorAll("text")];
+      return texts.some((text) => text.getBoundingClientRect().right > edge);
+    }).length"""
+    assert page.evaluate(outside) == 0
+    fills = """() => [...document.querySelectorAll("svg.graph text")].map((text) => {
+      const box = text.parentElement.querySelector("rect.box") || text.previousElementSibling;
+      return [getComputedStyle(text).fill, getComputedStyle(box).fill];
+    })"""
+    for text, box in page.evaluate(fills):
+        assert contrast(text, box) >= LEAST_CONTRAST
+    strokes = """() => [...document.querySelectorAll("svg.graph .line, svg.graph .box")].map(
+      (one) => [one, one.closest(".panel")].map((each) => getComputedStyle(each))
+    ).map(([line, panel]) => [line.stroke, panel.backgroundColor]
+    )"""
+    for line, panel in page.evaluate(strokes):
+        assert contrast(line, panel) >= 3.0
+    assert page.evaluate("typeof window.hit") == "undefined"
+    assert page.heard == []
+
+
+def contained_tables(name):
+    """Return a report of an extract, two equal tables, and one that shares some rows."""
+    tables = [f"{each}{name}" for each in ("all", "copy", "extract", "some")]
+    everything, copy, extract, some = tables
+    pairs = [(everything, copy), (copy, everything), (everything, extract), (copy, extract)]
+    pairs.append((everything, some))
+    deletion = {"parent": everything, "sql": name * 9, "seconds": None, "verified": True}
+    return {
+        "edges": [
+            {"parent": one, "child": other, "containment": 0.9 if other == some else 1.0, "rows": 3}
+            for one, other in pairs
+        ],
+        "tables": [{"name": each, "rows": 3, "columns": 2, "bytes": 9} for each in tables],
+        "stages": [{"name": "exact", "edges": 5, "seconds": 0.5}],
+        "left_out": [{"table": name, "reason": name}],
+        "refuted": [{"table": name, "reason": name}],
+        "plan": {
+            "delete": [
+                {**deletion, "table": copy, "bytes": 9, "derived": [extract]},
+                {**deletion, "table": extract, "bytes": 9, "derived": []},
+            ],
+            "cost": 1.0,
+            "keep_all_cost": 2.0,
+            "optimal": True,
+            "gap": 0.0,
+            "freed_bytes": 18,
+        },
+    }
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, as the browser writes them."""
+
+    def luminance(colour):
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    darker, lighter = sorted([luminance(one), luminance(other)])
+    return (lighter + 0.05) / (darker + 0.05)
