@@ -164,7 +164,11 @@ def _read(files: list[Path], uneven_rows: str) -> list[Leaf]:
     ending = _ending(files[0])
     if ending == ".parquet":
         parts = [pq.ParquetFile(path).read() for path in files]
-        return _table_leaves(pa.concat_tables(parts))
+        alike = all(part.schema.names == parts[0].schema.names for part in parts)
+        # By name where columns have another order; that does not take repeated names.
+        return _table_leaves(
+            pa.concat_tables(parts, promote_options="none" if alike else "default")
+        )
     if ending in _DELIMITED:
         rows = [_delimited(path, _DELIMITED[ending], uneven_rows) for path in files]
         header = rows[0][0]

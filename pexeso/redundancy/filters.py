@@ -22,6 +22,9 @@ MAX_LISTED = 100
 
 MAX_CONDITIONS = 4
 
+_MAX_PRECISION = 38
+"""Digits of Spark's longest decimals."""
+
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$"
 
 
@@ -214,7 +217,7 @@ def _candidates(parent: Mapping[str, pa.Array], take: np.ndarray) -> Iterator[Co
     lists, ranges = [], []
     for name, values in parent.items():
         kind = values.type
-        if not _fits_python(values):
+        if not _is_readable(kind) or not _fits_python(values):
             continue
         some = values.filter(rows)
         known = some.drop_null()
@@ -242,6 +245,16 @@ def _candidates(parent: Mapping[str, pa.Array], take: np.ndarray) -> Iterator[Co
             ranges.append(Condition(name, kind))
     yield from ranges
     yield from lists
+
+
+def _is_readable(kind: pa.DataType) -> bool:
+    """Return whether Spark reads columns of a type from Parquet at all."""
+    types = pa.types
+    if types.is_decimal(kind):
+        return 0 <= kind.scale <= kind.precision <= _MAX_PRECISION
+    if types.is_timestamp(kind):
+        return kind.unit != "ns"
+    return not (types.is_time(kind) or types.is_float16(kind) or types.is_interval(kind))
 
 
 def _fits_python(values: pa.Array) -> bool:
@@ -295,7 +308,7 @@ def _is_listable(kind: pa.DataType) -> bool:
 def _is_comparable(kind: pa.DataType) -> bool:
     types = pa.types
     if types.is_timestamp(kind):
-        return kind.unit != "ns"  # finer than SQL's
+        return True
     return (_is_listable(kind) and not types.is_boolean(kind)) or (
         types.is_floating(kind) and not types.is_float16(kind)
     )

@@ -122,9 +122,11 @@ def _condition(condition: Condition) -> str:
             return missing if condition.with_missing else "FALSE"
         text = f"{value} = {listed[0]}" if len(listed) == 1 else f"{value} IN ({', '.join(listed)})"
     else:
+        # A scan of Parquet takes -0.0 for less than 0.0, which are equal: bounds let both in.
+        is_float = pa.types.is_floating(kind)
         low, high = (
-            None if bound is None else literal(bound, kind)
-            for bound in (condition.low, condition.high)
+            None if bound is None else literal(zero if is_float and bound == 0 else bound, kind)
+            for bound, zero in ((condition.low, -0.0), (condition.high, 0.0))
         )
         if low is not None and low == high:
             text = f"{value} = {low}"

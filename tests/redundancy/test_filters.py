@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pexeso.errors import InputError
@@ -189,3 +190,51 @@ def test_statements_and_literals():
     )
     assert literal(2**64 - 1, pa.uint64()) == "CAST('18446744073709551615' AS DECIMAL(20, 0))"
     assert literal(True, pa.bool_()) == "TRUE"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1.0, NAN, None], pa.float16()),
+        pa.array([1, 2, None], pa.time32("ms")),
+        pa.array([1, 2, None], pa.time64("us")),
+        pa.array([1, 2, None], pa.timestamp("ns")),
+        pa.array([1, 2, None], pa.decimal256(60, 2)),
+        pa.array([Decimal(100), Decimal(200), None], pa.decimal128(5, -2)),
+        pa.array([(1, 2, 3), (1, 2, 4), None], pa.month_day_nano_interval()),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_no_condition_is_put_on_columns_that_spark_cannot_read(values):
+    rows = hashes({"k": pa.array([1, 2, 3])}, ["k"])
+    for taken in ([0], [1], [2], [0, 1], [0, 2], [1, 2]):
+        assert find_transformation({"x": values}, rows, rows[taken], ["k"]) is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([0.0, -0.0, 5.0, -5.0, None]),
+        pa.array([0.0, 0.0, 5.0, 6.0, None]),
+        pa.array([-0.0, -0.0, -5.0, -6.0, None], pa.float32()),
+        pa.array([1.0, NAN, NAN, 2.0, None]),
+        pa.array([float("inf"), 1e308, -float("inf"), 5e-324, None]),
+        pa.array([b"a", b"\xff", b"", b"a", None]),
+        pa.array([1, 2**62, 3, 4, None], pa.duration("us")),
+        pa.array([True, False, True, True, None]),
+    ],
+    ids=str,
+)
+def test_spark_finds_the_rows_in_parquet_too(spark, tmp_path, values):
+    keys = pa.array([1, 2, 3, 4, 5])
+    pq.write_table(pa.table({"k": keys, "x": values}), tmp_path / "p.parquet")
+    spark.read.parquet(str(tmp_path / "p.parquet")).createOrReplaceTempView("parquet_of_filters")
+    rows, n_found = hashes({"k": keys}, ["k"]), 0
+    for taken in ([0], [0, 1], [0, 2], [0, 3], [1, 2], [2, 3], [4], [0, 1, 4], [0, 1, 2, 3]):
+        found = find_transformation({"x": values}, rows, rows[taken], ["k"])
+        if found is not None:
+            n_found += 1
+            got = spark.sql(to_sql(found, "parquet_of_filters")).toArrow()["k"].to_pylist()
+            assert sorted(got) == [row + 1 for row in taken]
+    spark.catalog.dropTempView("parquet_of_filters")
+    assert n_found
