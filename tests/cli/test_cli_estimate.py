@@ -3,10 +3,13 @@
 import json
 
 from pexeso.build.job import stage_names
+from pexeso.parts.row_hashes.part import ROW_HASHES_PART
 from pexeso.parts.row_keys.part import ROW_KEYS_PART
 
 STAGES = tuple(
-    stage for stage in ("start", *stage_names()) if stage not in ("changes", *ROW_KEYS_PART.stages)
+    stage
+    for stage in ("start", *stage_names())
+    if stage not in ("changes", *ROW_KEYS_PART.stages, *ROW_HASHES_PART.stages)
 )
 
 

@@ -43,13 +43,13 @@ def _summary(found: Redundancy) -> str:
     plan = found.plan
     lake = sum(each.n_bytes for each in found.found.tables)
     freed = sum(each.bytes for each in plan.delete)
-    saved = (plan.keep_all_cost - plan.cost) / plan.keep_all_cost
     text = (
         f"{len(whole):,} of {count(tables, 'table')} "
         f"{'is' if len(whole) == 1 else 'are'} contained whole in another; "
     )
     if not plan.delete:
         return f"{text}none can go at less cost than keeping it."
+    saved = (plan.keep_all_cost - plan.cost) / plan.keep_all_cost  # above 0: tables go that cost
     share = f" ({percent(freed / lake)} of {human_bytes(lake)})" if lake else ""
     best = "" if plan.optimal else f"; a better plan may save {percent(plan.gap or 0)} more"
     return (
