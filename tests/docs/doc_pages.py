@@ -25,6 +25,7 @@ _ANY = (
     (re.compile(r"in [\d.,]+ ms \([^)]*\)"), "in # ms (#)"),
     (re.compile(r"\bin [\d.,]+ ms$"), "in # ms"),
     (re.compile(r"\bin [\d.,]+ s\b"), "in # s"),
+    (re.compile(r"\b(\w+) [\d.,]+ s(?=,| \()"), r"\1 # s"),  # stages
     (re.compile(r", [\d.,]+ s\.$"), ", # s."),
     (re.compile(r'"seconds": \{[^}]*\}'), '"seconds": {#}'),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"), "#time#"),
