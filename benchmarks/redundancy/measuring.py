@@ -21,7 +21,7 @@ from benchmarks.redundancy.fixed import worked_lake
 from benchmarks.redundancy.oracle import containment
 from benchmarks.redundancy.synthetic import LARGE, MEDIUM, SMALL, synthetic_lake
 from pexeso.cleanup.pipeline import Containments, Stage, find_containments
-from pexeso.cleanup.planning import plan_deletions
+from pexeso.cleanup.redundancy import Redundancy, find_redundancy
 from pexeso.cleanup.sampled.search import SampleOptions, find_by_samples
 from pexeso.errors import InputError
 
@@ -76,7 +76,7 @@ def lake_folder(name: str, seed: int) -> Iterator[Path]:
 def measured_lake(
     spark: SparkSession, name: str, *, seed: int = 0, repeats: int = 3, rows: int = 10
 ) -> dict[str, Any]:
-    """Search a lake in both ways in turn, and compare what they find with the truth.
+    """Search a lake in all ways in turn, and compare what they find with the truth.
 
     Parameters
     ----------
@@ -88,11 +88,13 @@ def measured_lake(
     with TemporaryDirectory() as warm:
         worked_lake(Path(warm))  # what Spark and compiled loops do once
         find_containments(spark, warm)
+        find_redundancy(warm)
         find_by_samples(spark, warm)
     with lake_folder(name, seed) as folder:
         options = SampleOptions(n_rows=rows, seed=seed)
         ways: dict[str, Callable[[], Any]] = {
             "exact": lambda: find_containments(spark, folder),
+            "plan": lambda: find_redundancy(folder),
             "published": lambda: find_by_samples(spark, folder, options),
         }
         seconds: dict[str, list[float]] = {way: [] for way in ways}
@@ -125,12 +127,12 @@ def measured_lake(
                 "precision": len(pairs & truth) / len(pairs) if pairs else 1.0,
                 "recall": len(pairs & truth) / len(truth) if truth else 1.0,
             }
-        result["plan"] = _plan(found["exact"], folder)
+        result["plan"] |= _plan(found["plan"])
         return result
 
 
 def _pairs(found: Any) -> set[tuple[str, str]]:
-    if isinstance(found, Containments):
+    if isinstance(found, Containments | Redundancy):
         return {(each.parent, each.child) for each in found.edges}
     return set(found.pairs)
 
@@ -147,19 +149,16 @@ def _stages(runs: list[tuple[Stage, ...]], n_true: int) -> list[dict[str, Any]]:
         {
             **asdict(stage),
             "seconds": median(run[at].seconds for run in runs),
-            **({} if stage.name in ("read", "rebuilds") else {"wrong": stage.edges - n_true}),
+            **({} if stage.name in ("read", "plan") else {"wrong": stage.edges - n_true}),
         }
         for at, stage in enumerate(runs[0])
     ]
 
 
-def _plan(found: Containments, folder: Path) -> dict[str, Any]:
-    started = time.perf_counter()
-    plan = plan_deletions(found, folder)
+def _plan(found: Redundancy) -> dict[str, Any]:
+    plan = found.plan
     return {
-        "seconds": time.perf_counter() - started,
         "deleted": len(plan.delete),
-        "edges": len(found.rebuilds),
         "freed_bytes": sum(each.bytes for each in plan.delete),
         "saving": 1 - plan.cost / plan.keep_all_cost if plan.keep_all_cost else 0.0,
         "optimal": plan.optimal,

@@ -18,7 +18,6 @@ import numpy as np
 from pexeso.cleanup.exact import containment, count_contained, units_of
 from pexeso.cleanup.lake_tables import FileOfTable, files_of_tables, table_of_file
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, LakeRows, ReadFile, read_lake
-from pexeso.cleanup.rebuilds import Rebuild, find_rebuilds
 from pexeso.errors import InputError
 from pexeso.redundancy import SEMANTICS
 from pexeso.redundancy.containment import require_semantics
@@ -99,9 +98,6 @@ class Containments:
     files : dict of str to tuple of ReadFile
         Of each table, also of those that are left out.
     left_out : tuple of LeftOut
-    rebuilds : dict of (str, str) to Rebuild
-        By parent and child, for edges of whole containment: where it is known how the child is
-        rebuilt.
     """
 
     lake: str
@@ -110,7 +106,6 @@ class Containments:
     tables: tuple[TableOfPieces, ...]
     files: Mapping[str, tuple[ReadFile, ...]]
     left_out: tuple[LeftOut, ...]
-    rebuilds: Mapping[tuple[str, str], Rebuild]
 
     def to_dict(self) -> dict[str, Any]:
         """Return edges, stages and what was left out as plain JSON."""
@@ -185,7 +180,6 @@ def find_containments(
             read,
             chosen,
             synonyms=synonyms,
-            max_table_bytes=max_table_bytes,
             read_seconds=seconds,
         )
 
@@ -196,7 +190,6 @@ def containments_of(
     options: ContainmentOptions,
     *,
     synonyms: Mapping[Token, Token] | None = None,
-    max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
     read_seconds: float = 0.0,
     progress: Callable[[str], None] | None = None,
 ) -> Containments:
@@ -209,8 +202,6 @@ def containments_of(
     read : LakeRows
     synonyms : dict, optional
         See `pexeso.redundancy.schema_tokens.read_synonyms`.
-    max_table_bytes : int
-        Of files of text that are read again to find out how tables are rebuilt.
     read_seconds : float
         What the reading took.
     progress : callable, optional
@@ -248,21 +239,7 @@ def containments_of(
         for parent, child, rows in zip(*(each.tolist() for each in found), strict=True)
     )
     clock.end("exact", len(edges))
-    clock.begin("rebuilds")
-    whole = [
-        (parent, child)
-        for parent, child, edge in zip(*(each.tolist() for each in found[:2]), edges, strict=True)
-        if edge.containment == 1.0
-    ]
-    known = find_rebuilds(spark, read.lake, tables, files, whole, max_table_bytes=max_table_bytes)
-    clock.end("rebuilds", len(known))
-    rebuilds = {
-        (tables[parent].name, tables[child].name): rebuild
-        for (parent, child), rebuild in sorted(known.items())
-    }
-    return Containments(
-        read.name, edges, tuple(clock.stages), tables, files, candidates.left_out, rebuilds
-    )
+    return Containments(read.name, edges, tuple(clock.stages), tables, files, candidates.left_out)
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections.abc import Container
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
 from pexeso.cleanup.pipeline import Containments
 from pexeso.cleanup.plan import ContainmentEdge, Deletion, Plan
+from pexeso.cleanup.rebuilds import Rebuilds
 from pexeso.cleanup.set_aside.moving import table_fingerprint
 from pexeso.io.location import Location
 from pexeso.redundancy.costs import Costs
-from pexeso.redundancy.retention import TIME_LIMIT, RetentionProblem, plan_retention
+from pexeso.redundancy.retention import TIME_LIMIT, Retention, RetentionProblem, plan_retention
 
 
 def plan_deletions(
     found: Containments,
     lake: Path | Location | None,
+    rebuilds: Rebuilds,
     costs: Costs | None = None,
     *,
     refuted: Container[tuple[str, str]] = (),
@@ -38,6 +40,8 @@ def plan_deletions(
     found : Containments
     lake : Path, Location or None
         Where the tables are, where they are files.
+    rebuilds : Rebuilds
+        Of the tables of `found`.
     costs : Costs, optional
     refuted : container of (str, str)
         Parents and children whose statement does not give the child.
@@ -52,9 +56,11 @@ def plan_deletions(
     accesses = np.array([costs.accesses_of.get(name, costs.accesses) for name in tables])
     stay = _must_stay(found)
     ends = [
-        (tables[parent], tables[child])
-        for parent, child in found.rebuilds
-        if child not in stay and (parent, child) not in refuted
+        (tables[each.parent], tables[each.child])
+        for each in found.edges
+        if each.containment == 1.0
+        and each.child not in stay
+        and (each.parent, each.child) not in refuted
     ]
     parents, children = np.array(ends, np.int64).reshape(-1, 2).T
     seconds = costs.seconds(n_bytes[parents], n_bytes[children])
@@ -63,12 +69,12 @@ def plan_deletions(
         parents, children = parents[in_time], children[in_time]
     rebuilding = costs.rebuilding(n_bytes[parents], n_bytes[children], accesses[children])
     problem = RetentionProblem(costs.keeping(n_bytes), parents, children, rebuilding)
-    best = plan_retention(problem, time_limit=time_limit)
+    best = best_with_statements(problem, rebuilds, time_limit)
     held = _held_by(found, {found.tables[table].name for table in np.flatnonzero(~best.kept)})
     deletions = []
     for child in np.flatnonzero(~best.kept).tolist():
         table, source = found.tables[child], found.tables[int(best.source[child])]
-        rebuild = found.rebuilds[source.name, table.name]
+        rebuild = rebuilds.of(int(best.source[child]), child)
         price = costs.rebuilding(
             np.float64(source.n_bytes), np.float64(table.n_bytes), accesses[child]
         )
@@ -103,6 +109,49 @@ def plan_deletions(
             for each in found.edges
         ),
     )
+
+
+def best_with_statements(
+    problem: RetentionProblem, rebuilds: Rebuilds, time_limit: float
+) -> Retention:
+    """Plan as if every child could be rebuilt from every parent, and take back what cannot be.
+
+    The plan is of least cost among those whose children all can be rebuilt: all of these were
+    allowed. Where a parent turns out not to give its child, twice as many others of that child are
+    tried as last time, cheapest first, before the next plan.
+    """
+    parents, children, cost = problem.parents, problem.children, problem.rebuild_cost
+    order = np.lexsort((parents, cost, children))
+    first = np.searchsorted(children[order], np.arange(len(problem.keep_cost) + 1))
+    possible = np.ones(len(parents), bool)
+    n_tried: dict[int, int] = {}
+    while True:
+        open_problem = replace(
+            problem,
+            parents=parents[possible],
+            children=children[possible],
+            rebuild_cost=cost[possible],
+        )
+        best = plan_retention(open_problem, time_limit=time_limit)
+        gone = np.flatnonzero(~best.kept).tolist()
+        chosen = [(int(best.source[child]), child) for child in gone]
+        rebuilds.look_for(chosen)
+        failed = [child for parent, child in chosen if rebuilds.of(parent, child) is None]
+        if not failed:
+            return best
+        tried: list[int] = []
+        for child in failed:
+            n_tried[child] = 2 * n_tried.get(child, 1)
+            own = order[first[child] : first[child + 1]]
+            tried += own[possible[own]][: n_tried[child]].tolist()
+        pairs = [(int(parents[edge]), int(children[edge])) for edge in tried]
+        rebuilds.look_for(pairs)
+        wrong = {(int(best.source[child]), child) for child in failed}
+        wrong |= {pair for pair in pairs if rebuilds.of(*pair) is None}
+        possible &= ~np.isin(
+            children * len(problem.keep_cost) + parents,
+            [child * len(problem.keep_cost) + parent for parent, child in wrong],
+        )
 
 
 def _must_stay(found: Containments) -> set[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,6 +21,7 @@ from pexeso.cleanup.reading import ReadFile, rows_of_file
 from pexeso.errors import InputError, PexesoError
 from pexeso.io.location import Location
 from pexeso.lake.files import TableFile, path_from_text, table_format
+from pexeso.redundancy.cell_hashes import HALVES
 from pexeso.redundancy.filters import find_transformation
 from pexeso.redundancy.pieces import StoredPiece, stored_pieces
 from pexeso.redundancy.schema_tokens import Token
@@ -51,14 +53,11 @@ class Rebuild:
         Equal rows are one.
     n_conditions : int
         On rows.
-    is_given : bool
-        It was told, not found: whether it is right is known once it has been run.
     """
 
     sql: str
     distinct: bool
     n_conditions: int
-    is_given: bool = False
 
 
 def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
@@ -99,16 +98,10 @@ def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
     return found
 
 
-def find_rebuilds(
-    spark: SparkSession | None,
-    lake: Path | Location | None,
-    tables: Sequence[TableOfPieces],
-    files: Mapping[str, Sequence[ReadFile]],
-    edges: Sequence[tuple[int, int]],
-    *,
-    max_table_bytes: int,
-) -> dict[tuple[int, int], Rebuild]:
-    """Find how children are rebuilt from their parents, where a selection of rows does it.
+class Rebuilds:
+    """How contained tables are rebuilt: each pair is looked at when it is first asked for.
+
+    There can be many more pairs than deletions, as all copies of a table contain each other.
 
     Parameters
     ----------
@@ -118,24 +111,56 @@ def find_rebuilds(
         Where the files are read again; None where tables are no files, and are rebuilt without
         conditions then.
     tables : sequence of TableOfPieces
+        Whose pieces are there for as long as pairs are asked for.
     files : dict of str to sequence of ReadFile
         Of each table.
-    edges : sequence of (int, int)
-        Parents and children, numbers of tables.
+    max_table_bytes : int
+        Larger files of text are not read.
+    told : dict of (str, str) to str, optional
+        Of parents and children the statements that count where none is found.
 
     Notes
     -----
     A task holds one parent, its rows' hashes on the columns of one child, and that child's.
     """
-    by_parent: dict[int, list[int]] = {}
-    for parent, child in edges:
-        by_parent.setdefault(parent, []).append(child)
-    units = [_unit(tables, files, parent, children) for parent, children in by_parent.items()]
-    if not units:
-        return {}
-    work = partial(_work, lake=lake, max_bytes=max_table_bytes)
-    found = done_in_tasks(spark, units, work, _ROW)
-    return {(row["parent"], row["child"]): Rebuild(**json.loads(row["rebuild"])) for row in found}
+
+    def __init__(
+        self,
+        spark: SparkSession | None,
+        lake: Path | Location | None,
+        tables: Sequence[TableOfPieces],
+        files: Mapping[str, Sequence[ReadFile]],
+        *,
+        max_table_bytes: int,
+        told: Mapping[tuple[str, str], str] | None = None,
+    ) -> None:
+        self._spark, self._tables, self._files = spark, tables, files
+        self._work = partial(_work, lake=lake, max_bytes=max_table_bytes)
+        self._told = told or {}
+        self._known: dict[tuple[int, int], Rebuild | None] = {}
+
+    def look_for(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Look for what rebuilds children from parents, numbers of tables, all at once."""
+        by_parent: dict[int, list[int]] = {}
+        for parent, child in sorted(set(pairs) - self._known.keys()):
+            by_parent.setdefault(parent, []).append(child)
+            self._known[parent, child] = self._as_told(parent, child)
+        units = [
+            _unit(self._tables, self._files, parent, children)
+            for parent, children in by_parent.items()
+        ]
+        if units:
+            for row in done_in_tasks(self._spark, units, self._work, _ROW):
+                found = Rebuild(**json.loads(row["rebuild"]))
+                self._known[row["parent"], row["child"]] = found
+
+    def of(self, parent: int, child: int) -> Rebuild | None:
+        """Return what rebuilds a child from a parent, which have been looked for."""
+        return self._known[parent, child]
+
+    def _as_told(self, parent: int, child: int) -> Rebuild | None:
+        statement = self._told.get((self._tables[parent].name, self._tables[child].name))
+        return None if statement is None else Rebuild(statement, distinct=False, n_conditions=0)
 
 
 def _unit(
@@ -181,12 +206,11 @@ def _work(unit: str, *, lake: Path | Location | None, max_bytes: int) -> list[di
         columns = {}  # it was there when the lake was read; what needs no conditions is found
     types = _types(told["files"], lake) if columns and lake is not None else {}
     opened = lru_cache(maxsize=None)(stored_pieces)
+    hashed = _Rows(lambda path, number: opened(path)[number])
     rows = []
-    for child in told["children"]:
+    for child in sorted(told["children"], key=lambda child: _Rows.key_of(child["tokens"])):
         own = _types(child["files"], lake) if types and lake is not None else {}
-        found = _rebuild(
-            told, child, columns, types, own, lambda path, number: opened(path)[number]
-        )
+        found = _rebuild(told, child, columns, types, own, hashed)
         if found is not None:
             rebuild = json.dumps(asdict(found))
             rows.append({"parent": told["parent"], "child": child["number"], "rebuild": rebuild})
@@ -260,15 +284,14 @@ def _rebuild(
     columns: Mapping[str, pa.Array],
     types: Mapping[str, pa.DataType],
     own_types: Mapping[str, pa.DataType],
-    open_piece: Callable[[Path, int], StoredPiece],
+    hashed: _Rows,
 ) -> Rebuild | None:
-    tokens = [name_of(tuple(token)) for token in child["tokens"]]
     tops = _top_columns(told["leaves"], child["parent_names"], child["names"])
     casts = None if tops is None else _casts(types, own_types, *tops)
     if tops is None or casts is None:
         return None
-    parent_rows = hashes_of_rows(child["parent_rows"], tokens, open_piece)
-    child_rows = hashes_of_rows(child["rows"], tokens, open_piece)
+    parent_rows = hashed.of_parent(child["parent_rows"], child["tokens"])
+    child_rows = hashed.of_child(child["rows"], child["tokens"])
     usable = {name: cells for name, cells in columns.items() if len(cells) == len(parent_rows)}
     found = find_transformation(usable, parent_rows, child_rows, *tops)
     if found is None:
@@ -277,6 +300,35 @@ def _rebuild(
         return Rebuild(to_sql(found, told["name"], casts), found.distinct, len(found.conditions))
     except InputError:
         return None  # its columns cannot be named
+
+
+class _Rows:
+    """Hashes of rows on the columns of children; those of the parent are kept from one to the next.
+
+    Children of the same columns come one after the other.
+    """
+
+    def __init__(self, open_piece: Callable[[Path, int], StoredPiece]) -> None:
+        self._open = open_piece
+        self._key: list[str] | None = None
+        self._kept = np.empty((0, HALVES), np.uint64)
+
+    @staticmethod
+    def key_of(tokens: Sequence[Sequence[str | None]]) -> list[str]:
+        """Return what columns have in common in any order, which no sum of cells depends on."""
+        return sorted(name_of(tuple(token)) for token in tokens)
+
+    def of_parent(
+        self, places: Sequence[Mapping[str, object]], tokens: Sequence[Sequence[str | None]]
+    ) -> np.ndarray:
+        if self._key != (key := self.key_of(tokens)):
+            self._kept, self._key = self.of_child(places, tokens), key
+        return self._kept
+
+    def of_child(
+        self, places: Sequence[Mapping[str, object]], tokens: Sequence[Sequence[str | None]]
+    ) -> np.ndarray:
+        return hashes_of_rows(places, [name_of(tuple(token)) for token in tokens], self._open)
 
 
 def _types(files: Sequence[str], lake: Path | Location) -> dict[str, pa.DataType]:

@@ -23,7 +23,7 @@ from pexeso.cleanup.pipeline import (
 from pexeso.cleanup.plan import Plan, plan_to_json, write_plan
 from pexeso.cleanup.planning import plan_deletions
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES
-from pexeso.cleanup.rebuilds import Rebuild, read_statements
+from pexeso.cleanup.rebuilds import Rebuilds, read_statements
 from pexeso.cleanup.sources import is_index, rows_of_index, rows_of_lake
 from pexeso.cleanup.verifying import Statement, verify_statements
 from pexeso.errors import InputError
@@ -177,35 +177,49 @@ def find_redundancy(
     told = {} if statements is None else read_statements(statements)
     tell = progress or (lambda stage: None)
     indexed = is_index(source)
-    with _LazySession(master, conf) as session:
-        with temporary_folder(FOLDER, root=work_folder and Path(work_folder)) as folder:
-            tell("read")
-            spark = session.started() if master is not None or not indexed else None
-            started = time.perf_counter()
-            read = (
-                rows_of_lake(spark, source, folder, max_table_bytes=max_table_bytes)
-                if spark is not None and not indexed
-                else rows_of_index(source)
-            )
-            found = containments_of(
-                spark,
-                read,
-                options,
-                synonyms=names,
-                max_table_bytes=max_table_bytes,
-                read_seconds=time.perf_counter() - started,
-                progress=progress,
-            )
+    with (
+        _LazySession(master, conf) as session,
+        temporary_folder(FOLDER, root=work_folder and Path(work_folder)) as folder,
+    ):
+        tell("read")
+        spark = session.started() if master is not None or not indexed else None
+        started = time.perf_counter()
+        read = (
+            rows_of_lake(spark, source, folder, max_table_bytes=max_table_bytes)
+            if spark is not None and not indexed
+            else rows_of_index(source)
+        )
+        found = containments_of(
+            spark,
+            read,
+            options,
+            synonyms=names,
+            read_seconds=time.perf_counter() - started,
+            progress=progress,
+        )
         tell("plan")
-        unused: dict[str, str] = {}
-        if verified:
-            found, unused = _with_told(found, told)
-        plan = plan_deletions(found, read.lake, prices)
+        started = time.perf_counter()
+        whole = {(each.parent, each.child) for each in found.edges if each.containment == 1.0}
+        rebuilds = Rebuilds(
+            spark,
+            read.lake,
+            found.tables,
+            found.files,
+            max_table_bytes=max_table_bytes,
+            told={pair: told[pair] for pair in told.keys() & whole} if verified else None,
+        )
+        plan = plan_deletions(found, read.lake, rebuilds, prices)
+        planned = Stage("plan", len(plan.delete), time.perf_counter() - started)
+        found = replace(found, stages=(*found.stages, planned))
+        stay = {
+            table: f"a statement was told for it, and '{parent}' does not hold all its rows"
+            for parent, table in sorted(told.keys() - whole)
+        }
         if not verified or not plan.delete:
-            return Redundancy(found, plan, unused)
+            return Redundancy(found, plan, stay)
         tell("verify")
-        shown = _verified(session.started(), found, read.lake, prices, max_table_bytes)
-        return replace(shown, refuted={**unused, **shown.refuted})
+        shown = _verified(session.started(), found, read.lake, rebuilds, prices, max_table_bytes)
+        return replace(shown, refuted={**stay, **shown.refuted})
 
 
 def _costs(
@@ -217,28 +231,11 @@ def _costs(
     return replace(found, accesses_of={**found.accesses_of, **read_accesses(accesses)})
 
 
-def _with_told(
-    found: Containments, told: Mapping[tuple[str, str], str]
-) -> tuple[Containments, dict[str, str]]:
-    """Add statements that were told to those that were found; those without a pair are refuted."""
-    whole = {(each.parent, each.child) for each in found.edges if each.containment == 1.0}
-    rebuilds = {
-        pair: Rebuild(statement, distinct=False, n_conditions=0, is_given=True)
-        for pair, statement in told.items()
-        if pair in whole
-    }
-    unused = {
-        table: f"a statement was told for it, and '{parent}' does not hold all its rows"
-        for parent, table in told
-        if (parent, table) not in whole
-    }
-    return replace(found, rebuilds=dict(sorted({**rebuilds, **found.rebuilds}.items()))), unused
-
-
 def _verified(
     spark: SparkSession,
     found: Containments,
     lake: Path | Location | None,
+    rebuilds: Rebuilds,
     costs: Costs,
     max_table_bytes: int,
 ) -> Redundancy:
@@ -251,7 +248,7 @@ def _verified(
     right: set[tuple[str, str]] = set()
     refuted: dict[tuple[str, str], str] = {}
     while True:
-        plan = plan_deletions(found, lake, costs, refuted=refuted, verified=True)
+        plan = plan_deletions(found, lake, rebuilds, costs, refuted=refuted, verified=True)
         wanted = [
             Statement(each.table, each.parent, each.sql)
             for each in plan.delete

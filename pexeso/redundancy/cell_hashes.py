@@ -176,7 +176,9 @@ def _of_decimals(values: pa.Array) -> np.ndarray:
         values = values.cast(pa.decimal256(76, 0))
     texts = values.cast(pa.string()).fill_null("0")
     if kind.scale > 0:
-        texts = pc.if_else(pc.match_substring(texts, "E"), _plain_digits(values, kind.scale), texts)
+        tiny = pc.match_substring(texts, "E")
+        if pc.any(tiny).as_py():
+            texts = pc.if_else(tiny, _plain_digits(values, kind.scale), texts)
         texts = pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1")
         texts = pc.replace_substring_regex(texts, r"\.$", "")
         texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)

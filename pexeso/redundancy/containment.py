@@ -96,6 +96,24 @@ def contained_rows(
     return -1 if missing < 0 else n_rows - missing
 
 
+def places_of(hashes: np.ndarray, rows: RowCounts) -> np.ndarray:
+    """Return which distinct row each row is: int64 (n,), -1 where it is none of them.
+
+    Parameters
+    ----------
+    hashes : uint64 (n, 2)
+
+    Examples
+    --------
+    >>> some = counted_rows(np.array([[1, 2], [3, 4]], np.uint64))
+    >>> places_of(np.array([[3, 4], [9, 9]], np.uint64), some).tolist()
+    [1, -1]
+    """
+    found = np.empty(len(hashes), np.int64)
+    _find(hashes, rows.slots, rows.rows, found)
+    return found
+
+
 def require_semantics(semantics: str) -> str:
     """Refuse what is no name of semantics."""
     if semantics not in SEMANTICS:
@@ -123,6 +141,20 @@ def _count(hashes, slots, rows, counts):
                 break
             slot = (slot + np.uint64(1)) & mask
     return n
+
+
+@loop
+def _find(hashes, slots, rows, found):
+    mask = np.uint64(len(slots) - 1)
+    for i in range(len(hashes)):
+        first, second = hashes[i, 0], hashes[i, 1]
+        slot = first & mask
+        while True:
+            at = slots[slot]
+            if at < 0 or (rows[at, 0] == first and rows[at, 1] == second):
+                found[i] = at
+                break
+            slot = (slot + np.uint64(1)) & mask
 
 
 @loop

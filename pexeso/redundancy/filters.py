@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.lake.readers.plain_arrays import plain
+from pexeso.redundancy.containment import counted_rows, places_of
 
 MAX_LISTED = 100
 """Most values of a condition."""
@@ -118,34 +119,25 @@ def find_transformation(
     if not len(child_rows) and len(parent_rows):
         return replace(whole, conditions=(Condition(columns[0], pa.null(), ()),))
     parent = {name: _plain(cells) for name, cells in parent.items() if name}
-    keys, place = np.unique(_keys(parent_rows), return_inverse=True)
-    ours, times = np.unique(_keys(child_rows), return_counts=True)
-    where = np.searchsorted(keys, ours)
-    inside = where < len(keys)
-    if not (inside.all() and (keys[where] == ours).all()):
+    ours = counted_rows(child_rows)
+    place = places_of(parent_rows, ours)
+    wanted = place >= 0
+    there = np.bincount(place[wanted], minlength=len(ours))
+    if (there < ours.counts).any():
         return None
-    wanted = np.zeros(len(keys), np.int64)
-    wanted[where] = times
-    there = np.bincount(place, minlength=len(keys))
-    if (wanted > there).any():
-        return None
-    several = (wanted > 0) & (wanted < there)
-    if several.any() and (wanted <= 1).all():
-        labels = (wanted > 0)[place]
-        conditions = _conditions(parent, labels, ~labels)
+    several = there > ours.counts
+    if several.any() and (ours.counts == 1).all():
+        conditions = _conditions(parent, wanted, ~wanted)
         if conditions is not None:
             return replace(whole, conditions=conditions, distinct=True)
-    certain = ((wanted > 0) & ~several)[place]
-    conditions = _conditions(parent, certain, (wanted == 0)[place])
+    certain = wanted.copy()
+    certain[wanted] = ~several[place[wanted]]
+    conditions = _conditions(parent, certain, ~wanted)
     if conditions is None:
         return None
-    taken = np.bincount(place[rows_of(conditions, parent, len(place))], minlength=len(keys))
-    return replace(whole, conditions=conditions) if (taken == wanted).all() else None
-
-
-def _keys(rows: np.ndarray) -> np.ndarray:
-    """Return rows as numbers that can be sorted and compared: (n,)."""
-    return np.ascontiguousarray(rows).view([("first", np.uint64), ("second", np.uint64)]).ravel()
+    taken = place[rows_of(conditions, parent, len(place))]
+    right = (np.bincount(taken, minlength=len(ours)) == ours.counts).all()
+    return replace(whole, conditions=conditions) if right else None
 
 
 def rows_of(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -9,9 +10,11 @@ from benchmarks.redundancy.fixed import messy_lake, worked_lake
 from benchmarks.redundancy.synthetic import synthetic_lake
 from pexeso.cleanup.pipeline import find_containments
 from pexeso.cleanup.plan import read_plan, write_plan
-from pexeso.cleanup.planning import plan_deletions
+from pexeso.cleanup.planning import best_with_statements
+from pexeso.cleanup.redundancy import find_redundancy
 from pexeso.cleanup.set_aside.holding import apply_plan
 from pexeso.redundancy.costs import Costs
+from pexeso.redundancy.retention import RetentionProblem, plan_retention
 
 
 def rows_of(table):
@@ -38,8 +41,7 @@ def test_the_worked_lake(spark, tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
     worked_lake(lake)
-    found = find_containments(spark, lake)
-    plan = plan_deletions(found, lake, Costs(accesses=0))
+    plan = find_redundancy(lake, costs=Costs(accesses=0)).plan
     assert plan.optimal
     assert {each.table for each in plan.delete} >= {"R.parquet", "D1.parquet", "F2.parquet"}
     assert plan.cost < plan.keep_all_cost
@@ -55,16 +57,15 @@ def test_the_worked_lake(spark, tmp_path):
 
 def test_derived_tables(spark, tmp_path):
     synthetic_lake(tmp_path, n_bytes=600_000, n_tables=24, n_roots=4)
-    plan = plan_deletions(find_containments(spark, tmp_path), tmp_path, Costs(accesses=0))
+    plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
     assert len(plan.delete) >= 3
     check(spark, tmp_path, plan)
 
 
 def test_nothing_goes_that_takes_too_long_or_costs_more_to_rebuild(spark, tmp_path):
     worked_lake(tmp_path)
-    found = find_containments(spark, tmp_path)
     for costs in (Costs(max_rebuild_seconds=0), Costs(accesses=1e6)):
-        plan = plan_deletions(found, tmp_path, costs)
+        plan = find_redundancy(tmp_path, costs=costs).plan
         assert plan.delete == ()
         assert plan.cost == pytest.approx(plan.keep_all_cost)
 
@@ -72,13 +73,13 @@ def test_nothing_goes_that_takes_too_long_or_costs_more_to_rebuild(spark, tmp_pa
 def test_tables_that_were_repaired_stay(spark, tmp_path):
     (tmp_path / "whole.csv").write_text("a,b\n1,x\n2,\n")
     (tmp_path / "short.csv").write_text("a,b\n1,x\n2\n")
-    plan = plan_deletions(find_containments(spark, tmp_path), tmp_path, Costs(accesses=0))
+    plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
     assert "short.csv" in plan.keep
 
 
 def test_a_messy_lake_has_a_plan(spark, tmp_path):
     messy_lake(tmp_path)
-    plan = plan_deletions(find_containments(spark, tmp_path), tmp_path, Costs(accesses=0))
+    plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
     assert plan.optimal
     parquet = [
         each
@@ -88,3 +89,46 @@ def test_a_messy_lake_has_a_plan(spark, tmp_path):
     assert parquet
     for each in parquet:
         assert pq.read_metadata(tmp_path / each.table).num_rows == each.rows
+
+
+class Known:
+    """Statements of which it is known beforehand which there are."""
+
+    def __init__(self, feasible):
+        self.feasible, self.asked = feasible, set()
+
+    def look_for(self, pairs):
+        self.asked |= set(pairs)
+
+    def of(self, parent, child):
+        assert (parent, child) in self.asked
+        return "SELECT" if (parent, child) in self.feasible else None
+
+
+def test_looking_only_for_statements_that_are_needed_finds_a_plan_of_least_cost():
+    rng = np.random.default_rng(5)
+    n_asked = n_pairs = 0
+    for _ in range(200):
+        n = int(rng.integers(2, 25))
+        pairs = [(a, b) for a in range(n) for b in range(n) if a != b and rng.random() < 0.6]
+        parents, children = np.array(pairs, np.int64).reshape(-1, 2).T
+        problem = RetentionProblem(
+            rng.integers(5, 30, n).astype(float),
+            parents,
+            children,
+            rng.integers(0, 20, len(pairs)).astype(float),
+        )
+        works = rng.random(len(pairs)) < rng.choice([0.0, 0.5, 0.95])
+        known = Known({pair for pair, good in zip(pairs, works, strict=True) if good})
+        found = best_with_statements(problem, known, 10.0)
+        least = plan_retention(
+            RetentionProblem(
+                problem.keep_cost, parents[works], children[works], problem.rebuild_cost[works]
+            )
+        )
+        assert found.cost == pytest.approx(least.cost)
+        assert found.optimal
+        for child in np.flatnonzero(~found.kept).tolist():
+            assert (int(found.source[child]), child) in known.feasible
+        n_asked, n_pairs = n_asked + len(known.asked), n_pairs + len(pairs)
+    assert n_asked < n_pairs

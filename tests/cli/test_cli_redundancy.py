@@ -61,7 +61,7 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
         "rows",
         "min_max",
         "exact",
-        "rebuilds",
+        "plan",
     ]
     told = document["plan"]
     assert told["optimal"] is True

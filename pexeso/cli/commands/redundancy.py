@@ -33,7 +33,7 @@ from pexeso.service.verbs import run
 if TYPE_CHECKING:
     from pexeso.cleanup.set_aside.outcome import Applied
 
-STAGES = ("read", "schema", "types", "exact", "rebuilds", "plan", "verify")
+STAGES = ("read", "schema", "types", "exact", "plan", "verify")
 
 _of_search, _of_apply, _of_undo = (
     partial(field_option, kind) for kind in (RedundancyRequest, ApplyPlanRequest, UndoPlanRequest)

@@ -32,7 +32,7 @@ def stages_line(found: Redundancy) -> str:
         f"{each.name} {each.seconds:.1f} s" + (f" ({each.edges:,})" if each.name != "read" else "")
         for each in found.stages
     ]
-    return f"Stages, with the pairs that each left: {', '.join(parts)}"
+    return f"Stages, with the pairs that each left, and the tables of the plan: {', '.join(parts)}"
 
 
 def _summary(found: Redundancy) -> str:
