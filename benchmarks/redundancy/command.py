@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -25,9 +26,16 @@ PLANS = "plans"
 @click.option("--rows", default=10, show_default=True, help="Sampled of each table (paper: t).")
 @click.option("--graphs", default=1000, show_default=True, help="Small ones for exhaustive search.")
 @click.option("--seed", default=0, show_default=True, help="Of lakes, samples and graphs.")
+@click.option("--kept", metavar="FOLDER", help="Where drawn lakes stay for the next run.")
 @click.option("--write", is_flag=True, help="Keep the result in benchmarks/results.")
 def redundancy_command(
-    names: tuple[str, ...], repeats: int, rows: int, graphs: int, seed: int, write: bool
+    names: tuple[str, ...],
+    repeats: int,
+    rows: int,
+    graphs: int,
+    seed: int,
+    kept: str | None,
+    write: bool,
 ) -> None:
     """Search LAKES for contained tables, all rows compared and as published; time the plans.
 
@@ -39,6 +47,7 @@ def redundancy_command(
         for name in names or (*LAKES, PLANS):
             options = {"repeats": repeats, "rows": rows, "graphs": graphs, "seed": seed}
             given = [f"--{option}={value}" for option, value in options.items()]
+            given += [] if kept is None else [f"--kept={kept}"]
             command = [sys.executable, "-m", "benchmarks", "redundancy", name, *given]
             subprocess.run([*command, *(["--write"] if write else [])], check=True)
         return
@@ -51,7 +60,7 @@ def redundancy_command(
                 "solver": solver_times(repeats, seed),
             }
             if name == PLANS
-            else _lake(name, seed, repeats, rows)
+            else _lake(name, seed, repeats, rows, kept)
         )
     except PexesoError as error:
         raise click.ClickException(str(error)) from error
@@ -61,9 +70,11 @@ def redundancy_command(
         write_result(path, {"machine": machine, "seed": seed, **result})
 
 
-def _lake(name: str, seed: int, repeats: int, rows: int) -> dict[str, Any]:
+def _lake(name: str, seed: int, repeats: int, rows: int, kept: str | None) -> dict[str, Any]:
     from pexeso.build.build import SMALL_LAKE_SETTINGS
     from pexeso.spark.session import spark_session
 
     with spark_session(None, conf=SMALL_LAKE_SETTINGS) as spark:
-        return measured_lake(spark, name, seed=seed, repeats=repeats, rows=rows)
+        return measured_lake(
+            spark, name, seed=seed, repeats=repeats, rows=rows, kept=kept and Path(kept)
+        )

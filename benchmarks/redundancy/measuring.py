@@ -19,7 +19,7 @@ from benchmarks.redundancy.coded import coded_containment
 from benchmarks.redundancy.contents import read_contents
 from benchmarks.redundancy.fixed import worked_lake
 from benchmarks.redundancy.oracle import containment
-from benchmarks.redundancy.synthetic import LARGE, MEDIUM, SMALL, synthetic_lake
+from benchmarks.redundancy.synthetic import LARGE, LINEAGE, MEDIUM, SMALL, synthetic_lake
 from pexeso.cleanup.pipeline import Containments, Stage, find_containments
 from pexeso.cleanup.redundancy import Redundancy, find_redundancy
 from pexeso.cleanup.sampled.search import SampleOptions, find_by_samples
@@ -49,8 +49,13 @@ _MOST_PLAIN_BYTES = 100_000_000
 
 
 @contextmanager
-def lake_folder(name: str, seed: int) -> Iterator[Path]:
+def lake_folder(name: str, seed: int, kept: Path | None = None) -> Iterator[Path]:
     """Yield the folder of a lake for as long as the block lasts.
+
+    Parameters
+    ----------
+    kept : Path, optional
+        Where drawn lakes stay; one that is there is not drawn again.
 
     Raises
     ------
@@ -61,7 +66,11 @@ def lake_folder(name: str, seed: int) -> Iterator[Path]:
         folder = Path(temporary) / "lake"
         if name in DERIVED:
             n_bytes, n_tables, n_roots = DERIVED[name]
-            synthetic_lake(folder, n_bytes=n_bytes, n_tables=n_tables, n_roots=n_roots, seed=seed)
+            if kept is not None:
+                folder = kept / f"{name}-{seed}"
+            if not (folder / LINEAGE).exists():  # which is written last
+                sizes = {"n_bytes": n_bytes, "n_tables": n_tables, "n_roots": n_roots}
+                synthetic_lake(folder, **sizes, seed=seed)
         elif name in SHARED_LAKES:
             archive = SHARED / name / SHARED_LAKES[name]
             if not archive.is_file():
@@ -74,7 +83,13 @@ def lake_folder(name: str, seed: int) -> Iterator[Path]:
 
 
 def measured_lake(
-    spark: SparkSession, name: str, *, seed: int = 0, repeats: int = 3, rows: int = 10
+    spark: SparkSession,
+    name: str,
+    *,
+    seed: int = 0,
+    repeats: int = 3,
+    rows: int = 10,
+    kept: Path | None = None,
 ) -> dict[str, Any]:
     """Search a lake in all ways in turn, and compare what they find with the truth.
 
@@ -84,13 +99,15 @@ def measured_lake(
         Of each way, in turn.
     rows : int
         Sampled from each table by the published way.
+    kept : Path, optional
+        See `lake_folder`.
     """
     with TemporaryDirectory() as warm:
         worked_lake(Path(warm))  # what Spark and compiled loops do once
         find_containments(spark, warm)
         find_redundancy(warm)
         find_by_samples(spark, warm)
-    with lake_folder(name, seed) as folder:
+    with lake_folder(name, seed, kept) as folder:
         options = SampleOptions(n_rows=rows, seed=seed)
         ways: dict[str, Callable[[], Any]] = {
             "exact": lambda: find_containments(spark, folder),
