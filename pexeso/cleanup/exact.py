@@ -19,7 +19,13 @@ from pexeso.cleanup.in_tasks import done_in_tasks
 from pexeso.redundancy.containment import RowCounts, contained_rows, counted_rows
 from pexeso.redundancy.pieces import StoredPiece, stored_pieces
 from pexeso.redundancy.schema_tokens import Token
-from pexeso.redundancy.tables import TableOfPieces, hashes_of_rows, name_of, place_of_cells
+from pexeso.redundancy.tables import (
+    TableOfPieces,
+    hashes_of_rows,
+    name_of,
+    ordered_tokens,
+    place_of_cells,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,9 +53,10 @@ def units_of(
     parents, children : int (p,)
         Numbers of tables. The parent has all columns of the child.
     """
+    schema_of = {child: tuple(ordered_tokens(tables[child])) for child in set(children.tolist())}
     schemas: dict[tuple[Token, ...], list[int]] = {}
     for pair, child in enumerate(children.tolist()):
-        schemas.setdefault(_tokens_of(tables[child]), []).append(pair)
+        schemas.setdefault(schema_of[child], []).append(pair)
     for tokens, pairs in schemas.items():
         pairs.sort(key=lambda pair: (parents[pair], children[pair]))
         some: list[tuple[int, int]] = []
@@ -63,10 +70,6 @@ def units_of(
             some.append(both)
             held |= more
         yield _unit(tables, tokens, some)
-
-
-def _tokens_of(table: TableOfPieces) -> tuple[Token, ...]:
-    return tuple(sorted((column.token for column in table.columns), key=name_of))
 
 
 def _unit(

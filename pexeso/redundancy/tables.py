@@ -120,6 +120,11 @@ def constant(text: str | None) -> pa.Array:
     return pa.array([int(text) if _WHOLE_NUMBER.fullmatch(text) else text])
 
 
+def constant_column(text: str, n_rows: int) -> HashedColumn:
+    """Return the cells of a column that a folder ``name=value`` tells of."""
+    return HashedColumn(value_hashes(constant(text)), np.zeros(n_rows, np.uint8))
+
+
 def _common(families: Iterable[str], table: str) -> str:
     known = sorted({each for each in families if each != "null"}) or ["null"]
     if all(compatible(known[0], each) for each in known[1:]):
@@ -172,10 +177,14 @@ def hashes_of_rows(
         columns = read_columns(piece, place["wanted"])
         for number, told in enumerate(place["told"]):
             if told is not None:
-                one = value_hashes(constant(told))
-                columns[number] = HashedColumn(one, np.zeros(piece.n_rows, np.uint8))
+                columns[number] = constant_column(told, piece.n_rows)
         found.append(row_hashes(piece.n_rows, columns, tokens))
     return np.concatenate(found) if found else np.empty((0, HALVES), np.uint64)
+
+
+def ordered_tokens(table: TableOfPieces) -> list[Token]:
+    """Return the tokens of a table in one order for all tables."""
+    return sorted((column.token for column in table.columns), key=name_of)
 
 
 def name_of(token: Token) -> str:

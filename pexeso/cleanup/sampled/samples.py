@@ -21,10 +21,10 @@ from pexeso.cleanup.reading import rows_of_file
 from pexeso.errors import InputError
 from pexeso.lake.files import TableFile
 from pexeso.lake.readers.typed import TypedRows, parquet_rows
-from pexeso.redundancy.cell_hashes import HALVES, value_hashes
+from pexeso.redundancy.cell_hashes import HALVES
 from pexeso.redundancy.row_hashes import HashedColumn, hashed_column, row_hashes
 from pexeso.redundancy.schema_tokens import leaves
-from pexeso.redundancy.tables import constant
+from pexeso.redundancy.tables import constant_column
 
 Place = Mapping[str, Any]
 """A file of a table: ``file``, ``path``, ``format``, ``n_rows``; ``wanted`` and ``told`` are those
@@ -164,8 +164,7 @@ def _hashes_of_batch(
     for each in compared:
         number, told = place["wanted"][each], place["told"][each]
         if told is not None:
-            one = value_hashes(constant(told))
-            columns.append(HashedColumn(one, np.zeros(batch.n_rows, np.uint8)))
+            columns.append(constant_column(told, batch.n_rows))
         elif number is None or number >= len(found):  # later rows have this column
             columns.append(None)
         else:

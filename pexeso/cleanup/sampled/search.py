@@ -30,7 +30,7 @@ from pexeso.lake.files import TableFile
 from pexeso.redundancy.column_stats import ColumnStats
 from pexeso.redundancy.pieces import ColumnFacts, StoredPiece
 from pexeso.redundancy.schema_tokens import Token
-from pexeso.redundancy.tables import TableOfPieces, name_of, place_of_cells
+from pexeso.redundancy.tables import TableOfPieces, name_of, ordered_tokens, place_of_cells
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -221,7 +221,12 @@ def _unrefuted(
     """Draw rows of every child, look them up in its parents, and return the pairs that are left."""
     tables = candidates.tables
     children = sorted(set(candidates.children.tolist()))
-    drawn = {child: _drawn_by(tables[child], options) for child in children}
+    drawn = {
+        child: drawn_columns(
+            len(tables[child].columns), options.n_columns, _seed_of(tables[child], options)
+        )
+        for child in children
+    }
     units = (
         _unit_of_child(child, tables[child], drawn[child], formats, options) for child in children
     )
@@ -234,13 +239,8 @@ def _unrefuted(
     return sorted((row["parent"], row["child"]) for row in found)
 
 
-def _drawn_by(table: TableOfPieces, options: SampleOptions) -> list[int]:
-    seed = seed_of(options.seed, table.name, f"{table.n_rows} {table.n_bytes}")
-    return drawn_columns(len(table.columns), options.n_columns, seed)
-
-
-def _tokens_of(table: TableOfPieces) -> list[Token]:
-    return sorted((column.token for column in table.columns), key=name_of)
+def _seed_of(table: TableOfPieces, options: SampleOptions) -> str:
+    return seed_of(options.seed, table.name, f"{table.n_rows} {table.n_bytes}")
 
 
 def _places(
@@ -259,7 +259,7 @@ def _unit_of_child(
     formats: Mapping[str, str],
     options: SampleOptions,
 ) -> str:
-    tokens = _tokens_of(table)
+    tokens = ordered_tokens(table)
     return json.dumps(
         {
             "table": number,
@@ -269,7 +269,7 @@ def _unit_of_child(
             "on_search": options.compared == "drawn",
             "n": options.n_rows,
             "sampler": options.sampler,
-            "seed": seed_of(options.seed, table.name, f"{table.n_rows} {table.n_bytes}"),
+            "seed": _seed_of(table, options),
         }
     )
 
@@ -283,6 +283,7 @@ def _units_of_parents(
 ) -> Iterator[str]:
     """Yield a unit for each parent, with its children by the columns that are compared."""
     tables = candidates.tables
+    tokens_of = {child: ordered_tokens(tables[child]) for child in drawn}
     by_parent: dict[int, list[int]] = {}
     for parent, child in zip(
         candidates.parents.tolist(), candidates.children.tolist(), strict=True
@@ -291,7 +292,7 @@ def _units_of_parents(
     for parent, children in by_parent.items():
         sets: dict[tuple[Token, ...], list[int]] = {}
         for child in children:
-            tokens = _tokens_of(tables[child])
+            tokens = tokens_of[child]
             if options.compared == "drawn":
                 tokens = [tokens[each] for each in drawn[child]]
             sets.setdefault(tuple(tokens), []).append(child)
