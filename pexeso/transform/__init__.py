@@ -1,0 +1,1 @@
+"""Joins of keys that are written differently, by a program learned from the two tables."""

@@ -1,0 +1,183 @@
+"""Programs that write one key in the form of another: what they consist of and what they do.
+
+Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
+Toronto, 2019, chapter 4. A `Program` is a sequence of logical operators (Theta there) whose texts
+follow each other: `Constant` is CONSTANT, and an `Extract` is SUBSTR, SPLITSUBSTR or
+SPLITSPLITSUBSTR by the number of its splits. Parts that are counted from the end (a negative
+`Split.part`) extend the published operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+Casing = Literal["none", "lower", "upper", "title"]
+
+MAX_OPERATORS = 16
+"""Of a program (the source's largest tau)."""
+
+_BEFORE_LOWER = str.maketrans(
+    {"İ": "i", "\N{GREEK CAPITAL LETTER SIGMA}": "\N{GREEK SMALL LETTER SIGMA}"}
+)
+"""Letters that languages and databases make small in different ways, mapped one by one first."""
+
+
+def lower(text: str) -> str:
+    """Return a text in small letters, each made small by itself.
+
+    >>> lower("ΟΔΟΣ İstanbul")
+    'οδοσ istanbul'
+    """
+    return text.translate(_BEFORE_LOWER).lower()
+
+
+def upper(text: str) -> str:
+    """Return a text in capitals; ``ß`` is two of them, other letters have one or stay.
+
+    >>> upper("straße ŉ")
+    'STRASSE ŉ'
+    """
+    made = text.replace("ß", "SS").upper()
+    if len(made) == len(text) + text.count("ß"):
+        return made
+    return "".join(
+        "SS" if each == "ß" else each.upper() if len(each.upper()) == 1 else each for each in text
+    )
+
+
+def title(text: str) -> str:
+    """Return a text whose runs of letters begin with a capital and go on in small letters.
+
+    >>> title("o'neil MC-DONALD 3rd")
+    "O'Neil Mc-Donald 3Rd"
+    """
+    pieces = []
+    for letters, run in groupby(text, str.isalpha):
+        piece = "".join(run)
+        pieces.append(upper(piece[0]) + lower(piece[1:]) if letters else piece)
+    return "".join(pieces)
+
+
+_CASINGS = {"none": str, "lower": lower, "upper": upper, "title": title}
+
+
+def cased(text: str, casing: Casing) -> str:
+    """Return a text in a casing."""
+    return _CASINGS[casing](text)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same text for every row."""
+
+    text: str
+
+    def of(self, row: Sequence[str | None]) -> str | None:
+        """Return the text, whatever the row."""
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Cut a text at each place of a separator, and take one part.
+
+    Attributes
+    ----------
+    separator : str
+        Taken as it is written, not as a pattern. At least one character.
+    part : int
+        From 0, or from -1 backwards from the end. Empty parts count.
+    """
+
+    separator: str
+    part: int
+
+    def of(self, text: str) -> str | None:
+        """Return the part, or None where the separator or the part is not there."""
+        parts = text.split(self.separator)
+        if len(parts) == 1 or not -len(parts) <= self.part < len(parts):
+            return None
+        return parts[self.part]
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A piece of a cell.
+
+    Attributes
+    ----------
+    column : int
+        Of the row, from 0.
+    splits : tuple of Split
+        At most two, one after the other.
+    start : int
+        Place of the first character, from 0; from -1 backwards, where -1 is the last one.
+    length : int, optional
+        Number of characters, at least 1; without it all to the end.
+    casing : {"none", "lower", "upper", "title"}
+    """
+
+    column: int
+    splits: tuple[Split, ...] = ()
+    start: int = 0
+    length: int | None = None
+    casing: Casing = "none"
+
+    def of(self, row: Sequence[str | None]) -> str | None:
+        """Return the piece of a row's cell, or None where some step does not apply.
+
+        No step is cut short: a piece that would reach over the end does not apply, nor does a
+        start behind it.
+        """
+        text = row[self.column]
+        for split in self.splits:
+            if text is None:
+                return None
+            text = split.of(text)
+        if text is None:
+            return None
+        start = self.start if self.start >= 0 else len(text) + self.start
+        end = len(text) if self.length is None else start + self.length
+        if start < 0 or end > len(text) or (start >= len(text) and start > 0):
+            return None
+        return cased(text[start:end], self.casing)
+
+
+Operator = Constant | Extract
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Operators whose texts, one after the other, are a row's key.
+
+    Examples
+    --------
+    >>> comma = Split(", ", 1), Split(", ", 0)
+    >>> program = Program(
+    ...     (Extract(0, (Split("(", 0), comma[0])), Constant(" "), Extract(0, (comma[1],)))
+    ... )
+    >>> program.of(["Obama, Barack(1961-)"])
+    'Barack Obama'
+    >>> program.of(["Barack Obama"]) is None
+    True
+    """
+
+    operators: tuple[Operator, ...]
+
+    def of(self, row: Sequence[str | None]) -> str | None:
+        """Return the key of a row, or None where an operator does not apply to it."""
+        pieces = []
+        for operator in self.operators:
+            piece = operator.of(row)
+            if piece is None:
+                return None
+            pieces.append(piece)
+        return "".join(pieces)
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Columns of the row that the program reads, in order."""
+        return tuple(sorted({each.column for each in self.operators if isinstance(each, Extract)}))

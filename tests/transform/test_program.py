@@ -1,0 +1,70 @@
+"""What programs write for single rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from pexeso.transform.program import Constant, Extract, Program, Split, lower, title, upper
+
+PRESIDENTS = {
+    "Obama, Barack(1961-)": "Barack Obama",
+    "Bush, George W.(1946-)": "George W. Bush",
+    "Clinton, Bill(1946-)": "Bill Clinton",
+    "Bush, George H. W.(1924-)": "George H. W. Bush",
+    "Reagan, Ronald(1911-2004)": "Ronald Reagan",
+}
+"""Figure A of the source, right to left."""
+
+FIRST_THEN_LAST = Program(
+    (
+        Extract(0, (Split("(", 0), Split(", ", 1))),
+        Constant(" "),
+        Extract(0, (Split(", ", 0),)),
+    )
+)
+
+
+def test_the_presidents_of_the_source():
+    assert {key: FIRST_THEN_LAST.of([key]) for key in PRESIDENTS} == PRESIDENTS
+
+
+def test_a_teacher_of_the_source():
+    program = Program(
+        (
+            Extract(0, (), 0, 1, "lower"),
+            Extract(0, (Split(" ", 1),), casing="lower"),
+            Constant("@forsyth.k12.ga.us"),
+        )
+    )
+    assert program.of(["Suhela Chowdhury", "Principal"]) == "schowdhury@forsyth.k12.ga.us"
+    assert program.columns == (0,)
+
+
+@pytest.mark.parametrize(
+    ("operator", "text", "piece"),
+    [
+        (Extract(0, (), 1, 2), "abc", "bc"),
+        (Extract(0, (), 2, 2), "abc", None),
+        (Extract(0, (), 3), "abc", None),
+        (Extract(0, (), -3), "abc", "abc"),
+        (Extract(0, (), -4), "abc", None),
+        (Extract(0, (), -2, 1), "abc", "b"),
+        (Extract(0), "", ""),
+        (Extract(0, (), -1), "", None),
+        (Extract(0), None, None),
+        (Extract(0, (Split("-", 1),)), "abc", None),
+        (Extract(0, (Split("-", -1),)), "a-b-c", "c"),
+        (Extract(0, (Split("-", -4),)), "a-b-c", None),
+        (Extract(0, (Split("-", 1),)), "a--c", ""),
+        (Extract(0, (Split("aa", 1),)), "aaa", "a"),
+    ],
+)
+def test_a_step_that_does_not_apply_writes_nothing_and_is_not_cut_short(operator, text, piece):
+    assert operator.of([text]) == piece
+
+
+def test_letters_are_cased_one_by_one():
+    assert lower("ΑΣ") == "α" + "\N{GREEK SMALL LETTER SIGMA}"
+    assert lower("İ") == "i"
+    assert upper("ﬁne ß") == "ﬁNE SS"
+    assert title("McDONALD's 3rd_x") == "Mcdonald'S 3Rd_X"
