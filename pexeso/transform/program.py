@@ -19,11 +19,6 @@ Casing = Literal["none", "lower", "upper", "title"]
 MAX_OPERATORS = 16
 """Of a program (the source's largest tau)."""
 
-_BEFORE_LOWER = str.maketrans(
-    {"İ": "i", "\N{GREEK CAPITAL LETTER SIGMA}": "\N{GREEK SMALL LETTER SIGMA}"}
-)
-"""Letters that languages and databases make small in different ways, mapped one by one first."""
-
 
 def lower(text: str) -> str:
     """Return a text in small letters, each made small by itself.
@@ -31,7 +26,10 @@ def lower(text: str) -> str:
     >>> lower("ΟΔΟΣ İstanbul")
     'οδοσ istanbul'
     """
-    return text.translate(_BEFORE_LOWER).lower()
+    # Two letters that languages and databases make small in different ways.
+    text = text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i")
+    text = text.replace("\N{GREEK CAPITAL LETTER SIGMA}", "\N{GREEK SMALL LETTER SIGMA}")
+    return text.lower()
 
 
 def upper(text: str) -> str:
@@ -43,9 +41,18 @@ def upper(text: str) -> str:
     made = text.replace("ß", "SS").upper()
     if len(made) == len(text) + text.count("ß"):
         return made
-    return "".join(
-        "SS" if each == "ß" else each.upper() if len(each.upper()) == 1 else each for each in text
-    )
+    return "".join(map(capital, text))
+
+
+def capital(letter: str) -> str:
+    """Return the capital of one letter.
+
+    >>> capital("é"), capital("ß"), capital("ﬁ")
+    ('É', 'SS', 'ﬁ')
+    """
+    # Greek letters with an iota below are two capitals, or one that holds both.
+    one = [made for made in (letter.upper(), letter.title()) if len(made) == 1]
+    return "SS" if letter == "ß" else one[0] if one else letter
 
 
 def title(text: str) -> str:
