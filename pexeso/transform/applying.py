@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.transform.cased_arrays import cased_array
-from pexeso.transform.program import Constant, Operator, Program, Split
+from pexeso.transform.program import Constant, Extract, Operator, Program, Split
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 1 << 26
@@ -45,7 +45,6 @@ def apply_program(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray
 
     Examples
     --------
-    >>> from pexeso.transform.program import Extract
     >>> names = pa.array(["Obama, Barack", "Madonna", None])
     >>> program = Program((Extract(0, (Split(", ", 1),), length=1), Constant(".")))
     >>> apply_program(program, [names]).to_pylist()
@@ -126,7 +125,7 @@ class _Batch:
         if isinstance(operator, Constant):
             return pa.scalar(operator.text, pa.string())
         text = self.part(operator.column, operator.splits)
-        return cased_array(substrings(text, operator.start, operator.length), operator.casing)
+        return cased_array(substrings(text, operator), operator.casing)
 
     def part(self, column: int, splits: tuple[Split, ...]) -> pa.Array:
         if not splits:
@@ -135,37 +134,22 @@ class _Batch:
         key = column, tuple(before), last.separator
         if key not in self.lists:
             self.lists[key] = pc.split_pattern(self.part(*key[:2]), last.separator)
-        return parts(self.lists[key], last.part)
+        return parts(self.lists[key], last)
 
 
-def parts(lists: pa.ListArray, part: int) -> pa.Array:
+def parts(lists: pa.ListArray, split: Split) -> pa.Array:
     """Return one part of each split text, null where the text was not split or has fewer parts."""
     offsets = np.asarray(lists.offsets)
-    counts = np.diff(offsets)
-    fewest = max(2, part + 1, -part)
-    places = (offsets[:-1] if part >= 0 else offsets[1:]) + part
-    return lists.values.take(pa.array(places, mask=counts < fewest))
+    places = (offsets[:-1] if split.part >= 0 else offsets[1:]) + split.part
+    return lists.values.take(pa.array(places, mask=np.diff(offsets) < split.min_parts))
 
 
-def substrings(texts: pa.Array, start: int, length: int | None) -> pa.Array:
-    """Return a substring of each text, null where the text is too short for it.
-
-    Parameters
-    ----------
-    texts : pyarrow.Array
-    start, length : int
-        As of `pexeso.transform.program.Extract`.
-    """
-    if start == 0 and length is None:
-        return texts
-    if length is None:
-        fewest, stop = max(start + 1, -start), None
-    elif start >= 0:
-        fewest, stop = start + length, start + length
-    elif length > -start:
+def substrings(texts: pa.Array, extract: Extract) -> pa.Array:
+    """Return a substring of each text, null where the text is too short for it."""
+    fewest = extract.min_length
+    if fewest is None:
         return pa.nulls(len(texts), pa.string())
-    else:
-        # A stop of 0 would be the first character's.
-        fewest, stop = -start, start + length or None
-    cut = pc.utf8_slice_codeunits(texts, start, stop)
+    if extract.start == 0 and extract.length is None:
+        return texts
+    cut = pc.utf8_slice_codeunits(texts, extract.start, extract.stop)
     return pc.if_else(pc.greater_equal(pc.utf8_length(texts), fewest), cut, _NO_TEXT)
