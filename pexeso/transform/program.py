@@ -14,15 +14,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+from pexeso.errors import InputError
+
 Casing = Literal["none", "lower", "upper", "title"]
 
 MAX_OPERATORS = 16
 """Of a program (the source's largest tau)."""
-
-_BEFORE_LOWER = str.maketrans(
-    {"İ": "i", "\N{GREEK CAPITAL LETTER SIGMA}": "\N{GREEK SMALL LETTER SIGMA}"}
-)
-"""Letters that languages and databases make small in different ways, mapped one by one first."""
 
 
 def lower(text: str) -> str:
@@ -31,7 +28,10 @@ def lower(text: str) -> str:
     >>> lower("ΟΔΟΣ İstanbul")
     'οδοσ istanbul'
     """
-    return text.translate(_BEFORE_LOWER).lower()
+    # Two letters that languages and databases make small in different ways.
+    text = text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i")
+    text = text.replace("\N{GREEK CAPITAL LETTER SIGMA}", "\N{GREEK SMALL LETTER SIGMA}")
+    return text.lower()
 
 
 def upper(text: str) -> str:
@@ -43,9 +43,18 @@ def upper(text: str) -> str:
     made = text.replace("ß", "SS").upper()
     if len(made) == len(text) + text.count("ß"):
         return made
-    return "".join(
-        "SS" if each == "ß" else each.upper() if len(each.upper()) == 1 else each for each in text
-    )
+    return "".join(map(capital, text))
+
+
+def capital(letter: str) -> str:
+    """Return the capital of one letter.
+
+    >>> capital("é"), capital("ß"), capital("ﬁ")
+    ('É', 'SS', 'ﬁ')
+    """
+    # Greek letters with an iota below are two capitals, or one that holds both.
+    one = [made for made in (letter.upper(), letter.title()) if len(made) == 1]
+    return "SS" if letter == "ß" else one[0] if one else letter
 
 
 def title(text: str) -> str:
@@ -95,6 +104,11 @@ class Split:
     separator: str
     part: int
 
+    @property
+    def min_parts(self) -> int:
+        """Number of parts that a text must have; with one part it was not split."""
+        return max(2, self.part + 1, -self.part)
+
     def of(self, text: str) -> str | None:
         """Return the part, or None where the separator or the part is not there."""
         parts = text.split(self.separator)
@@ -125,6 +139,19 @@ class Extract:
     start: int = 0
     length: int | None = None
     casing: Casing = "none"
+
+    @property
+    def min_length(self) -> int | None:
+        """Number of characters that a text must have; None where no number is enough."""
+        if self.start >= 0:
+            return self.start + (min(self.start, 1) if self.length is None else self.length)
+        return -self.start if self.length is None or self.length <= -self.start else None
+
+    @property
+    def stop(self) -> int | None:
+        """Place behind the last character, in the way of `start`; None for the text's end."""
+        # Counted backwards, the end would be 0, which is a text's beginning.
+        return None if self.length is None else self.start + self.length or None
 
     def of(self, row: Sequence[str | None]) -> str | None:
         """Return the piece of a row's cell, or None where some step does not apply.
@@ -176,6 +203,33 @@ class Program:
                 return None
             pieces.append(piece)
         return "".join(pieces)
+
+    def named_columns(self, names: Sequence[str]) -> dict[int, str]:
+        """Return the name of each column that the program reads.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of all columns of the row.
+
+        Raises
+        ------
+        InputError
+            If a column has no name, or shares it with another one.
+        """
+        if self.columns and self.columns[-1] >= len(names):
+            raise InputError(
+                f"the program reads column {self.columns[-1] + 1}, but only {len(names)} columns "
+                "are named; pass the names of the columns that it was learned from"
+            )
+        named = {column: names[column] for column in self.columns}
+        for name in named.values():
+            if not name or list(names).count(name) > 1:
+                raise InputError(
+                    f"the program reads a column named {name!r}, but the name of a column that it "
+                    "reads must be the only one of its kind and not empty; rename the column"
+                )
+        return named
 
     @property
     def columns(self) -> tuple[int, ...]:

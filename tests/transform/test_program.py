@@ -64,7 +64,11 @@ def test_a_step_that_does_not_apply_writes_nothing_and_is_not_cut_short(operator
 
 
 def test_letters_are_cased_one_by_one():
-    assert lower("ΟΔΟΣ")[-1] == "\N{GREEK SMALL LETTER SIGMA}"
+    assert lower("ΑΣ") == "\N{GREEK SMALL LETTER ALPHA}\N{GREEK SMALL LETTER SIGMA}"
     assert lower("İ") == "i"
     assert upper("ﬁne ß") == "ﬁNE SS"
     assert title("McDONALD's 3rd_x") == "Mcdonald'S 3Rd_X"
+
+
+def test_a_greek_letter_with_an_iota_has_one_capital():
+    assert upper("ᾳ ᾼ ῲ ǆ") == "ᾼ ᾼ ῲ Ǆ"

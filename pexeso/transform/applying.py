@@ -1,0 +1,155 @@
+"""Programs applied to columns, as fast as Arrow's kernels are.
+
+Rows are taken in batches, so the memory beside columns and result is bounded: a batch has at most
+`BATCH_ROWS` rows, and at most `BATCH_BYTES` of cells and of constants unless it is a single row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import InputError
+from pexeso.transform.cased_arrays import cased_array
+from pexeso.transform.program import Constant, Extract, Operator, Program, Split
+
+BATCH_ROWS = 1 << 17
+BATCH_BYTES = 1 << 26
+
+_NO_TEXT = pa.scalar(None, pa.string())
+
+
+def apply_program(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray]) -> pa.Array:
+    """Return what a program writes for each row: exactly `Program.of`, for all rows together.
+
+    Parameters
+    ----------
+    program : Program
+    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+        Columns of the rows in the order that the program counts them, of string or large_string,
+        of one length. At least one, since they say how many rows there are.
+
+    Returns
+    -------
+    pyarrow.Array
+        Of string. Null where the program does not apply to the row.
+
+    Raises
+    ------
+    InputError
+        If a column that the program reads is not there or holds no texts, or if the result has
+        2 GiB or more.
+
+    Examples
+    --------
+    >>> names = pa.array(["Obama, Barack", "Madonna", None])
+    >>> program = Program((Extract(0, (Split(", ", 1),), length=1), Constant(".")))
+    >>> apply_program(program, [names]).to_pylist()
+    ['B.', None, None]
+    """
+    _check(program, columns)
+    texts = {column: columns[column] for column in program.columns}
+    spans = _spans(program, list(texts.values()), 0, len(columns[0]))
+    done = [
+        _Batch({column: _piece(texts[column], *span) for column in texts}, span[1] - span[0]).of(
+            program
+        )
+        for span in spans
+    ]
+    n_bytes = sum(each.nbytes for each in done)
+    if n_bytes >= 1 << 31:
+        raise InputError(
+            f"the program writes {n_bytes:,} bytes for {len(columns[0]):,} rows; at most 2 GiB "
+            "can be written at once, so apply it to fewer rows at a time"
+        )
+    return pa.concat_arrays(done) if done else pa.array([], pa.string())
+
+
+def _check(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray]) -> None:
+    n_needed = max((1, *(column + 1 for column in program.columns)))
+    if len(columns) < n_needed:
+        raise InputError(f"the program needs {n_needed} columns, but got {len(columns)}")
+    for column in program.columns:
+        kind = columns[column].type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise InputError(
+                f"column {column + 1} of the rows holds {kind}, not texts; cast it to string first"
+            )
+    lengths = sorted({len(column) for column in columns})
+    if len(lengths) > 1:
+        raise InputError(f"columns of one table have one length, but these have {lengths}")
+
+
+def _piece(column: pa.Array | pa.ChunkedArray, start: int, stop: int) -> pa.Array:
+    piece = column.slice(start, stop - start)
+    if isinstance(piece, pa.ChunkedArray):
+        piece = piece.combine_chunks()
+    return piece.cast(pa.string())
+
+
+def _spans(
+    program: Program, columns: list[pa.Array | pa.ChunkedArray], start: int, stop: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the rows of each batch, halved until they are small enough."""
+    n_rows = stop - start
+    written = sum(
+        len(each.text.encode()) for each in program.operators if isinstance(each, Constant)
+    )
+    n_bytes = max(sum(column.slice(start, n_rows).nbytes for column in columns), n_rows * written)
+    if n_rows > 1 and (n_rows > BATCH_ROWS or n_bytes > BATCH_BYTES):
+        middle = start + n_rows // 2
+        yield from _spans(program, columns, start, middle)
+        yield from _spans(program, columns, middle, stop)
+    elif n_rows:
+        yield start, stop
+
+
+class _Batch:
+    """Rows that a program is applied to; operators that cut a cell at the same places share it."""
+
+    def __init__(self, columns: dict[int, pa.Array], n_rows: int) -> None:
+        self.columns, self.n_rows = columns, n_rows
+        self.lists: dict[tuple[int, tuple[Split, ...], str], pa.ListArray] = {}
+
+    def of(self, program: Program) -> pa.Array:
+        pieces = [self.written(operator) for operator in program.operators]
+        if all(isinstance(each, pa.Scalar) for each in pieces):
+            text = "".join(each.as_py() for each in pieces)
+            return pa.repeat(pa.scalar(text, pa.string()), self.n_rows)
+        return pc.binary_join_element_wise(*pieces, "", null_handling="emit_null")
+
+    def written(self, operator: Operator) -> pa.Array | pa.Scalar:
+        if isinstance(operator, Constant):
+            return pa.scalar(operator.text, pa.string())
+        text = self.part(operator.column, operator.splits)
+        return cased_array(substrings(text, operator), operator.casing)
+
+    def part(self, column: int, splits: tuple[Split, ...]) -> pa.Array:
+        if not splits:
+            return self.columns[column]
+        *before, last = splits
+        key = column, tuple(before), last.separator
+        if key not in self.lists:
+            self.lists[key] = pc.split_pattern(self.part(*key[:2]), last.separator)
+        return parts(self.lists[key], last)
+
+
+def parts(lists: pa.ListArray, split: Split) -> pa.Array:
+    """Return one part of each split text, null where the text was not split or has fewer parts."""
+    offsets = np.asarray(lists.offsets)
+    places = (offsets[:-1] if split.part >= 0 else offsets[1:]) + split.part
+    return lists.values.take(pa.array(places, mask=np.diff(offsets) < split.min_parts))
+
+
+def substrings(texts: pa.Array, extract: Extract) -> pa.Array:
+    """Return a substring of each text, null where the text is too short for it."""
+    fewest = extract.min_length
+    if fewest is None:
+        return pa.nulls(len(texts), pa.string())
+    if extract.start == 0 and extract.length is None:
+        return texts
+    cut = pc.utf8_slice_codeunits(texts, extract.start, extract.stop)
+    return pc.if_else(pc.greater_equal(pc.utf8_length(texts), fewest), cut, _NO_TEXT)

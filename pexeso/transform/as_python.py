@@ -1,0 +1,126 @@
+"""Programs as Python, for people who want to run them without this package."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from pexeso.transform.describing import in_words
+from pexeso.transform.program import (
+    Casing,
+    Constant,
+    Extract,
+    Operator,
+    Program,
+    Split,
+    capital,
+    lower,
+    title,
+    upper,
+)
+
+_HELPERS = {
+    "none": (),
+    "lower": (lower,),
+    "upper": (capital, upper),
+    "title": (lower, capital, upper, title),
+}
+"""What a casing needs, in the order in which it can be defined."""
+
+
+def as_python(program: Program, names: Sequence[str]) -> str:
+    """Return the source of a function `transform(row)` that writes what a program writes.
+
+    It needs nothing but Python's standard library. Its row is a mapping from the name of a column
+    to a text or None; it returns None where the program does not apply.
+
+    Parameters
+    ----------
+    program : Program
+    names : sequence of str
+        Of the columns of the row.
+
+    Raises
+    ------
+    InputError
+        If a column that the program reads has no name, or shares it with another one.
+
+    Examples
+    --------
+    >>> program = Program((Extract(0, (Split(", ", 1),), -4, 2), Constant("-")))
+    >>> print(as_python(program, ["Name", "Title"]))
+    def transform(row: dict[str, str | None]) -> str | None:
+        # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the \
+end, then "-"
+        cell = row['Name']
+        if cell is None:
+            return None
+        parts_1 = cell.split(', ')
+        if len(parts_1) < 2:
+            return None
+        if len(parts_1[1]) < 4:
+            return None
+        return parts_1[1][-4:-2] + '-'
+    <BLANKLINE>
+    """
+    cells = {
+        column: ("cell" if len(program.columns) == 1 else f"cell_{number}", name)
+        for number, (column, name) in enumerate(program.named_columns(names).items(), 1)
+    }
+    body = _Body({column: variable for column, (variable, _) in cells.items()})
+    for variable, name in cells.values():
+        body.lines.append(f"{variable} = row[{name!r}]")
+        body.leave_if(f"{variable} is None")
+    pieces = [body.written(operator) for operator in program.operators]
+    lines = [
+        "def transform(row: dict[str, str | None]) -> str | None:",
+        f"# {in_words(program, names)}",
+        *body.lines,
+        f"return {' + '.join(pieces) or repr('')}",
+    ]
+    return _header(program) + "\n    ".join(lines) + "\n"
+
+
+def _header(program: Program) -> str:
+    casings: set[Casing] = {each.casing for each in program.operators if isinstance(each, Extract)}
+    needed = {helper for casing in casings for helper in _HELPERS[casing]}
+    parts = ["from itertools import groupby\n"] if title in needed else []
+    parts += [inspect.getsource(helper) for helper in _HELPERS["title"] if helper in needed]
+    return "".join(f"{part}\n\n" for part in parts)
+
+
+class _Body:
+    """Statements of the function, but the last; what is split once has a name."""
+
+    def __init__(self, cells: dict[int, str]) -> None:
+        self.cells = cells
+        self.lines: list[str] = []
+        self.parts: dict[tuple[str, str], str] = {}
+
+    def leave_if(self, condition: str) -> None:
+        lines = [f"if {condition}:", "    return None"]
+        if lines[0] not in self.lines:
+            self.lines += lines
+
+    def written(self, operator: Operator) -> str:
+        """Return the expression of an operator, after the statements that it needs."""
+        if isinstance(operator, Constant):
+            return repr(operator.text)
+        text = self.cells[operator.column]
+        for split in operator.splits:
+            text = self.part(text, split)
+        if operator.min_length is None:
+            self.leave_if(f"True:  # no text has {operator.length} characters there")
+        elif operator.min_length:
+            self.leave_if(f"len({text}) < {operator.min_length}")
+        if operator.start or operator.length is not None:
+            text = f"{text}[{operator.start or ''}:{operator.stop or ''}]"
+        return text if operator.casing == "none" else f"{operator.casing}({text})"
+
+    def part(self, text: str, split: Split) -> str:
+        key = text, split.separator
+        if key not in self.parts:
+            self.parts[key] = f"parts_{len(self.parts) + 1}"
+            self.lines.append(f"{self.parts[key]} = {text}.split({split.separator!r})")
+        self.leave_if(f"len({self.parts[key]}) < {split.min_parts}")
+        return f"{self.parts[key]}[{split.part}]"

@@ -1,0 +1,124 @@
+"""Programs in the words of people, who count from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pexeso.transform.program import Casing, Constant, Extract, Operator, Program, Split
+
+_CASINGS: dict[Casing, str] = {
+    "none": "",
+    "lower": ", in small letters",
+    "upper": ", in capitals",
+    "title": ", with a capital for each word",
+}
+
+
+def in_words(program: Program, names: Sequence[str]) -> str:
+    """Return what a program writes, in plain English on one line.
+
+    Parameters
+    ----------
+    program : Program
+    names : sequence of str
+        Of the columns of the row.
+
+    Raises
+    ------
+    InputError
+        If a column that the program reads has no name, or shares it with another one.
+
+    Examples
+    --------
+    >>> comma = Split(", ", 1), Split(", ", 0)
+    >>> program = Program(
+    ...     (Extract(0, comma[:1]), Constant(" "), Extract(0, comma[1:], 0, 1, casing="upper"))
+    ... )
+    >>> print(in_words(program, ["Name"]))
+    part 2 of "Name" split at ", ", then a space, then the first character of part 1 of "Name" \
+split at ", ", in capitals
+    """
+    named = program.named_columns(names)
+    return ", then ".join(_words(each, named) for each in program.operators) or "an empty text"
+
+
+def steps_of_row(
+    program: Program, row: Sequence[str | None], names: Sequence[str]
+) -> list[tuple[str, str | None]]:
+    """Return what each operator of a program is in words, and the text that it wrote for a row.
+
+    Parameters
+    ----------
+    program : Program
+    row : sequence of str or None
+        Cells in the order that the program counts them.
+    names : sequence of str
+        Of the row's columns.
+
+    Returns
+    -------
+    list of (str, str or None)
+        None where the operator does not apply to the row.
+
+    Raises
+    ------
+    InputError
+        If a column that the program reads has no name, or shares it with another one.
+    """
+    named = program.named_columns(names)
+    return [(_words(each, named), each.of(row)) for each in program.operators]
+
+
+def quoted(text: str) -> str:
+    r"""Return a text in double quotes, with an escape for each character that cannot be seen.
+
+    >>> print(quoted('say "no\u202f"'))
+    "say \"no\u202f\""
+    """
+    return '"' + "".join(map(_shown, text)) + '"'
+
+
+def _shown(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def _words(operator: Operator, named: dict[int, str]) -> str:
+    if isinstance(operator, Constant):
+        return "a space" if operator.text == " " else quoted(operator.text)
+    text = quoted(named[operator.column])
+    for number, split in enumerate(operator.splits):
+        text = _part(split, f"({text})" if number else text)
+    return _characters(operator, text) + _CASINGS[operator.casing]
+
+
+def _part(split: Split, text: str) -> str:
+    return f"{_place('part', split.part)} of {text} split at {quoted(split.separator)}"
+
+
+def _place(noun: str, place: int) -> str:
+    if place == -1:
+        return f"the last {noun}"
+    return f"{noun} {place + 1}" if place >= 0 else f"{noun} {-place} from the end"
+
+
+def _characters(extract: Extract, text: str) -> str:
+    start, length = extract.start, extract.length
+    if length is None and start >= 0:
+        return f"{text} from character {start + 1} on" if start else text
+    if length is None or start + length == 0:
+        return f"the last {_counted(-start)} of {text}"
+    if start == 0:
+        return f"the first {_counted(length)} of {text}"
+    if length == 1:
+        return f"{_place('character', start)} of {text}"
+    if start > 0:
+        return f"characters {start + 1} to {start + length} of {text}"
+    return f"{length} characters of {text}, beginning with {_place('character', start)}"
+
+
+def _counted(number: int) -> str:
+    return "character" if number == 1 else f"{number} characters"

@@ -1,0 +1,277 @@
+"""Programs as JSON, and what is refused of a file that claims to hold some.
+
+The document, of version 1::
+
+    {"format": "pexeso transformation", "version": 1, "columns": ["Name", "Title"],
+     "programs": [[{"column": 0, "splits": [{"separator": ", ", "part": 1}], "start": 0,
+                    "length": null, "casing": "none"}, {"text": " "}]],
+     "metadata": {"direction": "forward", "coverage": 0.98}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, get_args
+
+from pexeso.errors import InputError
+from pexeso.transform.program import (
+    MAX_OPERATORS,
+    Casing,
+    Constant,
+    Extract,
+    Operator,
+    Program,
+    Split,
+)
+
+FORMAT = "pexeso transformation"
+VERSION = 1
+
+MAX_PROGRAMS = 16
+MAX_COLUMNS = 10_000
+MAX_SPLITS = 2
+MAX_CHARACTERS = 10_000
+"""Of each text: a constant, a separator, the name of a column, an entry of the metadata."""
+
+MAX_POSITION = 1_000_000_000
+"""Of parts, starts and lengths: databases can count as far."""
+
+MAX_METADATA = 100
+MAX_DOCUMENT = 1 << 24
+"""Characters of a document that is read."""
+
+Metadata = Mapping[str, str | int | float | bool | None]
+
+
+@dataclass(frozen=True)
+class StoredProgram:
+    """Programs with what is needed to use them later.
+
+    Attributes
+    ----------
+    programs : tuple of Program
+        Rules by residue, at most `MAX_PROGRAMS`: each is for the rows whose texts by the programs
+        before it found no partner.
+    columns : tuple of str
+        Names of the columns of the rows, in the order that the programs count them.
+    metadata : mapping of str to str, int, float, bool or None
+        Anything else, such as the direction, the coverage, or the target's column; kept as it is.
+    """
+
+    programs: tuple[Program, ...]
+    columns: tuple[str, ...]
+    metadata: Metadata = field(default_factory=dict)
+
+
+def program_to_json(stored: StoredProgram) -> dict[str, Any]:
+    """Return programs as a document that `program_from_json` reads.
+
+    Raises
+    ------
+    InputError
+        If `program_from_json` would refuse it.
+
+    Examples
+    --------
+    >>> stored = StoredProgram((Program((Extract(0, (), 0, 1), Constant("."))),), ("Name",))
+    >>> program_to_json(stored)["programs"][0][1]
+    {'text': '.'}
+    >>> program_from_json(program_to_json(stored)) == stored
+    True
+    """
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "columns": list(stored.columns),
+        "programs": [
+            [_operator_to_json(operator) for operator in program.operators]
+            for program in stored.programs
+        ],
+        "metadata": dict(stored.metadata),
+    }
+    program_from_json(document)
+    return document
+
+
+def program_from_json(value: object) -> StoredProgram:
+    """Return the programs of a document.
+
+    Parameters
+    ----------
+    value : object
+        What a parser of JSON returned. Nothing of it is trusted.
+
+    Raises
+    ------
+    InputError
+        If it is not a document of this version, with the field that is wrong.
+    """
+    document = _object(value, "the document", ())
+    if document.get("format") != FORMAT:
+        raise InputError(
+            f"format of the document is {_shown(document.get('format'))}, not {FORMAT!r}; pass a "
+            "file that `pexeso transform --save` wrote"
+        )
+    version = document.get("version")
+    if type(version) is not int or version != VERSION:
+        raise InputError(
+            f"version of the document is {_shown(version)}, but this pexeso reads {VERSION}; learn "
+            "the program again, or use the pexeso that wrote it"
+        )
+    document = _object(
+        document, "the document", ("format", "version", "columns", "programs", "metadata")
+    )
+    columns = _list(document["columns"], "columns", 0, MAX_COLUMNS)
+    names = tuple(_text(name, f"columns[{n}]", 0) for n, name in enumerate(columns))
+    programs = _list(document["programs"], "programs", 1, MAX_PROGRAMS)
+    return StoredProgram(
+        tuple(_program(each, f"programs[{n}]", len(names)) for n, each in enumerate(programs)),
+        names,
+        _metadata(document["metadata"]),
+    )
+
+
+def program_from_text(text: str) -> StoredProgram:
+    """Return the programs of a document that is still text.
+
+    Raises
+    ------
+    InputError
+        If it is too long, not JSON, or not a document of this version.
+    """
+    if len(text) > MAX_DOCUMENT:
+        raise InputError(
+            f"the document has {len(text):,} characters, but programs have at most "
+            f"{MAX_DOCUMENT:,}; pass a file that `pexeso transform --save` wrote"
+        )
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"the document is not JSON ({str(error)[:100]}); pass a file that `pexeso transform "
+            "--save` wrote"
+        ) from None
+    return program_from_json(value)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _operator_to_json(operator: Operator) -> dict[str, Any]:
+    if isinstance(operator, Constant):
+        return {"text": operator.text}
+    return {
+        "column": operator.column,
+        "splits": [{"separator": each.separator, "part": each.part} for each in operator.splits],
+        "start": operator.start,
+        "length": operator.length,
+        "casing": operator.casing,
+    }
+
+
+def _program(value: object, where: str, n_columns: int) -> Program:
+    operators = _list(value, where, 0, MAX_OPERATORS)
+    return Program(
+        tuple(_operator(each, f"{where}[{n}]", n_columns) for n, each in enumerate(operators))
+    )
+
+
+def _operator(value: object, where: str, n_columns: int) -> Operator:
+    if isinstance(value, dict) and "text" in value:
+        return Constant(_text(_object(value, where, ("text",))["text"], f"{where}.text", 0))
+    fields = _object(value, where, ("column", "splits", "start", "length", "casing"))
+    splits = _list(fields["splits"], f"{where}.splits", 0, MAX_SPLITS)
+    casing, casings = fields["casing"], get_args(Casing)
+    if not isinstance(casing, str) or casing not in casings:
+        _refuse(f"{where}.casing", f"one of {', '.join(casings)}", casing)
+    length = fields["length"]
+    return Extract(
+        _integer(fields["column"], f"{where}.column", 0, n_columns - 1),
+        tuple(_split(each, f"{where}.splits[{n}]") for n, each in enumerate(splits)),
+        _integer(fields["start"], f"{where}.start", -MAX_POSITION, MAX_POSITION),
+        None if length is None else _integer(length, f"{where}.length", 1, MAX_POSITION),
+        casing,
+    )
+
+
+def _split(value: object, where: str) -> Split:
+    fields = _object(value, where, ("separator", "part"))
+    return Split(
+        _text(fields["separator"], f"{where}.separator", 1),
+        _integer(fields["part"], f"{where}.part", -MAX_POSITION, MAX_POSITION),
+    )
+
+
+def _metadata(value: object) -> dict[str, str | int | float | bool | None]:
+    if not isinstance(value, dict) or len(value) > MAX_METADATA:
+        _refuse("metadata", f"an object of at most {MAX_METADATA} entries", value)
+    for n, (name, entry) in enumerate(value.items()):
+        _text(name, f"name {n + 1} of metadata", 0)
+        where = f"metadata.{name[:50]}"
+        if isinstance(entry, str):
+            _text(entry, where, 0)
+        elif type(entry) is int:
+            _integer(entry, where, -(1 << 63), (1 << 63) - 1)
+        elif not (entry is None or isinstance(entry, bool) or _is_finite(entry)):
+            _refuse(where, "a text, a number, true, false or null", entry)
+    return dict(value)
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and abs(value) < float("inf")
+
+
+def _object(value: object, where: str, fields: tuple[str, ...]) -> dict[str, Any]:
+    """Return an object that has these fields and no others; any where none are passed."""
+    if not isinstance(value, dict):
+        _refuse(where, "an object", value)
+    if fields:
+        for name in value:
+            if name not in fields:
+                _refuse(f"a field of {where}", f"one of {', '.join(fields)}", name)
+        for name in fields:
+            if name not in value:
+                raise InputError(f"{where} has no field {name!r}, which it must have")
+    return value
+
+
+def _list(value: object, where: str, fewest: int, limit: int) -> list[Any]:
+    if not isinstance(value, list):
+        _refuse(where, "a list", value)
+    if not fewest <= len(value) <= limit:
+        raise InputError(f"{where} has {len(value):,} entries; {fewest} to {limit:,} are allowed")
+    return value
+
+
+def _integer(value: object, where: str, lowest: int, highest: int) -> int:
+    if type(value) is not int or not lowest <= value <= highest:
+        _refuse(where, f"a whole number from {lowest} to {highest}", value)
+    return value
+
+
+def _text(value: object, where: str, fewest: int) -> str:
+    if not isinstance(value, str):
+        _refuse(where, "a text", value)
+    if not fewest <= len(value) <= MAX_CHARACTERS:
+        raise InputError(
+            f"{where} has {len(value):,} characters; {fewest} to {MAX_CHARACTERS:,} are allowed"
+        )
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        _refuse(where, "a text without single surrogates", value)
+    return value
+
+
+def _refuse(where: str, allowed: str, value: object) -> NoReturn:
+    raise InputError(f"{where} is {_shown(value)}, but must be {allowed}")
+
+
+def _shown(value: object) -> str:
+    """Return a short and harmless form of what was got."""
+    if isinstance(value, dict | list):
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,} entries"
+    if type(value) is int and value.bit_length() > 100:
+        return "a number of more than 30 digits"
+    return ascii(value)[:100]

@@ -1,0 +1,106 @@
+"""Programs applied to columns write what they write for single rows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from pexeso.errors import InputError
+from pexeso.transform import applying
+from pexeso.transform.applying import apply_program
+from pexeso.transform.program import Constant, Extract, Program, Split
+from tests.transform.random_programs import ROWS, programs, random_programs, rows
+
+
+def columns_of(table):
+    return [pa.array([row[column] for row in table], pa.string()) for column in (0, 1)]
+
+
+@given(programs, rows)
+def test_columns_are_written_as_single_rows_are(program, table):
+    written = apply_program(program, columns_of(table))
+    assert written.type == pa.string()
+    assert written.to_pylist() == [program.of(row) for row in table]
+
+
+def test_hard_rows_are_written_as_single_rows_are():
+    columns = columns_of(ROWS)
+    for program in random_programs(400):
+        assert apply_program(program, columns).to_pylist() == [program.of(r) for r in ROWS], program
+
+
+@pytest.mark.parametrize(("rows_", "n_bytes"), [(1, 1 << 20), (7, 1 << 20), (1 << 17, 100)])
+def test_batches_follow_each_other_in_the_order_of_the_rows(monkeypatch, rows_, n_bytes):
+    monkeypatch.setattr(applying, "BATCH_ROWS", rows_)
+    monkeypatch.setattr(applying, "BATCH_BYTES", n_bytes)
+    first, second = columns_of(ROWS * 3)
+    chunked = pa.chunked_array(
+        [first[:10].cast(pa.large_string()), first[10:].cast("large_string")]
+    )
+    for program in random_programs(20, seed=1):
+        written = apply_program(program, [chunked, second])
+        assert written.to_pylist() == [program.of(row) for row in ROWS * 3]
+
+
+def test_no_batch_is_larger_than_stated(monkeypatch):
+    monkeypatch.setattr(applying, "BATCH_BYTES", 1000)
+    columns = [pa.array(["x" * 90] * 100 + ["y" * 3000] + ["z"] * 400)]
+    program = Program((Extract(0), Constant("c" * 10)))
+    spans = list(applying._spans(program, columns, 0, 501))
+    assert [stop for _, stop in spans[:-1]] == [start for start, _ in spans[1:]]
+    assert (spans[0][0], spans[-1][1]) == (0, 501)
+    for start, stop in spans:
+        assert stop == start + 1 or (
+            columns[0][start:stop].nbytes <= 1000 and 10 * (stop - start) <= 1000
+        )
+
+
+def test_a_split_is_made_once_for_all_operators_that_use_it(monkeypatch):
+    made = []
+    split = applying.pc.split_pattern
+    monkeypatch.setattr(
+        applying.pc, "split_pattern", lambda texts, by: made.append(by) or split(texts, by)
+    )
+    bracket = Split("(", 0)
+    operators = (
+        Extract(0, (bracket, Split(", ", 1))),
+        Extract(0, (bracket, Split(", ", 0))),
+        Extract(0, (bracket,)),
+        Extract(0, (Split("(", 1),)),
+    )
+    text = "Obama, Barack(1961-)"
+    assert apply_program(Program(operators), [pa.array([text])]).to_pylist() == [
+        "BarackObamaObama, Barack1961-)"
+    ]
+    assert made == ["(", ", "]
+
+
+def test_programs_without_columns_write_their_constants():
+    columns = [pa.array(["a", None])]
+    assert apply_program(Program((Constant("x"), Constant("y"))), columns).to_pylist() == ["xy"] * 2
+    assert apply_program(Program(()), columns).to_pylist() == ["", ""]
+    assert apply_program(Program((Extract(0),)), [pa.array([], "string")]).to_pylist() == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([pa.array(["a"])], "the program needs 2 columns, but got 1"),
+        ([pa.array(["a"]), pa.array([1])], "column 2 of the rows holds int64, not texts; cast"),
+        ([pa.array(["a"]), pa.array(["b", "c"])], r"one length, but these have \[1, 2\]"),
+    ],
+)
+def test_columns_that_a_program_cannot_read_are_refused(columns, message):
+    with pytest.raises(InputError, match=message):
+        apply_program(Program((Extract(1),)), columns)
+
+
+def test_more_than_two_gibibytes_are_refused(monkeypatch):
+    class Large(applying._Batch):
+        def of(self, program):
+            return type("Written", (), {"nbytes": 1 << 31})()
+
+    monkeypatch.setattr(applying, "_Batch", Large)
+    with pytest.raises(InputError, match="writes 2,147,483,648 bytes for 1 rows; at most 2 GiB"):
+        apply_program(Program((Extract(0),)), [pa.array(["a"])])
