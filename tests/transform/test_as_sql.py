@@ -100,6 +100,12 @@ def test_spark_on_hard_rows(spark):
         assert differences(drawn, ROWS, in_spark(spark, drawn, ROWS)) == []
 
 
+def test_a_third_part_needs_two_whole_separators():
+    programs_ = [Program((Extract(0, (Split("aa", part),)),)) for part in (2, -3, 3, -4)]
+    table = [("a" * n, None) for n in range(8)]
+    assert differences(programs_, table, in_duckdb(programs_, table)) == []
+
+
 QUOTING = [
     Program((Constant(text), Extract(0, (Split(separator, 1),))))
     for separator in (*SEPARATORS, "''", "\\'", "\\\\", "/*", "--", "\n", "\\n", "\U000e0067", "$1")

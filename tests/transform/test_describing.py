@@ -58,6 +58,11 @@ def test_texts_that_differ_are_quoted_differently(first, second):
     assert quoted(first + '", "' + second) != quoted(first) + ", " + quoted(second)
 
 
+def test_a_backslash_is_told_from_an_escape():
+    assert quoted("\\n") == r'"\\n"'
+    assert quoted("\n") == r'"\n"'
+
+
 @given(programs, rows)
 def test_steps_are_the_pieces_of_the_whole(program, table):
     names = ["Name", "Year"]
