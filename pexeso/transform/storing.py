@@ -210,7 +210,7 @@ def _metadata(value: object) -> dict[str, str | int | float | bool | None]:
         _refuse("metadata", f"an object of at most {MAX_METADATA} entries", value)
     for n, (name, entry) in enumerate(value.items()):
         _text(name, f"name {n + 1} of metadata", 0)
-        where = f"metadata.{name[:50]}"
+        where = f"metadata[{name[:50]!a}]"
         if isinstance(entry, str):
             _text(entry, where, 0)
         elif type(entry) is int:
@@ -274,4 +274,4 @@ def _shown(value: object) -> str:
         return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,} entries"
     if type(value) is int and value.bit_length() > 100:
         return "a number of more than 30 digits"
-    return ascii(value)[:100]
+    return ascii(value[:100] if isinstance(value, str) else value)[:100]

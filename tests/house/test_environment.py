@@ -13,7 +13,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 # Packages that go by another name in conda.
-CONDA_NAMES = {"build": "python-build", "faiss-cpu": "faiss-gpu", "torch": "pytorch"}
+CONDA_NAMES = {
+    "build": "python-build",
+    "duckdb": "python-duckdb",
+    "faiss-cpu": "faiss-gpu",
+    "torch": "pytorch",
+}
 
 
 EDITABLE = "-e ."

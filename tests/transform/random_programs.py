@@ -54,6 +54,7 @@ CELLS = (
     "a-b--c-",
     "--",
     "a.b.c.d",
+    "Madrid, Spain, Europe, World",
     "ﬁne Straße ẞ ßßa",
     "İSTANBUL I\u0131 ΟΔΟΣ ΑΣ Σ",
     "e\u0301te\u0301 é É ñ",
@@ -78,11 +79,11 @@ CELLS = (
 ROWS = [(cell, CELLS[(7 * number + 3) % len(CELLS)]) for number, cell in enumerate(CELLS)]
 
 
-def random_operator(chance: random.Random) -> Constant | Extract:
+def random_operator(chance: random.Random, separators: list[str]) -> Constant | Extract:
     if chance.random() < 0.25:
         return Constant(chance.choice(TEXTS))
     splits = tuple(
-        Split(chance.choice(SEPARATORS), chance.choice((0, 0, 1, 1, 2, 3, -1, -1, -2, -3)))
+        Split(chance.choice(separators), chance.choice((0, 0, 1, 1, 2, 3, -1, -1, -2, -3)))
         for _ in range(chance.choice((0, 0, 1, 1, 2)))
     )
     start = chance.choice((0, 0, 0, 1, 2, 5, -1, -2, -3, -7))
@@ -95,7 +96,10 @@ def random_programs(number: int, seed: int = 0) -> list[Program]:
     chance = random.Random(seed)
     drawn: list[Program] = []
     while len(drawn) < number:
-        program = Program(tuple(random_operator(chance) for _ in range(chance.randint(1, 4))))
+        # Few of them, so that operators share some.
+        separators = chance.sample(SEPARATORS, 2)
+        operators = (random_operator(chance, separators) for _ in range(chance.randint(1, 4)))
+        program = Program(tuple(operators))
         if any(program.of(row) for row in ROWS) or chance.random() < 0.02:
             drawn.append(program)
     return drawn

@@ -30,6 +30,13 @@ def test_every_character_there_is_and_its_neighbours(casing):
 
 @pytest.mark.parametrize("casing", CASINGS)
 @pytest.mark.parametrize("word", ["O'NEIL mc", "straße ǅ"])
+def test_a_slice_keeps_its_rows(casing, word):
+    column = pa.array(["before", word, "", word, "behind"])[1:4]
+    assert cased_array(column, casing).to_pylist() == [cased(word, casing), "", cased(word, casing)]
+
+
+@pytest.mark.parametrize("casing", CASINGS)
+@pytest.mark.parametrize("word", ["O'NEIL mc", "straße ǅ"])
 def test_a_slice_with_nulls_keeps_its_rows(casing, word):
     column = pa.array(["before", word, None, "", word, "behind"])[1:5]
     expected = [cased(word, casing), None, "", cased(word, casing)]

@@ -1,0 +1,214 @@
+"""DuckDB and Spark write what programs write, for all texts and all characters."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from pexeso.errors import InputError
+from pexeso.transform.as_sql import as_sql
+from pexeso.transform.program import Constant, Extract, Program, Split
+from tests.transform.random_programs import (
+    ROWS,
+    SEPARATORS,
+    TEXTS,
+    programs,
+    random_programs,
+    rows,
+    texts,
+)
+from tests.transform.test_cased_arrays import EVERY_CHARACTER
+
+NAMES = ('Na"me`1`', "it's ${env:HOME} \\ -- ;")
+
+NEW_SMALL_LETTERS = (
+    *range(0x10D50, 0x10D66),
+    *range(0x16EA0, 0x16EB9),
+    *(0x1C89, 0xA7CB, 0xA7CC, 0xA7CE, 0xA7D2, 0xA7D4, 0xA7DA, 0xA7DC),
+)
+"""Capitals that have a small letter since Unicode 16 or 17, which Spark knows and Python does not
+up to 3.13."""
+NEW_CAPITALS = (
+    *range(0x10D70, 0x10D86),
+    *range(0x16EBB, 0x16ED4),
+    *(0x19B, 0x264, 0x1C8A, 0xA7CD, 0xA7CF, 0xA7D3, 0xA7D5, 0xA7DB),
+)
+
+Rows = Sequence[tuple[str | None, str | None]]
+
+
+def in_duckdb(programs_: Sequence[Program], table: Rows) -> list[list[str | None]]:
+    """Return a column for each program."""
+    connection = duckdb.connect()
+    columns = zip(*table, strict=True) if table else ((), ())
+    source = pa.table(
+        {name: pa.array(cells, pa.string()) for name, cells in zip(NAMES, columns, strict=True)}
+    )
+    connection.register("source", source)
+    expressions = (as_sql(each, NAMES, "duckdb") for each in programs_)
+    selected = ", ".join(f"{each} AS c{n}" for n, each in enumerate(expressions))
+    made = connection.sql(f"SELECT {selected} FROM source").to_arrow_table()
+    assert len(made) == len(table)
+    return [column.to_pylist() for column in made.columns]
+
+
+def in_spark(spark, programs_: Sequence[Program], table: Rows) -> list[list[str | None]]:
+    """Return a column for each program, from a statement in which Spark replaces variables."""
+    cells = zip(*table, strict=True)
+    source = pa.table(
+        {name: pa.array(cells, pa.string()) for name, cells in zip(NAMES, cells, strict=True)}
+    )
+    spark.createDataFrame(source).coalesce(1).createOrReplaceTempView("transform_source")
+    expressions = (as_sql(each, NAMES, "spark") for each in programs_)
+    selected = ", ".join(f"{each} AS c{n}" for n, each in enumerate(expressions))
+    made = spark.sql(f"SELECT {selected} FROM transform_source").toArrow()
+    return [column.to_pylist() for column in made.columns]
+
+
+def differences(
+    programs_: Sequence[Program], table: Rows, columns: list[list[str | None]]
+) -> list[tuple[Program, tuple[str | None, ...], str | None]]:
+    assert len(columns) == len(programs_)
+    return [
+        (program, row, text)
+        for program, column in zip(programs_, columns, strict=True)
+        for row, text in zip(table, column, strict=True)
+        if text != program.of(row)
+    ]
+
+
+@settings(max_examples=60)
+@given(programs, rows)
+def test_duckdb_writes_what_programs_write(program, table):
+    assert differences([program], table, in_duckdb([program], table)) == []
+
+
+def test_duckdb_on_hard_rows():
+    drawn = random_programs(400, seed=3)
+    assert differences(drawn, ROWS, in_duckdb(drawn, ROWS)) == []
+
+
+@pytest.mark.spark
+def test_spark_on_hard_rows(spark):
+    for seed in (4, 5):
+        drawn = random_programs(100, seed)
+        assert differences(drawn, ROWS, in_spark(spark, drawn, ROWS)) == []
+
+
+def test_a_third_part_needs_two_whole_separators():
+    programs_ = [Program((Extract(0, (Split("aa", part),)),)) for part in (2, -3, 3, -4)]
+    table = [("a" * n, None) for n in range(8)]
+    assert differences(programs_, table, in_duckdb(programs_, table)) == []
+
+
+QUOTING = [
+    Program((Constant(text), Extract(0, (Split(separator, 1),))))
+    for separator in (*SEPARATORS, "''", "\\'", "\\\\", "/*", "--", "\n", "\\n", "\U000e0067", "$1")
+    for text in (*TEXTS, separator)
+]
+QUOTING_ROWS = [(f"a{program.operators[1].splits[0].separator}b", None) for program in QUOTING]
+
+
+def test_duckdb_takes_no_text_for_sql():
+    assert differences(QUOTING, QUOTING_ROWS, in_duckdb(QUOTING, QUOTING_ROWS)) == []
+
+
+@pytest.mark.spark
+def test_spark_takes_no_text_for_sql(spark):
+    assert differences(QUOTING, QUOTING_ROWS, in_spark(spark, QUOTING, QUOTING_ROWS)) == []
+
+
+CASED = [Program((Extract(0, casing=casing),)) for casing in ("lower", "upper", "title")]
+NO_LINE_BREAKS = [character for character in EVERY_CHARACTER if character != "\n"]
+CHARACTER_ROWS = [
+    ("\n".join(f"{each}a{each}" for each in NO_LINE_BREAKS[start : start + 500]), None)
+    for start in range(0, len(NO_LINE_BREAKS), 500)
+]
+"""A line for each character, since a million rows take Spark long."""
+
+
+def characters_that_differ(columns: list[list[str | None]]) -> list[set[int]]:
+    differing = []
+    for column, program in zip(columns, CASED, strict=True):
+        made = "\n".join(column).split("\n")
+        expected = "\n".join(program.of(row) for row in CHARACTER_ROWS).split("\n")
+        differing.append(
+            {
+                ord(character)
+                for character, here, there in zip(NO_LINE_BREAKS, made, expected, strict=True)
+                if here != there
+            }
+        )
+    return differing
+
+
+def of_later_scripts(points: set[int]) -> bool:
+    """Return whether characters are outside of those that texts of today consist of."""
+    return not any(
+        point < 0x860 or 0x3000 <= point < 0x9FFD or 0xAC00 <= point < 0x10000 for point in points
+    )
+
+
+def test_duckdb_cases_every_character():
+    small, capitals, title = characters_that_differ(in_duckdb(CASED, CHARACTER_ROWS))
+    assert small == capitals == set()
+    assert of_later_scripts(title)
+    if unicodedata.unidata_version == "14.0.0":
+        assert {unicodedata.category(chr(point)) for point in title} == {"Cn"}
+
+
+@pytest.mark.spark
+def test_spark_cases_every_character_that_both_know(spark):
+    small, capitals, title = characters_that_differ(in_spark(spark, CASED, CHARACTER_ROWS))
+    assert small == set(NEW_SMALL_LETTERS)
+    assert capitals == set(NEW_CAPITALS)
+    assert of_later_scripts(title - {0x19B, 0x264})
+    assert len(title) < 600
+
+
+@given(texts.filter(lambda name: name and "\x00" not in name))
+def test_duckdb_finds_a_column_of_any_name(name):
+    connection = duckdb.connect()
+    quoted = as_sql(Program((Extract(0),)), [name], "duckdb")
+    assert connection.execute(f"SELECT {quoted} FROM (SELECT 'x' AS {quoted})").fetchall() == [
+        ("x",)
+    ]
+
+
+def test_one_condition_for_all_operators():
+    program = Program(
+        (
+            Extract(0, (Split(", ", 1),), casing="lower"),
+            Constant(" \\ it's"),
+            Extract(0, (Split(", ", 0),), 0, 1),
+            Extract(0, (Split("/", -3),)),
+        )
+    )
+    assert as_sql(program, ["a"], "duckdb") == (
+        "CASE WHEN contains(\"a\", ', ')\n"
+        "  AND length(split_part(\"a\", ', ', 1)) >= 1\n"
+        "  AND length(\"a\") - length(replace(\"a\", '/', '')) >= 2\n"
+        "THEN lower(split_part(\"a\", ', ', 2)) || ' \\ it''s' || "
+        "substring(split_part(\"a\", ', ', 1), 1, 1) || split_part(\"a\", '/', -3) END"
+    )
+    assert as_sql(Program((Constant("it's \\"),)), ["a"], "spark") == r"'it\'s \\'"
+    assert as_sql(Program((Extract(0),)), ["a`b"], "spark") == "`a``b`"
+
+
+@pytest.mark.parametrize(
+    ("names", "dialect", "message"),
+    [
+        (["a\x00"], "duckdb", "has a NUL character in its name, which SQL cannot spell"),
+        (["a"], "mysql", "dialect is 'mysql'; it must be one of duckdb, spark"),
+        ([""], "spark", "reads a column named '', but the name of a column"),
+        (["a", "a"], "spark", "must be the only one of its kind"),
+    ],
+)
+def test_what_no_sql_can_say_is_refused(names, dialect, message):
+    with pytest.raises(InputError, match=message):
+        as_sql(Program((Extract(0),)), names, dialect)

@@ -1,0 +1,82 @@
+"""Programs in words, and the steps of a row."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from pexeso.errors import InputError
+from pexeso.transform.describing import in_words, quoted, steps_of_row
+from pexeso.transform.program import Constant, Extract, Program, Split
+from tests.transform.random_programs import programs, rows, texts
+
+
+@pytest.mark.parametrize(
+    ("operator", "words"),
+    [
+        (Constant(" "), "a space"),
+        (Constant(", "), '", "'),
+        (Extract(0), '"Name"'),
+        (Extract(1, (Split("-", -1),)), 'the last part of "Year" split at "-"'),
+        (Extract(1, (Split("-", -2),)), 'part 2 from the end of "Year" split at "-"'),
+        (
+            Extract(0, (Split("(", 0), Split(", ", 1)), 1),
+            'part 2 of (part 1 of "Name" split at "(") split at ", " from character 2 on',
+        ),
+        (Extract(0, (), 0, 1, "lower"), 'the first character of "Name", in small letters'),
+        (Extract(0, (), 0, 3, "upper"), 'the first 3 characters of "Name", in capitals'),
+        (Extract(0, (), 2, 1), 'character 3 of "Name"'),
+        (Extract(0, (), 2, 4), 'characters 3 to 6 of "Name"'),
+        (Extract(0, (), -1), 'the last character of "Name"'),
+        (Extract(0, (), -3, 3), 'the last 3 characters of "Name"'),
+        (Extract(0, (), -3, 1), 'character 3 from the end of "Name"'),
+        (
+            Extract(0, (), -4, 2, "title"),
+            '2 characters of "Name", beginning with character 4 from the end, with a capital for '
+            "each word",
+        ),
+    ],
+)
+def test_words_of_operators(operator, words):
+    assert in_words(Program((operator,)), ["Name", "Year"]) == words
+
+
+def test_words_of_a_program():
+    program = Program((Constant("["), Extract(0), Constant("] "), Extract(1)))
+    assert in_words(program, ["ID", "Name"]) == '"[", then "ID", then "] ", then "Name"'
+    assert in_words(Program(()), []) == "an empty text"
+
+
+@given(programs)
+def test_words_are_one_line_that_can_be_seen(program):
+    assert in_words(program, ["line\nbreak\x00", 'quo"te\u202e']).isprintable()
+
+
+@given(texts, texts)
+def test_texts_that_differ_are_quoted_differently(first, second):
+    assert (quoted(first) == quoted(second)) == (first == second)
+    assert quoted(first + '", "' + second) != quoted(first) + ", " + quoted(second)
+
+
+def test_a_backslash_is_told_from_an_escape():
+    assert quoted("\\n") == r'"\\n"'
+    assert quoted("\n") == r'"\n"'
+
+
+@given(programs, rows)
+def test_steps_are_the_pieces_of_the_whole(program, table):
+    names = ["Name", "Year"]
+    for row in table:
+        steps = steps_of_row(program, row, names)
+        pieces = [piece for _, piece in steps]
+        assert program.of(row) == (None if None in pieces else "".join(pieces))
+        if steps:
+            assert ", then ".join(words for words, _ in steps) == in_words(program, names)
+
+
+def test_names_that_are_missing_are_refused():
+    program = Program((Extract(2),))
+    with pytest.raises(InputError, match="reads column 3, but only 2 columns are named; pass"):
+        in_words(program, ["a", "b"])
+    with pytest.raises(InputError, match="reads column 3"):
+        steps_of_row(program, ["a", "b", "c"], ["a", "b"])
