@@ -362,33 +362,34 @@ def _reach(
 
     By casing; in title case a text that begins at the letter.
     """
-    wide = high - low + 1
-    one = np.zeros((4, wide), np.int32)  # letters that agree from a place of the goal on
+    wide = high - low
+    before = np.zeros((4, wide + 1), np.int32)  # letters that agree from a place of the goal on
+    after = np.zeros((4, wide + 1), np.int32)
+    wanted = goal[low:high]
     for letter in range(at + size - 1, at - 1, -1):
         inside = letter > at and is_letter[letter - 1]
-        raw, less, more = plain[letter], small[letter], large[letter]
-        tail = raw
-        head = raw
-        if is_letter[letter]:
-            head = more
-            tail = less if inside else more
-        r0 = r1 = r2 = r3 = 0
-        for place in range(wide - 1):
-            wanted = goal[low + place]
-            following = one[3, place + 1]
-            if wanted == head:
-                r3 = max(r3, following + 1)
-            one[3, place] = following + 1 if wanted == tail else 0
-            one[0, place] = one[0, place + 1] + 1 if wanted == raw else 0
-            one[1, place] = one[1, place + 1] + 1 if wanted == less else 0
-            one[2, place] = one[2, place + 1] + 1 if wanted == more else 0
-            r0 = max(r0, one[0, place])
-            r1 = max(r1, one[1, place])
-            r2 = max(r2, one[2, place])
-        reach[0, letter] = r0
-        reach[1, letter] = r1
-        reach[2, letter] = r2
-        reach[3, letter] = r3
+        head = large[letter] if is_letter[letter] else plain[letter]
+        tail = head
+        if is_letter[letter] and inside:
+            tail = small[letter]
+        reach[0, letter] = _agreeing(before[0], after[0], wanted, plain[letter])
+        reach[1, letter] = _agreeing(before[1], after[1], wanted, small[letter])
+        reach[2, letter] = _agreeing(before[2], after[2], wanted, large[letter])
+        reach[3, letter] = _agreeing(before[3], after[3], wanted, head)
+        if tail != head:
+            _agreeing(before[3], after[3], wanted, tail)
+        before, after = after, before
+
+
+@loop
+def _agreeing(before: Any, after: Any, wanted: Any, letter: Any) -> Any:
+    """Count on what agrees from each place on, and return the most."""
+    most = 0
+    for place in range(len(wanted)):
+        count = before[place + 1] + 1 if wanted[place] == letter else 0
+        after[place] = count
+        most = max(most, count)
+    return most
 
 
 @loop

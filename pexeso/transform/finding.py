@@ -252,8 +252,6 @@ def _drawn_sets(group: _Group, n_sets: int, options: FindingOptions) -> Iterator
             if len(chosen) == size and chosen not in seen:
                 seen.add(chosen)
                 yield chosen
-        if len(seen):
-            return
 
 
 def _chosen(pairs: RowPairs, places: list[int], size: int) -> tuple[int, ...]:

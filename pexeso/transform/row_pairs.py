@@ -55,7 +55,8 @@ def find_row_pairs(
 
     Of each source value the pieces count that the fewest pairs of values share. All pairs of the
     holders of such a piece are found. They are sorted by the number of holders, then by the length
-    of the piece, the longest first, then by the numbers of the texts.
+    of the piece, the longest first, then by the numbers of the texts. Where several values hold
+    the rarest pieces, pairs that share more of them come before those with longer ones.
 
     Parameters
     ----------
@@ -116,15 +117,19 @@ def _sorted_once(
     sources: np.ndarray, targets: np.ndarray, holders: np.ndarray, lengths: np.ndarray
 ) -> RowPairs:
     order = np.lexsort((-lengths.astype(np.int64), holders, targets, sources))
-    sources, targets = sources[order], targets[order]
+    sources, targets, holders = sources[order], targets[order], holders[order]
     new = np.ones(len(order), bool)
     new[1:] = (sources[1:] != sources[:-1]) | (targets[1:] != targets[:-1])
-    sources, targets, order = sources[new], targets[new], order[new]
-    holders, lengths = holders[order].astype(np.int32), lengths[order]
-    order = np.lexsort((targets, sources, -lengths.astype(np.int64), holders))
+    first = np.flatnonzero(new)
+    pieces = np.diff(np.append(first, len(order)))
+    sources, targets, holders = sources[first], targets[first], holders[first]
+    lengths = lengths[order][first].astype(np.int64)
+    # A piece that is unique tells more the longer it is, however many there are.
+    more = np.where(holders > 1, pieces, 0)
+    order = np.lexsort((targets, sources, -lengths, -more, holders))
     return RowPairs(
         sources[order].astype(np.int32),
         targets[order].astype(np.int32),
-        holders[order],
+        holders[order].astype(np.int32),
         lengths[order].astype(np.int32),
     )

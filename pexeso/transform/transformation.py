@@ -1,0 +1,279 @@
+"""Joins of two tables by equal keys, by learned programs, and by what is nearly equal then.
+
+Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
+Toronto, 2019, chapter 4. What extends it: several programs, each learned from the rows that the
+ones before it left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.transform.applying import apply_program
+from pexeso.transform.finding import FindingOptions, Found, find_program
+from pexeso.transform.fuzzy import fuzzy_join
+from pexeso.transform.program import Program
+from pexeso.transform.texts import TextColumn, TextTable, key_columns
+
+Direction = Literal["source to target", "target to source"]
+KINDS = ("none", "equal", "program", "fuzzy")
+"""How a row was joined, by number."""
+
+_LATER_SHARE = 0.01
+"""Of the smaller side's values that a program after the first must hit, inclusive."""
+
+_ONE_TO_ONE = 0.95
+"""Share of the joined keys with one text from which on each key has one partner alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransformOptions:
+    """How two tables are joined.
+
+    Attributes
+    ----------
+    finding : FindingOptions
+    max_programs : int
+        At least 1. With 1, and `LearningOptions.extended` false, as published.
+    fuzzy : bool
+        Join what is nearly equal of the rest.
+    max_fuzzy : int
+        Distinct values of a side above which nothing is joined that is not equal.
+    directions : tuple
+        Which table's rows programs read.
+    """
+
+    finding: FindingOptions = field(default_factory=FindingOptions)
+    max_programs: int = 8
+    fuzzy: bool = True
+    max_fuzzy: int = 50_000
+    directions: tuple[Direction, ...] = ("source to target", "target to source")
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """What joins two tables.
+
+    Attributes
+    ----------
+    direction : {"source to target", "target to source"}
+        Whose rows the programs read: the reading table; the other is the key table.
+    programs : tuple of Program
+        Each for the rows that found no partner by the ones before it. None where nothing was
+        learned.
+    columns : tuple of int
+        Of the reading table, whose values are joined.
+    key_column : int
+        Of the key table.
+    partners : int32 (r,)
+        For each row of the reading table the number of its key among the distinct values of the
+        key column, or -1.
+    kinds : int8 (r,)
+        How each row was joined: place in `KINDS`.
+    best : Found, optional
+        What was learned first, also where it was not accepted.
+    """
+
+    direction: Direction
+    programs: tuple[Program, ...]
+    columns: tuple[int, ...]
+    key_column: int
+    partners: np.ndarray
+    kinds: np.ndarray
+    best: Found | None
+
+    @property
+    def n_keys(self) -> int:
+        """Distinct keys that have a partner by equality or by a program."""
+        return len(np.unique(self.partners[(self.kinds > 0) & (self.kinds < KINDS.index("fuzzy"))]))
+
+
+def learn_transformation(
+    source: TextTable, target: TextTable, options: TransformOptions | None = None
+) -> Transformation:
+    """Learn how to join two tables.
+
+    Parameters
+    ----------
+    source, target : TextTable
+        With a single column in one of them, it is taken to hold the key, whether its values are
+        distinct or not; of more columns, those are found that join best.
+    options : TransformOptions, optional
+
+    Examples
+    --------
+    >>> names = ["Suhela Chowdhury", "Maureen Paluzzi", "Carolyn Craddock", "Kelly Moore"]
+    >>> mails = ["kmoore@a.us", "ccraddock@a.us", "schowdhury@a.us", "mpaluzzi@a.us"]
+    >>> found = learn_transformation(TextTable.of({"Name": names}), TextTable.of({"Mail": mails}))
+    >>> [mails[found.partners[row]] for row in range(4)]
+    ['schowdhury@a.us', 'mpaluzzi@a.us', 'ccraddock@a.us', 'kmoore@a.us']
+    """
+    options = options or TransformOptions()
+    sides = {"source to target": (source, target), "target to source": (target, source)}
+    found = [_one_way(*sides[way], way, options) for way in options.directions]
+    best = max(found, key=lambda each: (each.n_keys, -_n_operators(each)))
+    if options.fuzzy:
+        best = _with_fuzzy(best, *sides[best.direction], options)
+    return best
+
+
+def _n_operators(found: Transformation) -> int:
+    return sum(len(program.operators) for program in found.programs)
+
+
+def _one_way(
+    reading: TextTable, keyed: TextTable, direction: Direction, options: TransformOptions
+) -> Transformation:
+    """Join by equality, then by one program after the other."""
+    candidates = [0] if len(keyed.columns) == 1 else key_columns(keyed)
+    equal = _by_equality(reading, keyed, candidates)
+    # Where columns are to be found, equal values of some others may be chance.
+    partners, column, key_column = equal
+    first = _learned(reading, keyed, candidates, partners, key_column, options)
+    if first is not None and first[1].accepted and first[0] != key_column:
+        key_column = first[0]
+        partners, column, _ = _by_equality(reading, keyed, [key_column])
+    kinds = np.where(partners >= 0, KINDS.index("equal"), 0).astype(np.int8)
+    programs: list[Program] = []
+    best = first[1] if first is not None else None
+    found = best
+    while found is not None and found.accepted:
+        programs.append(found.program)
+        partners = _joined(reading, keyed.columns[key_column], found.program, partners, programs)
+        kinds[(kinds == 0) & (partners >= 0)] = KINDS.index("program")
+        if len(programs) == options.max_programs:
+            break
+        later = _learned(reading, keyed, [key_column], partners, key_column, options, later=True)
+        found = later[1] if later is not None else None
+    columns = tuple(sorted({each for program in programs for each in program.columns}))
+    return Transformation(
+        direction, tuple(programs), columns or (column,), key_column, partners, kinds, best
+    )
+
+
+def _by_equality(
+    reading: TextTable, keyed: TextTable, candidates: Sequence[int]
+) -> tuple[np.ndarray, int, int]:
+    """Join rows by the columns that have most values in common."""
+    best = np.full(reading.n_rows, -1, np.int32), 0, candidates[0] if candidates else 0
+    most = 0
+    for key_column in candidates:
+        values = keyed.columns[key_column].values
+        for number, column in enumerate(reading.columns):
+            places = _places(column.values, values)
+            hits = int((places >= 0).sum())
+            if hits > most:
+                most = hits
+                at = np.where(column.codes >= 0, places[column.codes], -1)
+                best = at.astype(np.int32), number, key_column
+    return best
+
+
+def _places(texts: pa.Array, values: pa.Array) -> np.ndarray:
+    """Return the number of each text among distinct values, or -1."""
+    found = pc.index_in(texts.cast(values.type), values)
+    return pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+
+
+def _learned(
+    reading: TextTable,
+    keyed: TextTable,
+    candidates: Sequence[int],
+    partners: np.ndarray,
+    key_column: int,
+    options: TransformOptions,
+    *,
+    later: bool = False,
+) -> tuple[int, Found] | None:
+    """Learn a program from the rows and keys that have no partner; None where there is none."""
+    free = pa.array(np.flatnonzero(partners < 0))
+    rest = TextTable(
+        tuple(TextColumn(each.name, each.cells.take(free)) for each in reading.columns)
+    )
+    targets = []
+    for number in candidates:
+        column = keyed.columns[number]
+        if number == key_column:
+            taken = np.zeros(len(column.values), bool)
+            taken[partners[partners >= 0]] = True
+            column = TextColumn(column.name, column.values.take(pa.array(np.flatnonzero(~taken))))
+        targets.append(column)
+    finding = options.finding
+    if later:
+        fewer = min(reading.n_rows, len(keyed.columns[key_column].values))
+        finding = replace(
+            finding, min_keys=max(finding.min_keys, int(np.ceil(_LATER_SHARE * fewer)))
+        )
+    if not rest.n_rows:
+        return None
+    found = find_program(rest, targets, finding)
+    return None if found is None else (candidates[found.target], found)
+
+
+def _joined(
+    reading: TextTable,
+    keys: TextColumn,
+    program: Program,
+    partners: np.ndarray,
+    programs: Sequence[Program],
+) -> np.ndarray:
+    """Add the partners that a program finds for rows that have none."""
+    free = np.flatnonzero(partners < 0)
+    cells = [column.cells.take(pa.array(free)) for column in reading.columns]
+    places = _places(apply_program(program, cells), keys.values)
+    if len(programs) > 1 and _is_one_to_one(reading, partners):
+        taken = np.zeros(len(keys.values) + 1, bool)
+        taken[partners] = True
+        places = np.where(taken[places], -1, places)
+    partners = partners.copy()
+    partners[free] = places
+    return partners
+
+
+def _is_one_to_one(reading: TextTable, partners: np.ndarray) -> bool:
+    joined = np.flatnonzero(partners >= 0)
+    rows = np.stack([column.codes[joined] for column in reading.columns], axis=1)
+    pairs = np.unique(np.column_stack([partners[joined], rows]), axis=0)
+    counts = np.unique(pairs[:, 0], return_counts=True)[1]
+    return float((counts == 1).mean()) >= _ONE_TO_ONE
+
+
+def _with_fuzzy(
+    found: Transformation, reading: TextTable, keyed: TextTable, options: TransformOptions
+) -> Transformation:
+    """Join rows without a partner to keys that are nearly what a program writes for them."""
+    keys = keyed.columns[found.key_column]
+    written = _written(found, reading)
+    texts = pc.unique(written).drop_null()
+    if not len(texts) or max(len(texts), len(keys.values)) > options.max_fuzzy:
+        return found
+    joined = fuzzy_join(texts.to_pylist(), keys.values.to_pylist())
+    nearest = np.full(len(texts), -1, np.int32)
+    nearest[joined.derived] = joined.keys
+    places = _places(written, texts)
+    partners, kinds = found.partners.copy(), found.kinds.copy()
+    free = (partners < 0) & (places >= 0)
+    partners[free] = nearest[places[free]]
+    kinds[free & (partners >= 0)] = KINDS.index("fuzzy")
+    return replace(found, partners=partners, kinds=kinds)
+
+
+def _written(found: Transformation, reading: TextTable) -> pa.Array:
+    """Return the text of each row: of the program that joined it, else of the first that applies.
+
+    Where there are no programs, it is the cell.
+    """
+    if not found.programs:
+        return reading.columns[found.columns[0]].cells
+    cells = [column.cells for column in reading.columns]
+    values: pa.Array | None = None
+    for program in found.programs:
+        text = apply_program(program, cells)
+        values = text if values is None else pc.coalesce(values, text)
+    return values
