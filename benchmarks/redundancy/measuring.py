@@ -7,8 +7,10 @@ import resource
 import tarfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -70,7 +72,9 @@ def lake_folder(name: str, seed: int, kept: Path | None = None) -> Iterator[Path
                 folder = kept / f"{name}-{seed}"
             if not (folder / LINEAGE).exists():  # which is written last
                 sizes = {"n_bytes": n_bytes, "n_tables": n_tables, "n_roots": n_roots}
-                synthetic_lake(folder, **sizes, seed=seed)
+                # In a process of its own, so that its memory does not count as the search's.
+                with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+                    process.submit(synthetic_lake, folder, **sizes, seed=seed).result()
         elif name in SHARED_LAKES:
             archive = SHARED / name / SHARED_LAKES[name]
             if not archive.is_file():

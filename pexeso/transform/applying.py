@@ -126,6 +126,8 @@ class _Batch:
         if isinstance(operator, Constant):
             return pa.scalar(operator.text, pa.string())
         text = self.part(operator.column, operator.splits)
+        for old, new in operator.replacements:
+            text = pc.replace_substring(text, old, new)
         return cased_array(substrings(text, operator), operator.casing)
 
     def part(self, column: int, splits: tuple[Split, ...]) -> pa.Array:
@@ -135,10 +137,28 @@ class _Batch:
         key = column, tuple(before), last.separator
         if key not in self.lists:
             self.lists[key] = pc.split_pattern(self.part(*key[:2]), last.separator)
-        return parts(self.lists[key], last)
+        return part(self.lists[key], last) if last.span == "one" else parts(self.lists[key], last)
 
 
 def parts(lists: pa.ListArray, split: Split) -> pa.Array:
+    """Return several parts of each split text with the separators between them, as `part` does."""
+    offsets = np.asarray(lists.offsets)
+    counts = np.diff(offsets)
+    applies = counts >= split.min_parts
+    place = split.part + np.where(split.part < 0, counts, 0)
+    low, high = (0, place + 1) if split.span == "to" else (place, counts)
+    number = np.arange(offsets[0], offsets[-1]) - np.repeat(offsets[:-1], counts)
+    inside = np.repeat(applies, counts)
+    inside &= number >= np.repeat(np.broadcast_to(low, counts.shape), counts)
+    inside &= number < np.repeat(np.broadcast_to(high, counts.shape), counts)
+    ends = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(np.where(applies, high - low, 0), out=ends[1:])
+    values = lists.values.slice(offsets[0], len(inside)).filter(pa.array(inside))
+    joined = pc.binary_join(pa.ListArray.from_arrays(ends, values), split.separator)
+    return pc.if_else(pa.array(applies), joined, _NO_TEXT)
+
+
+def part(lists: pa.ListArray, split: Split) -> pa.Array:
     """Return one part of each split text, null where the text was not split or has fewer parts."""
     offsets = np.asarray(lists.offsets)
     places = (offsets[:-1] if split.part >= 0 else offsets[1:]) + split.part

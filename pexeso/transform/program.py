@@ -3,8 +3,9 @@
 Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
 Toronto, 2019, chapter 4. A `Program` is a sequence of logical operators (Theta there) whose texts
 follow each other: `Constant` is CONSTANT, and an `Extract` is SUBSTR, SPLITSUBSTR or
-SPLITSPLITSUBSTR by the number of its splits. Parts that are counted from the end (a negative
-`Split.part`) extend the published operators.
+SPLITSPLITSUBSTR by the number of its splits. What extends the published operators: parts that are
+counted from the end (a negative `Split.part`) and several parts at a time (`Split.span`), texts
+replaced (`Extract.replacements`), and pieces that may be shorter (`Extract.shorter`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Literal
 from pexeso.errors import InputError
 
 Casing = Literal["none", "lower", "upper", "title"]
+Span = Literal["one", "to", "from"]
 
 MAX_OPERATORS = 16
 """Of a program (the source's largest tau)."""
@@ -91,7 +93,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Cut a text at each place of a separator, and take one part.
+    """Cut a text at each place of a separator, and take one part or several.
 
     Attributes
     ----------
@@ -99,10 +101,13 @@ class Split:
         Taken as it is written, not as a pattern. At least one character.
     part : int
         From 0, or from -1 backwards from the end. Empty parts count.
+    span : {"one", "to", "from"}
+        Take the part alone, or all up to it, or all from it on, with the separators between.
     """
 
     separator: str
     part: int
+    span: Span = "one"
 
     @property
     def min_parts(self) -> int:
@@ -114,12 +119,17 @@ class Split:
         parts = text.split(self.separator)
         if len(parts) == 1 or not -len(parts) <= self.part < len(parts):
             return None
-        return parts[self.part]
+        if self.span == "one":
+            return parts[self.part]
+        place = self.part % len(parts)
+        return self.separator.join(parts[: place + 1] if self.span == "to" else parts[place:])
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
     """A piece of a cell.
+
+    The steps come in the order of the attributes.
 
     Attributes
     ----------
@@ -127,37 +137,48 @@ class Extract:
         Of the row, from 0.
     splits : tuple of Split
         At most two, one after the other.
+    replacements : tuple of (str, str)
+        Each text of a pair gives way to the other wherever it stands. At most two.
     start : int
         Place of the first character, from 0; from -1 backwards, where -1 is the last one.
     length : int, optional
         Number of characters, at least 1; without it all to the end.
+    shorter : bool
+        Take what there is where fewer characters than the length follow.
     casing : {"none", "lower", "upper", "title"}
     """
 
     column: int
     splits: tuple[Split, ...] = ()
+    replacements: tuple[tuple[str, str], ...] = ()
     start: int = 0
     length: int | None = None
+    shorter: bool = False
     casing: Casing = "none"
 
     @property
     def min_length(self) -> int | None:
         """Number of characters that a text must have; None where no number is enough."""
         if self.start >= 0:
-            return self.start + (min(self.start, 1) if self.length is None else self.length)
-        return -self.start if self.length is None or self.length <= -self.start else None
+            to_end = self.length is None or self.shorter
+            return self.start + (min(self.start, 1) if to_end else self.length or 0)
+        if self.shorter or self.length is None or self.length <= -self.start:
+            return -self.start
+        return None
 
     @property
     def stop(self) -> int | None:
         """Place behind the last character, in the way of `start`; None for the text's end."""
         # Counted backwards, the end would be 0, which is a text's beginning.
-        return None if self.length is None else self.start + self.length or None
+        if self.length is None or self.start < 0 <= self.start + self.length:
+            return None
+        return self.start + self.length
 
     def of(self, row: Sequence[str | None]) -> str | None:
         """Return the piece of a row's cell, or None where some step does not apply.
 
-        No step is cut short: a piece that would reach over the end does not apply, nor does a
-        start behind it.
+        A step that needs more characters than there are does not apply, unless the piece may be
+        shorter; nor does a start behind the end.
         """
         text = row[self.column]
         for split in self.splits:
@@ -166,9 +187,11 @@ class Extract:
             text = split.of(text)
         if text is None:
             return None
+        for old, new in self.replacements:
+            text = text.replace(old, new)
         start = self.start if self.start >= 0 else len(text) + self.start
         end = len(text) if self.length is None else start + self.length
-        if start < 0 or end > len(text) or (start >= len(text) and start > 0):
+        if start < 0 or (end > len(text) and not self.shorter) or start >= max(1, len(text)):
             return None
         return cased(text[start:end], self.casing)
 

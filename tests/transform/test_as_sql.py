@@ -101,15 +101,25 @@ def test_spark_on_hard_rows(spark):
 
 
 def test_a_third_part_needs_two_whole_separators():
-    programs_ = [Program((Extract(0, (Split("aa", part),)),)) for part in (2, -3, 3, -4)]
+    programs_ = [
+        Program((Extract(0, (Split("aa", part, span),)),))
+        for part in (2, -3, 3, -4)
+        for span in ("one", "to", "from")
+    ]
     table = [("a" * n, None) for n in range(8)]
     assert differences(programs_, table, in_duckdb(programs_, table)) == []
 
 
 QUOTING = [
-    Program((Constant(text), Extract(0, (Split(separator, 1),))))
+    Program(
+        (
+            Constant(text),
+            Extract(0, (Split(separator, 1, span),), ((separator, text),) if span == "to" else ()),
+        )
+    )
     for separator in (*SEPARATORS, "''", "\\'", "\\\\", "/*", "--", "\n", "\\n", "\U000e0067", "$1")
     for text in (*TEXTS, separator)
+    for span in ("one", "to", "from")
 ]
 QUOTING_ROWS = [(f"a{program.operators[1].splits[0].separator}b", None) for program in QUOTING]
 
@@ -185,7 +195,7 @@ def test_one_condition_for_all_operators():
         (
             Extract(0, (Split(", ", 1),), casing="lower"),
             Constant(" \\ it's"),
-            Extract(0, (Split(", ", 0),), 0, 1),
+            Extract(0, (Split(", ", 0),), start=0, length=1),
             Extract(0, (Split("/", -3),)),
         )
     )

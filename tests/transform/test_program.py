@@ -31,7 +31,7 @@ def test_the_presidents_of_the_source():
 def test_a_teacher_of_the_source():
     program = Program(
         (
-            Extract(0, (), 0, 1, "lower"),
+            Extract(0, start=0, length=1, casing="lower"),
             Extract(0, (Split(" ", 1),), casing="lower"),
             Constant("@forsyth.k12.ga.us"),
         )
@@ -43,20 +43,27 @@ def test_a_teacher_of_the_source():
 @pytest.mark.parametrize(
     ("operator", "text", "piece"),
     [
-        (Extract(0, (), 1, 2), "abc", "bc"),
-        (Extract(0, (), 2, 2), "abc", None),
-        (Extract(0, (), 3), "abc", None),
-        (Extract(0, (), -3), "abc", "abc"),
-        (Extract(0, (), -4), "abc", None),
-        (Extract(0, (), -2, 1), "abc", "b"),
+        (Extract(0, start=1, length=2), "abc", "bc"),
+        (Extract(0, start=2, length=2), "abc", None),
+        (Extract(0, start=3), "abc", None),
+        (Extract(0, start=-3), "abc", "abc"),
+        (Extract(0, start=-4), "abc", None),
+        (Extract(0, start=-2, length=1), "abc", "b"),
         (Extract(0), "", ""),
-        (Extract(0, (), -1), "", None),
+        (Extract(0, start=-1), "", None),
         (Extract(0), None, None),
         (Extract(0, (Split("-", 1),)), "abc", None),
         (Extract(0, (Split("-", -1),)), "a-b-c", "c"),
         (Extract(0, (Split("-", -4),)), "a-b-c", None),
         (Extract(0, (Split("-", 1),)), "a--c", ""),
         (Extract(0, (Split("aa", 1),)), "aaa", "a"),
+        (Extract(0, (Split("-", -2, "to"),)), "a-b-c", "a-b"),
+        (Extract(0, (Split("-", 1, "from"),)), "a-b-c", "b-c"),
+        (Extract(0, (Split("-", 3, "from"),)), "a-b-c", None),
+        (Extract(0, (), (("-", " "), ("c", "")), casing="upper"), "a-b-c", "A B "),
+        (Extract(0, length=5, shorter=True), "abc", "abc"),
+        (Extract(0, start=3, length=5, shorter=True), "abc", None),
+        (Extract(0, start=-2, length=5, shorter=True), "abc", "bc"),
     ],
 )
 def test_a_step_that_does_not_apply_writes_nothing_and_is_not_cut_short(operator, text, piece):

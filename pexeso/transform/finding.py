@@ -1,0 +1,326 @@
+"""The program that joins most keys of a target column, learned from the two tables alone.
+
+Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
+Toronto, 2019, sections 4.2 and 4.3 (``LearnTransform``).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.transform.applying import apply_program
+from pexeso.transform.chance import hits_by_chance
+from pexeso.transform.learning import LearningOptions, Row, learn_program
+from pexeso.transform.program import Constant, Program, lower
+from pexeso.transform.row_pairs import MIN_LENGTHS, RowPairs, find_row_pairs
+from pexeso.transform.sampling import sample_sizes, sampled_values
+from pexeso.transform.suffixes import shared_prefixes, sorted_suffixes
+from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable
+
+MAX_MEDIAN_LENGTH = 200
+"""Characters of the median value of a column above which it is free text, and not a key."""
+
+_CHECKED = 20
+_MIN_AGREEING = 0.2
+"""A program is applied to the tables if it writes the keys of this share of so many more pairs."""
+
+_ENOUGH = 0.95
+"""Share of the smaller side's values at which no better program is looked for."""
+
+_MAX_FRUITLESS = 24
+"""Sets of examples in a row that may bring no better program than one that is good enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingOptions:
+    """How a program is looked for, and what it must join.
+
+    Attributes
+    ----------
+    learning : LearningOptions
+    n_examples : int
+        Of a set, from which a program is learned (b of the source).
+    n_pairs : int
+        Of two columns, the most telling ones, of which examples are drawn (k).
+    n_sets : int
+        Sets of examples that are drawn for two columns (r).
+    max_sets : int
+        For all columns together (L).
+    min_keys : int
+        That a program must hit, inclusive.
+    min_share : float
+        Of the smaller side's distinct values that it must hit, inclusive, 0 to 1.
+    max_chance : float
+        Share of the hits that letters drawn at random may be expected to bring, inclusive.
+    participation : float
+        Share of the target rows that join at least (r), for the size of samples. Over 0, to 1.
+    seed : int
+        Of samples and sets.
+    """
+
+    learning: LearningOptions = field(default_factory=LearningOptions)
+    n_examples: int = 3
+    n_pairs: int = 40
+    n_sets: int = 16
+    max_sets: int = 128
+    min_keys: int = 3
+    min_share: float = 0.05
+    max_chance: float = 0.5
+    participation: float = 0.01
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A program and what it joins.
+
+    Attributes
+    ----------
+    program : Program
+        Of the source's row.
+    target : int
+        Number of the target column.
+    n_keys : int
+        Distinct values of it that the program writes.
+    n_written : int
+        Distinct texts that the program writes.
+    expected : float
+        Keys that letters drawn at random would hit (`hits_by_chance`).
+    accepted : bool
+        Whether it joins what the options ask for.
+    """
+
+    program: Program
+    target: int
+    n_keys: int
+    n_written: int
+    expected: float
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Pairs of rows of two columns."""
+
+    source: int
+    target: int
+    pairs: RowPairs
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Mean score and mean length, the best first."""
+        return (
+            -float(np.mean(1 / self.pairs.holders)),
+            -float(np.mean(self.pairs.lengths)),
+        )
+
+
+def find_program(
+    source: TextTable, targets: Sequence[TextColumn], options: FindingOptions | None = None
+) -> Found | None:
+    """Learn programs from likely pairs of rows, and return the one that hits most target values.
+
+    Parameters
+    ----------
+    source : TextTable
+    targets : sequence of TextColumn
+        In which keys are looked for.
+    options : FindingOptions, optional
+
+    Returns
+    -------
+    Found or None
+        The best program, also where it is not accepted; None where none was learned.
+    """
+    options = options or FindingOptions()
+    best: Found | None = None
+    for min_length in MIN_LENGTHS:
+        for found in _programs(source, targets, min_length, options):
+            if best is None or _rank(found) < _rank(best):
+                best = found
+        if best is not None and best.accepted:
+            return best
+    return best
+
+
+def _rank(found: Found) -> tuple[bool, int, int, int]:
+    operators = found.program.operators
+    letters = sum(len(each.text) for each in operators if isinstance(each, Constant))
+    return not found.accepted, -found.n_keys, len(operators), letters
+
+
+def _programs(
+    source: TextTable, targets: Sequence[TextColumn], min_length: int, options: FindingOptions
+) -> Iterator[Found]:
+    """Yield programs until one joins nearly all, or sets of examples bring nothing better."""
+    tried: set[tuple[Program, int]] = set()
+    best = 0
+    fruitless = 0
+    for group, examples, checks in _example_sets(source, targets, min_length, options):
+        fruitless += 1
+        if best and fruitless > _MAX_FRUITLESS:
+            return
+        program = learn_program(*examples, options.learning)
+        if program is None or (program, group.target) in tried:
+            continue
+        tried.add((program, group.target))
+        rows, keys = checks
+        agreeing = sum(program.of(row) == key for row, key in zip(rows, keys, strict=True))
+        if agreeing < _MIN_AGREEING * len(keys):
+            continue
+        found = judged(program, source, targets, group.target, options)
+        yield found
+        if found.accepted and found.n_keys > best:
+            best, fruitless = found.n_keys, 0
+            fewer = min(source.n_rows, len(targets[group.target].values))
+            if found.n_keys >= _ENOUGH * fewer:
+                return
+
+
+def judged(
+    program: Program,
+    source: TextTable,
+    targets: Sequence[TextColumn],
+    target: int,
+    options: FindingOptions,
+) -> Found:
+    """Apply a program to all rows of the source, and count the target values that it writes."""
+    column = targets[target]
+    written = pc.unique(apply_program(program, [each.cells for each in source.columns]))
+    written = written.drop_null()
+    hit = pc.unique(pc.index_in(column.values, written).drop_null())
+    hits = len(hit)
+    enough = max(options.min_keys, options.min_share * min(len(written), len(column.values)))
+    expected = 0.0
+    if hits >= enough:
+        expected = hits_by_chance(written.to_pylist(), column.values.to_pylist())
+    accepted = hits >= enough and expected <= options.max_chance * hits
+    return Found(program, target, hits, len(written), expected, accepted)
+
+
+_Pairs = tuple[list[Row], list[str]]
+
+
+def _example_sets(
+    source: TextTable, targets: Sequence[TextColumn], min_length: int, options: FindingOptions
+) -> Iterator[tuple[_Group, _Pairs, _Pairs]]:
+    """Yield sets of examples of the best groups first, with more pairs to check a program by."""
+    groups, left, right = _groups(source, targets, min_length, options)
+    n_sets = 0
+    for group in sorted(groups, key=lambda each: (*each.rank, each.source, each.target)):
+        column = source.columns[group.source]
+        rows = [
+            source.row(int(column.first_rows[left[group.source][number]]))
+            for number in group.pairs.sources.tolist()
+        ]
+        keys = [right[group.target][number] for number in group.pairs.targets.tolist()]
+        top = min(len(keys), options.n_pairs)
+        checks = rows[top : top + _CHECKED], keys[top : top + _CHECKED]
+        if len(checks[0]) < _CHECKED:
+            checks = rows[-_CHECKED:], keys[-_CHECKED:]
+        for chosen in _drawn_sets(group, top, options):
+            if n_sets == options.max_sets:
+                return
+            n_sets += 1
+            yield group, ([rows[each] for each in chosen], [keys[each] for each in chosen]), checks
+
+
+def _drawn_sets(group: _Group, top: int, options: FindingOptions) -> Iterator[tuple[int, ...]]:
+    """Yield sets of pairs without a value twice, of the best and then of as many as allowed."""
+    drawn = random.Random(f"{options.seed} {group.source} {group.target}")
+    seen: set[tuple[int, ...]] = set()
+    for size in (options.n_examples, 2):
+        for number in range(options.n_sets):
+            # The first sets are of the most telling pairs, which a sample has few of.
+            among = min(top, max(2 * size, size + number * 4))
+            chosen = _chosen(group.pairs, drawn.sample(range(among), among), size)
+            if len(chosen) == size and chosen not in seen:
+                seen.add(chosen)
+                yield chosen
+        if len(seen):
+            return
+
+
+def _chosen(pairs: RowPairs, places: list[int], size: int) -> tuple[int, ...]:
+    chosen: list[int] = []
+    sources: set[int] = set()
+    targets: set[int] = set()
+    for place in places:
+        source, target = int(pairs.sources[place]), int(pairs.targets[place])
+        if source not in sources and target not in targets:
+            chosen.append(place)
+            sources.add(source)
+            targets.add(target)
+            if len(chosen) == size:
+                break
+    return tuple(sorted(chosen))
+
+
+def _groups(
+    source: TextTable, targets: Sequence[TextColumn], min_length: int, options: FindingOptions
+) -> tuple[list[_Group], list[list[int]], list[list[str]]]:
+    """Find the most telling pairs of each two columns.
+
+    Returns
+    -------
+    groups : list of _Group
+        Whose numbers are places in the lists that follow.
+    left : list of lists of int
+        For each source column, numbers of the values that were looked at.
+    right : list of lists of str
+        For each target column, the values that were looked at.
+    """
+    n_targets = max((len(column.values) for column in targets), default=0)
+    sizes = sample_sizes(source.n_rows, n_targets, participation=options.participation)
+    limit = options.n_pairs
+    if sizes.sampled:
+        limit = max(2 * options.n_examples, min(limit, int(sizes.expected_pairs)))
+    left = [_looked_at(column, sizes.n_source, options.seed) for column in source.columns]
+    numbers = [_looked_at(column, sizes.n_target, options.seed) for column in targets]
+    columns = [*source.columns, *targets]
+    texts = [
+        column.values.take(pa.array(chosen, pa.int64())).to_pylist()
+        for column, chosen in zip(columns, [*left, *numbers], strict=True)
+    ]
+    at = np.concatenate([[0], np.cumsum([len(each) for each in texts])])
+    order = sorted_suffixes([lower(text) for each in texts for text in each])
+    groups = []
+    for one in range(len(source.columns)):
+        for number in range(len(targets)):
+            other = len(source.columns) + number
+            sides = np.zeros(at[-1], np.int8)
+            sides[at[one] : at[one + 1]] = 1
+            sides[at[other] : at[other + 1]] = 2
+            pairs = find_row_pairs(shared_prefixes(order, sides), sides, min_length=min_length)
+            if len(pairs):
+                groups.append(_Group(one, number, _first(pairs, limit, at[one], at[other])))
+    return groups, left, texts[len(source.columns) :]
+
+
+def _first(pairs: RowPairs, limit: int, source_at: int, target_at: int) -> RowPairs:
+    top = slice(limit + _CHECKED)
+    return replace(
+        pairs,
+        sources=pairs.sources[top] - source_at,
+        targets=pairs.targets[top] - target_at,
+        holders=pairs.holders[top],
+        lengths=pairs.lengths[top],
+    )
+
+
+def _looked_at(column: TextColumn, size: int, seed: int) -> list[int]:
+    """Return numbers of values: of all that can be learned from, or of a sample."""
+    lengths = pc.utf8_length(column.values).to_numpy(zero_copy_only=False)
+    if not len(lengths) or np.median(lengths) > MAX_MEDIAN_LENGTH:
+        return []
+    usable = np.flatnonzero(lengths <= MAX_LEARNED)
+    if len(usable) <= size:
+        return usable.tolist()
+    texts = column.values.take(pa.array(usable))
+    return usable[sampled_values(texts, size, seed)].tolist()

@@ -1,0 +1,142 @@
+"""A program of few operators that writes the key of every example.
+
+Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
+Toronto, 2019, section 4.3 (``TryLearnTransform``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pexeso.transform.candidates import Candidate, Examples, candidates, examples_of
+from pexeso.transform.program import MAX_OPERATORS, Constant, Operator, Program
+
+Row = Sequence[str | None]
+"""Cells of a source row; None where one is missing."""
+
+_Range = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class LearningOptions:
+    """How far a program is looked for.
+
+    Attributes
+    ----------
+    max_operators : int
+        Of a program, inclusive (tau of the source). 1 to `MAX_OPERATORS`.
+    width : int
+        Operators that are tried for a piece of the keys, the best first (beta). At least 1.
+    max_steps : int
+        Pieces of the keys that are looked at before the examples are given up. At least 1.
+    extended : bool
+        Use what extends the published operators (see `pexeso.transform.program`).
+    """
+
+    max_operators: int = 10
+    width: int = 6
+    max_steps: int = 200
+    extended: bool = True
+
+
+def learn_program(
+    rows: Sequence[Row], keys: Sequence[str], options: LearningOptions | None = None
+) -> Program | None:
+    """Learn a program that writes the key of every row.
+
+    The search is greedy: the operator that explains most letters of all keys comes first, then what
+    is left before and behind it. So the program is short, but a shorter one may exist.
+
+    Parameters
+    ----------
+    rows : sequence of rows (b,)
+        Of equal length.
+    keys : sequence of str (b,)
+        None of them empty.
+
+    Returns
+    -------
+    Program or None
+        None where no program was found.
+
+    Examples
+    --------
+    >>> program = learn_program(
+    ...     [["Suhela Chowdhury"], ["Maureen Paluzzi"]], ["schowdhury@a.us", "mpaluzzi@a.us"]
+    ... )
+    >>> program.of(["Carolyn Craddock"])
+    'ccraddock@a.us'
+    """
+    options = options or LearningOptions()
+    for any_separator in (False, True):
+        examples = examples_of(rows, keys, any_separator=any_separator, extended=options.extended)
+        found = _Search(examples, options).found()
+        if found is not None:
+            return Program(_joined(found))
+    return None
+
+
+@dataclass(slots=True)
+class _Search:
+    """The search over one set of examples."""
+
+    examples: Examples
+    options: LearningOptions
+    steps: int = 0
+    known: dict[_Range, list[Candidate]] = field(default_factory=dict)
+    failed: dict[_Range, int] = field(default_factory=dict)
+
+    def found(self) -> list[Operator] | None:
+        low = (0,) * len(self.examples.keys)
+        high = tuple(map(len, self.examples.keys))
+        return self._learn(low, high, min(self.options.max_operators, MAX_OPERATORS))
+
+    def _learn(
+        self, low: tuple[int, ...], high: tuple[int, ...], budget: int
+    ) -> list[Operator] | None:
+        """Return operators for a range of every key, at most ``budget``, or None."""
+        empty = [one == other for one, other in zip(low, high, strict=True)]
+        if all(empty):
+            return []
+        if budget <= 0 or any(empty) or self.failed.get((low, high), 0) >= budget:
+            return None
+        for candidate in self._candidates(low, high, budget):
+            ends = tuple(
+                place + length
+                for place, length in zip(candidate.places, candidate.lengths, strict=True)
+            )
+            left = self._learn(low, candidate.places, budget - 1)
+            if left is None:
+                continue
+            right = self._learn(ends, high, budget - 1 - len(left))
+            if right is not None:
+                return [*left, candidate.operator, *right]
+        self.failed[low, high] = budget
+        return None
+
+    def _candidates(
+        self, low: tuple[int, ...], high: tuple[int, ...], budget: int
+    ) -> list[Candidate]:
+        if (low, high) not in self.known:
+            if self.steps == self.options.max_steps:
+                return []
+            self.steps += 1
+            self.known[low, high] = candidates(self.examples, low, high, self.options.width)
+        found = self.known[low, high]
+        # No operator writes more letters than the first: so many of them cannot write all.
+        if found and sum(found[0].lengths) * budget < sum(high) - sum(low):
+            return []
+        return found
+
+
+def _joined(operators: list[Operator]) -> tuple[Operator, ...]:
+    """Make one constant of those that follow each other."""
+    made: list[Operator] = []
+    for operator in operators:
+        last = made[-1] if made else None
+        if isinstance(operator, Constant) and isinstance(last, Constant):
+            made[-1] = Constant(last.text + operator.text)
+        else:
+            made.append(operator)
+    return tuple(made)

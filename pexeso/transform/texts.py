@@ -1,0 +1,145 @@
+"""Cells as programs read them: text in composed form, without spaces around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+MAX_LEARNED = 500
+"""Characters of a cell above which programs are not learned from it; they are applied to it."""
+
+
+def cleaned(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
+    r"""Return cells as text in composed form (NFC) with plain spaces and none around it.
+
+    Cells that are empty then are missing.
+
+    >>> cleaned(pa.array([" Zoe\u0308\u00a0M. ", "", None])).to_pylist()
+    ['Zoë M.', None, None]
+    """
+    texts = pc.cast(cells, pa.large_string())
+    texts = pc.replace_substring(texts, "\N{NO-BREAK SPACE}", " ")
+    texts = pc.utf8_trim_whitespace(pc.utf8_normalize(texts, form="NFC"))
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A column of cleaned cells.
+
+    Attributes
+    ----------
+    name : str
+    cells : pyarrow.Array of large_string (r,)
+        As `cleaned` returns them.
+    """
+
+    name: str
+    cells: pa.Array
+
+    @cached_property
+    def values(self) -> pa.Array:
+        """Distinct texts, in the order of their first row."""
+        return self._encoded.dictionary
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Number of each row's text among `values`, or -1: int32 (r,)."""
+        codes = pc.fill_null(self._encoded.indices, -1)
+        return codes.to_numpy(zero_copy_only=False).astype(np.int32)
+
+    @cached_property
+    def first_rows(self) -> np.ndarray:
+        """First row of each of `values`: int64."""
+        found = np.zeros(len(self.values), np.int64)
+        rows = np.arange(len(self.codes))[::-1]
+        codes = self.codes[::-1]
+        found[codes[codes >= 0]] = rows[codes >= 0]
+        return found
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Rows of each of `values`: int64."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+
+    @cached_property
+    def _encoded(self) -> pa.DictionaryArray:
+        return self.cells.dictionary_encode()
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Columns of equal length."""
+
+    columns: tuple[TextColumn, ...]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[str | None] | pa.Array]) -> TextTable:
+        """Make a table of columns by name.
+
+        >>> TextTable.of({"Name": ["Ann ", ""]}).columns[0].cells.to_pylist()
+        ['Ann', None]
+        """
+        return cls(
+            tuple(
+                TextColumn(
+                    name,
+                    cleaned(
+                        cells
+                        if isinstance(cells, pa.Array | pa.ChunkedArray)
+                        else pa.array(cells, pa.large_string())
+                    ),
+                )
+                for name, cells in columns.items()
+            )
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0].cells) if self.columns else 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def row(self, number: int) -> tuple[str | None, ...]:
+        """Return the cells of a row."""
+        return tuple(column.cells[number].as_py() for column in self.columns)
+
+
+MAX_DUPLICATES = 0.02
+"""Share of the filled rows of a key column that may repeat a value (inclusive)."""
+
+
+def is_key(column: TextColumn) -> bool:
+    """Return whether the values of a column tell its rows apart, but for few."""
+    filled = int(column.counts.sum())
+    return filled > 0 and filled - len(column.values) <= MAX_DUPLICATES * filled
+
+
+def key_columns(table: TextTable) -> list[int]:
+    """Return the columns that are keys, or that make one together with another column.
+
+    Pairs of columns count only where no column is a key by itself (source, section 4.2: columns
+    that belong to a key).
+    """
+    alone = [number for number, column in enumerate(table.columns) if is_key(column)]
+    if alone:
+        return alone
+    members: set[int] = set()
+    for one, left in enumerate(table.columns):
+        for other in range(one + 1, len(table.columns)):
+            right = table.columns[other]
+            filled = (left.codes >= 0) & (right.codes >= 0)
+            both = left.codes[filled].astype(np.int64) * len(right.values) + right.codes[filled]
+            if len(both) and len(both) - len(np.unique(both)) <= MAX_DUPLICATES * len(both):
+                members |= {one, other}
+    return sorted(members)

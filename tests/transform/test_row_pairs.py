@@ -1,0 +1,96 @@
+"""Pairs of rows by rare pieces: the source's worked figures, and plain search over all pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.transform.row_pairs import find_row_pairs
+from pexeso.transform.suffixes import shared_prefixes, sorted_suffixes
+from tests.transform.test_program import PRESIDENTS
+
+words = st.lists(st.text("abc", max_size=6), max_size=7, unique=True)
+
+
+def found_pairs(sources, targets, **options):
+    """Find pairs as texts with their holders and the length of their piece."""
+    texts = [*sources, *targets]
+    sides = np.array([1] * len(sources) + [2] * len(targets), np.int8)
+    pairs = find_row_pairs(shared_prefixes(sorted_suffixes(texts), sides), sides, **options)
+    return [
+        (texts[source], texts[target], holders, length)
+        for source, target, holders, length in zip(
+            pairs.sources.tolist(),
+            pairs.targets.tolist(),
+            pairs.holders.tolist(),
+            pairs.lengths.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def plain_pairs(sources, targets, min_length):
+    best: dict[tuple[str, str], tuple[int, int]] = {}
+    for text in sources:
+        hits = []
+        for start in range(len(text)):
+            pieces = [text[start:end] for end in range(start + min_length, len(text) + 1)]
+            held = [piece for piece in pieces if any(piece in target for target in targets)]
+            if held:
+                left = [each for each in sources if held[-1] in each]
+                right = [each for each in targets if held[-1] in each]
+                if len(left) * len(right) <= 100:
+                    hits.append((len(left) * len(right), held[-1], left, right))
+        fewest = min((holders for holders, *_ in hits), default=0)
+        for holders, piece, left, right in hits:
+            if holders == fewest:
+                for source in left:
+                    for target in right:
+                        one = holders, -len(piece)
+                        best[source, target] = min(best.get((source, target), one), one)
+    return sorted(
+        ((*pair, holders, -length) for pair, (holders, length) in best.items()),
+        key=lambda each: (each[2], -each[3], sources.index(each[0]), targets.index(each[1])),
+    )
+
+
+@given(words, words, st.integers(1, 3))
+def test_pairs_are_those_of_plain_search(sources, targets, min_length):
+    got = found_pairs(sources, targets, min_length=min_length)
+    assert got == plain_pairs(sources, targets, min_length)
+
+
+def test_presidents_of_the_source_pair_by_their_longest_names():
+    got = found_pairs(list(PRESIDENTS), list(PRESIDENTS.values()))
+    best = [(PRESIDENTS[source] == target, holders) for source, target, holders, _ in got[:5]]
+    assert best == [(True, 1)] * 5
+    assert [length for *_, length in got[:5]] == [
+        12,
+        9,
+        7,
+        6,
+        6,
+    ]
+
+
+def test_a_session_in_two_rows_halves_the_score():
+    sources = ["AXUG General Session", "How2 Session", "Master Planning Session"]
+    targets = ["[UBAX03] Master Planning Session", "[UBAX05] Master Planning Session"]
+    got = [each for each in found_pairs(sources, targets) if each[0] == sources[2]]
+    assert [(holders, length) for *_, holders, length in got] == [(2, 23), (2, 23)]
+
+
+def test_units_of_the_source():
+    sources = ["France.01", "France.03", "United States.01", "United States.02", "United States.03"]
+    targets = [
+        "France.01.MIX",
+        "United States.01.Government",
+        "United States.01.Education",
+        "United States.03.PS-LRG",
+        "United States.04.Retail",
+    ]
+    pairs = {each[:2]: each[2] for each in found_pairs(sources, targets)}
+    assert pairs["United States.01", "United States.01.Education"] == 2
+    back = {each[:2]: each[2] for each in found_pairs(targets, sources)}
+    assert back["United States.04.Retail", "United States.01"] == 12

@@ -1,0 +1,106 @@
+"""Sorted suffixes, and what source suffixes share with target values, against plain search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.transform.suffixes import MAX_PREFIX, shared_prefixes, sorted_suffixes
+
+words = st.text("ab ", max_size=9)
+
+
+@given(st.lists(words, max_size=8))
+def test_suffixes_are_in_order_and_know_what_they_share(texts):
+    order = sorted_suffixes(texts)
+    places = sorted(
+        (text[start:], number, start)
+        for number, text in enumerate(texts)
+        for start in range(len(text))
+    )
+    assert order.values.tolist() == [number for _, number, _ in places]
+    suffixes = [suffix for suffix, _, _ in places]
+    assert order.shared.tolist() == [
+        _common(one, other) for one, other in zip(["", *suffixes], suffixes, strict=False)
+    ]
+
+
+def _common(one: str, other: str) -> int:
+    count = 0
+    while count < min(len(one), len(other)) and one[count] == other[count]:
+        count += 1
+    return count
+
+
+@given(st.lists(words, max_size=8), st.lists(words, max_size=8), st.lists(words, max_size=3))
+def test_the_longest_prefix_and_its_holders_are_those_of_linear_search(sources, targets, others):
+    texts = [*sources, *others, *targets]
+    sides = np.array([1] * len(sources) + [0] * len(others) + [2] * len(targets), np.int8)
+    found = shared_prefixes(sorted_suffixes(texts), sides)
+    got = sorted(
+        zip(
+            found.sources.tolist(),
+            found.lengths.tolist(),
+            found.n_sources.tolist(),
+            found.n_targets.tolist(),
+            strict=True,
+        )
+    )
+    expected = []
+    for number, text in enumerate(sources):
+        for start in range(len(text)):
+            hits = [
+                text[start:end]
+                for end in range(start + 1, len(text) + 1)
+                if any(text[start:end] in target for target in targets)
+            ]
+            if hits:
+                held = hits[-1]
+                n_sources = sum(held in each for each in sources)
+                n_targets = sum(held in each for each in targets)
+                expected.append((number, len(held), n_sources, n_targets))
+    assert got == sorted(expected)
+    for place in range(len(found.sources)):
+        inside = set(found.members[found.first[place] : found.last[place] + 1].tolist())
+        assert len(inside) == found.n_sources[place] + found.n_targets[place]
+
+
+def test_ten_thousand_random_suffixes():
+    drawn = np.random.default_rng(3)
+    texts = ["".join(drawn.choice(list("abcd"), drawn.integers(0, 25))) for _ in range(800)]
+    sides = np.array([1] * 400 + [2] * 400, np.int8)
+    found = shared_prefixes(sorted_suffixes(texts), sides)
+    expected: dict[int, list[int]] = {}
+    for number, text in enumerate(texts[:400]):
+        for start in range(len(text)):
+            length = 0
+            while start + length < len(text) and any(
+                text[start : start + length + 1] in target for target in texts[400:]
+            ):
+                length += 1
+            if length:
+                expected.setdefault(number, []).append(length)
+    got: dict[int, list[int]] = {}
+    for number, length in zip(found.sources.tolist(), found.lengths.tolist(), strict=True):
+        got.setdefault(number, []).append(length)
+    assert {key: sorted(value) for key, value in got.items()} == {
+        key: sorted(value) for key, value in expected.items()
+    }
+
+
+@pytest.mark.parametrize("letters", ["ab", "abcdefghijklmnopqrstuvwxyz0123456789", "añ日😀"])
+def test_prefixes_longer_than_the_limit_count_as_that_long(letters):
+    text = "".join(np.random.default_rng(1).choice(list(letters), 3 * MAX_PREFIX))
+    order = sorted_suffixes([text, text])
+    assert order.shared.max() == MAX_PREFIX
+    assert (np.diff(order.values[order.shared == MAX_PREFIX]) >= 0).any()
+
+
+def test_a_long_cell_of_one_letter_takes_no_longer_than_any():
+    found = shared_prefixes(
+        sorted_suffixes(["a" * 100_000, "a" * 100_000]), np.array([1, 2], np.int8)
+    )
+    assert len(found.sources) == 100_000
+    assert set(found.n_targets.tolist()) == {1}

@@ -1,0 +1,150 @@
+"""Samples for learning are as large as the bounds ask, and do not depend on the rows' order."""
+
+import math
+
+import hypothesis.strategies as st
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from pexeso.errors import InputError
+from pexeso.transform import sampling
+from pexeso.transform.sampling import SampleSizes, sample_sizes, sample_texts
+
+MILLION = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("tables", "sizes"),
+    [
+        ((MILLION, MILLION), (0.01414, 0.01414)),
+        ((MILLION, MILLION // 10), (0.01414, 0.14142)),
+        ((MILLION // 10, MILLION), (0.04472, 0.00447)),
+    ],
+)
+def test_the_worked_rates(tables, sizes):
+    found = sample_sizes(*tables, participation=0.1)
+    assert found.n_source / tables[0] == pytest.approx(sizes[0], rel=1e-3)
+    assert found.n_target / tables[1] == pytest.approx(sizes[1], rel=1e-3)
+    assert found.expected_pairs == pytest.approx(20, abs=0.01)
+
+
+def test_two_tables_of_a_million_rows_by_default():
+    found = sample_sizes(MILLION, MILLION)
+    assert found == SampleSizes(44_721, 44_722, 20.00012562)
+    assert math.exp(-(0.8**2) * 20 / 2) < 0.0017
+
+
+@given(
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.sampled_from([0.1, 0.25, 0.5, 1.0]),
+    st.integers(1, 4),
+    st.sampled_from([0.2, 0.5, 0.8]),
+)
+def test_no_smaller_samples_would_do(n_source, n_target, participation, min_pairs, delta):
+    found = sample_sizes(
+        n_source, n_target, participation=participation, min_pairs=min_pairs, delta=delta
+    )
+    wanted = min_pairs / (1 - delta) - 1e-9
+    enough = [
+        source + target
+        for source in range(1, n_source + 1)
+        for target in range(1, n_target + 1)
+        if source * target / n_source * participation >= wanted
+    ]
+    if enough:
+        assert found.expected_pairs >= wanted
+        assert found.n_source + found.n_target == min(enough)
+        assert found.n_source <= n_source
+        assert found.n_target <= n_target
+    else:
+        assert (found.n_source, found.n_target) == (n_source, n_target)
+    expected = found.n_source * found.n_target / n_source * participation
+    assert found.expected_pairs == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "tables", [(MILLION, 3000), (1000, MILLION), (50_000, 90_000), (2500, 2500)]
+)
+def test_a_numeric_optimiser_agrees(tables):
+    from scipy.optimize import minimize_scalar
+
+    n_source, n_target = tables
+    wanted = 20 * n_source / 0.01  # of the product of the sizes
+
+    least = min(max(1.0, wanted / n_target), n_source)
+    best = minimize_scalar(
+        lambda source: source + wanted / source,
+        bounds=(least, n_source),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    found = sample_sizes(*tables)
+    if wanted > n_source * n_target:
+        assert (found.n_source, found.n_target) == tables
+    else:
+        assert found.n_source + found.n_target == pytest.approx(best.fun, rel=1e-3)
+
+
+def test_too_few_pairs_are_as_rare_as_promised():
+    n_rows, participation = 2_000, 0.5
+    sizes = sample_sizes(n_rows, n_rows, participation=participation)
+    rng = np.random.default_rng(0)
+    n_trials, n_pairs = 10_000, int(n_rows * participation)
+    # How many of the pairs' sources are drawn, and of these, how many of the targets.
+    sources = rng.hypergeometric(n_pairs, n_rows - n_pairs, sizes.n_source, n_trials)
+    pairs = rng.hypergeometric(sources, n_rows - sources, sizes.n_target)
+    assert pairs.mean() == pytest.approx(sizes.expected_pairs, rel=0.02)
+    assert (pairs <= 4).mean() <= 0.0017
+
+
+def test_empty_tables_need_no_sample():
+    assert sample_sizes(0, 5) == SampleSizes(0, 0, 0.0)
+    assert sample_sizes(5, 0) == SampleSizes(0, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "allowed"),
+    [
+        ({"participation": 0}, "above 0 and at most 1. Got 0 "),
+        ({"participation": float("nan")}, "above 0 and at most 1. Got nan"),
+        ({"min_pairs": 0}, "at least 1. Got 0 "),
+        ({"delta": 1}, "above 0 and below 1. Got 1 "),
+    ],
+)
+def test_numbers_outside_their_range_are_refused(options, allowed):
+    with pytest.raises(InputError, match=allowed):
+        sample_sizes(10, 10, **options)
+    with pytest.raises(InputError, match="at least 0 rows"):
+        sample_sizes(-1, 10)
+
+
+@given(st.lists(st.text("abcdé ", max_size=4), unique=True), st.integers(0, 12), st.integers(0, 3))
+def test_the_sample_depends_on_the_texts_alone(texts, size, seed):
+    values = pa.array(texts, pa.string())
+    places = sample_texts(values, size, seed)
+    assert np.array_equal(places, np.unique(places))
+    assert len(places) == min(size, len(texts))
+    chosen = {texts[place] for place in places}
+    backwards = texts[::-1]
+    assert chosen == {
+        backwards[place] for place in sample_texts(pa.array(backwards, pa.string()), size, seed)
+    }
+
+
+def test_another_seed_draws_other_texts_and_all_are_drawn_alike_often():
+    values = pa.array([f"text {number}" for number in range(100)])
+    counts = np.zeros(100, np.int64)
+    for seed in range(1000):
+        counts[sample_texts(values, 20, seed)] += 1
+    assert counts.sum() == 20_000
+    assert counts.min() > 140  # 200 on average, standard deviation 13
+    assert counts.max() < 260
+
+
+def test_texts_of_one_hash_are_taken_by_their_order(monkeypatch):
+    monkeypatch.setattr(sampling, "hash_bytes", lambda values, seed: np.zeros(len(values), "u8"))
+    values = pa.array(["d", "a", "c", "b"])
+    assert sample_texts(values, 2).tolist() == [1, 3]
