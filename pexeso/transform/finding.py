@@ -19,7 +19,7 @@ from pexeso.transform.chance import hits_by_chance
 from pexeso.transform.learning import LearningOptions, Row, learn_program
 from pexeso.transform.program import Constant, Program, lower
 from pexeso.transform.row_pairs import MIN_LENGTHS, RowPairs, find_row_pairs
-from pexeso.transform.sampling import sample_sizes, sampled_values
+from pexeso.transform.sampling import sample_sizes, sample_texts
 from pexeso.transform.suffixes import shared_prefixes, sorted_suffixes
 from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable
 
@@ -277,12 +277,13 @@ def _groups(
         For each target column, the values that were looked at.
     """
     n_targets = max((len(column.values) for column in targets), default=0)
-    sizes = sample_sizes(source.n_rows, n_targets, participation=options.participation)
+    n_sources = max((len(column.values) for column in source.columns), default=0)
+    sizes = sample_sizes(n_sources, n_targets, participation=options.participation)
     limit = options.n_pairs
-    if sizes.sampled:
+    if sizes.n_source < n_sources or sizes.n_target < n_targets:
         limit = max(2 * options.n_examples, min(limit, int(sizes.expected_pairs)))
-    left = [_looked_at(column, sizes.n_source, options.seed) for column in source.columns]
-    numbers = [_looked_at(column, sizes.n_target, options.seed) for column in targets]
+    left = [_looked_at(column, sizes.n_source, 2 * options.seed) for column in source.columns]
+    numbers = [_looked_at(column, sizes.n_target, 2 * options.seed + 1) for column in targets]
     columns = [*source.columns, *targets]
     texts = [
         column.values.take(pa.array(chosen, pa.int64())).to_pylist()
@@ -323,4 +324,4 @@ def _looked_at(column: TextColumn, size: int, seed: int) -> list[int]:
     if len(usable) <= size:
         return usable.tolist()
     texts = column.values.take(pa.array(usable))
-    return usable[sampled_values(texts, size, seed)].tolist()
+    return usable[sample_texts(texts, size, seed)].tolist()

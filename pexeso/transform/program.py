@@ -129,32 +129,31 @@ class Split:
 class Extract:
     """A piece of a cell.
 
-    The steps come in the order of the attributes.
-
     Attributes
     ----------
     column : int
         Of the row, from 0.
     splits : tuple of Split
         At most two, one after the other.
-    replacements : tuple of (str, str)
-        Each text of a pair gives way to the other wherever it stands. At most two.
     start : int
         Place of the first character, from 0; from -1 backwards, where -1 is the last one.
     length : int, optional
         Number of characters, at least 1; without it all to the end.
+    casing : {"none", "lower", "upper", "title"}
+    replacements : tuple of (str, str)
+        After the splits and before all else, the first text of a pair gives way to the second
+        wherever it stands, one pair after the other. At most two.
     shorter : bool
         Take what there is where fewer characters than the length follow.
-    casing : {"none", "lower", "upper", "title"}
     """
 
     column: int
     splits: tuple[Split, ...] = ()
-    replacements: tuple[tuple[str, str], ...] = ()
     start: int = 0
     length: int | None = None
-    shorter: bool = False
     casing: Casing = "none"
+    replacements: tuple[tuple[str, str], ...] = ()
+    shorter: bool = False
 
     @property
     def min_length(self) -> int | None:

@@ -4,8 +4,8 @@ The document, of version 1::
 
     {"format": "pexeso transformation", "version": 1, "columns": ["Name", "Title"],
      "programs": [[{"column": 0, "splits": [{"separator": ", ", "part": 1, "span": "one"}],
-                    "replacements": [[".", ""]], "start": 0, "length": null, "shorter": false,
-                    "casing": "none"}, {"text": " "}]],
+                    "start": 0, "length": null, "casing": "none",
+                    "replacements": [[".", ""]], "shorter": false}, {"text": " "}]],
      "metadata": {"direction": "forward", "coverage": 0.98}}
 """
 
@@ -45,7 +45,7 @@ MAX_METADATA = 100
 MAX_DOCUMENT = 1 << 24
 """Characters of a document that is read."""
 
-_EXTRACT_FIELDS = ("column", "splits", "replacements", "start", "length", "shorter", "casing")
+_EXTRACT_FIELDS = ("column", "splits", "start", "length", "casing", "replacements", "shorter")
 
 Metadata = Mapping[str, str | int | float | bool | None]
 
@@ -175,11 +175,11 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
             {"separator": each.separator, "part": each.part, "span": each.span}
             for each in operator.splits
         ],
-        "replacements": [list(pair) for pair in operator.replacements],
         "start": operator.start,
         "length": operator.length,
-        "shorter": operator.shorter,
         "casing": operator.casing,
+        "replacements": [list(pair) for pair in operator.replacements],
+        "shorter": operator.shorter,
     }
 
 
@@ -202,13 +202,13 @@ def _operator(value: object, where: str, n_columns: int) -> Operator:
     return Extract(
         _integer(fields["column"], f"{where}.column", 0, n_columns - 1),
         tuple(_split(each, f"{where}.splits[{n}]") for n, each in enumerate(splits)),
+        _integer(fields["start"], f"{where}.start", -MAX_POSITION, MAX_POSITION),
+        None if length is None else _integer(length, f"{where}.length", 1, MAX_POSITION),
+        _one_of(fields["casing"], f"{where}.casing", get_args(Casing)),
         tuple(
             _replacement(each, f"{where}.replacements[{n}]") for n, each in enumerate(replacements)
         ),
-        _integer(fields["start"], f"{where}.start", -MAX_POSITION, MAX_POSITION),
-        None if length is None else _integer(length, f"{where}.length", 1, MAX_POSITION),
         shorter,
-        _one_of(fields["casing"], f"{where}.casing", get_args(Casing)),
     )
 
 

@@ -95,14 +95,14 @@ def random_operator(chance: random.Random, separators: list[str]) -> Constant | 
     return Extract(
         chance.choice((0, 1)),
         splits,
+        start,
+        length,
+        chance.choice(CASINGS),
         tuple(
             (chance.choice(SEPARATORS), chance.choice(TEXTS))
             for _ in range(chance.choice((0, 0, 0, 1, 2)))
         ),
-        start,
-        length,
         chance.random() < 0.5,
-        chance.choice(CASINGS),
     )
 
 
@@ -136,11 +136,11 @@ extracts = st.builds(
     Extract,
     st.integers(min_value=0, max_value=1),
     st.lists(splits, max_size=2).map(tuple),
-    st.lists(st.tuples(some, texts), max_size=2).map(tuple),
     st.integers(min_value=-5, max_value=5),
     st.none() | st.integers(min_value=1, max_value=5),
-    st.booleans(),
     st.sampled_from(CASINGS),
+    st.lists(st.tuples(some, texts), max_size=2).map(tuple),
+    st.booleans(),
 )
 programs = st.builds(
     Program, st.lists(st.builds(Constant, texts) | extracts, max_size=5).map(tuple)

@@ -110,18 +110,23 @@ def test_a_third_part_needs_two_whole_separators():
     assert differences(programs_, table, in_duckdb(programs_, table)) == []
 
 
+QUOTED = (*SEPARATORS, "''", "\\'", "\\\\", "/*", "--", "\n", "\\n", "\U000e0067", "$1")
 QUOTING = [
     Program(
         (
             Constant(text),
-            Extract(0, (Split(separator, 1, span),), ((separator, text),) if span == "to" else ()),
+            Extract(
+                0,
+                (Split(separator, 1, span),),
+                replacements=((separator, text),) if span == "to" else (),
+            ),
         )
     )
-    for separator in (*SEPARATORS, "''", "\\'", "\\\\", "/*", "--", "\n", "\\n", "\U000e0067", "$1")
+    for separator in QUOTED
     for text in (*TEXTS, separator)
     for span in ("one", "to", "from")
 ]
-QUOTING_ROWS = [(f"a{program.operators[1].splits[0].separator}b", None) for program in QUOTING]
+QUOTING_ROWS = [(f"a{separator}b", None) for separator in QUOTED]
 
 
 def test_duckdb_takes_no_text_for_sql():

@@ -34,11 +34,11 @@ from tests.transform.random_programs import programs, rows, texts
         (Extract(0, (Split("-", -1, "from"),)), 'the last part of "Name" split at "-"'),
         (Extract(0, (Split("-", -2, "from"),)), 'the last 2 parts of "Name" split at "-"'),
         (
-            Extract(0, (), ((".", ""), (" ", "_"))),
+            Extract(0, replacements=((".", ""), (" ", "_"))),
             '"Name" with "." left out and " " replaced by "_"',
         ),
         (
-            Extract(0, (), ((".", ""),), length=2, shorter=True),
+            Extract(0, replacements=((".", ""),), length=2, shorter=True),
             'the first 2 characters of ("Name" with "." left out), or as many as there are',
         ),
         (

@@ -144,7 +144,7 @@ def drawn_program(drawn: random.Random, rows: list[list[str]]) -> Program:
             splits = (Split(drawn.choice(present), drawn.randint(0, 1)),)
         length = drawn.choice([None, None, 1, 2, 3])
         start = drawn.choice([0, 0, 1, -2]) if length != 3 else 0
-        operators.append(Extract(column, splits, (), start, length, False, drawn.choice(CASINGS)))
+        operators.append(Extract(column, splits, start, length, drawn.choice(CASINGS)))
         if drawn.random() < 0.4:
             operators.append(Constant(drawn.choice(["-", " ", "_x", "#"])))
     return Program(tuple(operators))
@@ -178,7 +178,7 @@ def test_whatever_two_operators_can_write_is_found():
     """An exhaustive learner over all programs of up to two operators finds no case more."""
     rows = [["ab-cd"], ["x-yz"], ["pqr-s"]]
     pieces = [
-        Extract(0, splits, (), start, length, False, casing)
+        Extract(0, splits, start, length, casing)
         for splits in [(), (Split("-", 0),), (Split("-", 1),)]
         for start in (0, 1, -1, -2)
         for length in (None, 1, 2)

@@ -60,7 +60,7 @@ def test_a_teacher_of_the_source():
         (Extract(0, (Split("-", -2, "to"),)), "a-b-c", "a-b"),
         (Extract(0, (Split("-", 1, "from"),)), "a-b-c", "b-c"),
         (Extract(0, (Split("-", 3, "from"),)), "a-b-c", None),
-        (Extract(0, (), (("-", " "), ("c", "")), casing="upper"), "a-b-c", "A B "),
+        (Extract(0, casing="upper", replacements=(("-", " "), ("c", ""))), "a-b-c", "A B "),
         (Extract(0, length=5, shorter=True), "abc", "abc"),
         (Extract(0, start=3, length=5, shorter=True), "abc", None),
         (Extract(0, start=-2, length=5, shorter=True), "abc", "bc"),

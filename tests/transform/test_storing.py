@@ -25,7 +25,7 @@ STORED = StoredProgram(
     (
         Program(
             (
-                Extract(0, (Split(", ", 1),), ((".", ""),), length=1, casing="lower"),
+                Extract(0, (Split(", ", 1),), 0, 1, "lower", ((".", ""),)),
                 Constant(" "),
                 Extract(1),
             )
@@ -162,21 +162,21 @@ def test_the_form_that_is_stored():
                 {
                     "column": 0,
                     "splits": [{"separator": ", ", "part": 1, "span": "one"}],
-                    "replacements": [[".", ""]],
                     "start": 0,
                     "length": 1,
-                    "shorter": False,
                     "casing": "lower",
+                    "replacements": [[".", ""]],
+                    "shorter": False,
                 },
                 {"text": " "},
                 {
                     "column": 1,
                     "splits": [],
-                    "replacements": [],
                     "start": 0,
                     "length": None,
-                    "shorter": False,
                     "casing": "none",
+                    "replacements": [],
+                    "shorter": False,
                 },
             ]
         ],
