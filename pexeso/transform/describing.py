@@ -129,7 +129,7 @@ def _place(noun: str, place: int) -> str:
 
 def _characters(extract: Extract, text: str) -> str:
     start, length = extract.start, extract.length
-    fewer = ", or as many as there are" if extract.shorter and start >= 0 else ""
+    fewer = ", or as many as there are" if extract.shorter else ""
     if length is None and start >= 0:
         return f"{text} from character {start + 1} on" if start else text
     if length is None or (start < 0 and extract.stop is None and extract.min_length):

@@ -216,6 +216,25 @@ def test_one_condition_for_all_operators():
 
 
 @pytest.mark.parametrize(
+    ("split", "duckdb_text", "spark_text"),
+    [
+        (Split("-", -1, "from"), "split_part(\"a\", '-', -1)", "split_part(`a`, '-', -1)"),
+        (Split("-", 0, "to"), "split_part(\"a\", '-', 1)", "split_part(`a`, '-', 1)"),
+        (Split("-", 0, "from"), '"a"', "`a`"),
+        (
+            Split(".", 1, "from"),
+            "array_to_string(string_split(\"a\", '.')[2:], '.')",
+            r"get(split(`a`, '\\.', 2), 1)",
+        ),
+    ],
+)
+def test_several_parts_are_written_shortly(split, duckdb_text, spark_text):
+    program = Program((Extract(0, (split,)),))
+    assert as_sql(program, ["a"], "duckdb").endswith(f"\nTHEN {duckdb_text} END")
+    assert as_sql(program, ["a"], "spark").endswith(f"\nTHEN {spark_text} END")
+
+
+@pytest.mark.parametrize(
     ("names", "dialect", "message"),
     [
         (["a\x00"], "duckdb", "has a NUL character in its name, which SQL cannot spell"),
