@@ -8,7 +8,7 @@ source and the key that a program should write for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -93,8 +93,7 @@ def examples_of(
 ) -> Examples:
     """Prepare examples.
 
-    Parts of cells with more steps are left out from the first one on with which all would have more
-    than `MAX_LETTERS` letters.
+    Parts of cells are made with ever more steps until they have more than `MAX_LETTERS` letters.
 
     Parameters
     ----------
@@ -106,25 +105,22 @@ def examples_of(
     extended : bool
         Use what extends the published operators.
     """
-    found: dict[tuple[str, ...], Extract] = {}
+    parts = _Parts()
     for column in range(len(rows[0])):
         cells = tuple(row[column] for row in rows)
         texts = tuple(cell for cell in cells if cell)
         if len(texts) == len(cells):
-            found.setdefault(texts, Extract(column))
-    whole = list(found.items())
-    once = _deeper(found, whole, _splits, any_separator, extended)
+            parts.add(texts, Extract(column))
+    whole = list(parts.found.items())
+    once = parts.deeper(whole, _splits, any_separator, extended)
     replaced = list(keys) if extended else []
-    others = _deeper(found, whole, _replacements, replaced)
+    others = parts.deeper(whole, _replacements, replaced)
     if not any_separator:
-        _deeper(found, once, _splits, any_separator, extended)
-    others += _deeper(found, once, _replacements, replaced)
-    _deeper(found, others, _replacements, replaced)
-    ordered = sorted(found.items(), key=lambda each: _n_steps(each[1]))
-    letters = np.cumsum([sum(map(len, texts)) for texts, _ in ordered])
-    return _as_letters(
-        tuple(keys), ordered[: int(np.searchsorted(letters, MAX_LETTERS)) + 1], extended
-    )
+        parts.deeper(once, _splits, any_separator, extended)
+    others += parts.deeper(once, _replacements, replaced)
+    parts.deeper(others, _replacements, replaced)
+    ordered = sorted(parts.found.items(), key=lambda each: _n_steps(each[1]))
+    return _as_letters(tuple(keys), ordered, extended)
 
 
 def _n_steps(extract: Extract) -> int:
@@ -134,20 +130,33 @@ def _n_steps(extract: Extract) -> int:
 _Found = list[tuple[tuple[str, ...], Extract]]
 
 
-def _deeper(
-    found: dict[tuple[str, ...], Extract], begun: _Found, step: Callable[..., Any], *options: Any
-) -> _Found:
-    """Add what one step more gives, where no extract before gives the same texts."""
-    new = []
-    for texts, extract in begun:
-        for change, made in step(texts, *options):
-            if made not in found:
-                found[made] = replace(
-                    extract,
-                    **{name: (*getattr(extract, name), each) for name, each in change.items()},
-                )
-                new.append((made, found[made]))
-    return new
+@dataclass(slots=True)
+class _Parts:
+    """Parts of cells by their texts, the simplest for each."""
+
+    found: dict[tuple[str, ...], Extract] = field(default_factory=dict)
+    letters: int = 0
+
+    def add(self, texts: tuple[str, ...], extract: Extract) -> bool:
+        """Add a part, and return whether its texts are new and there is room."""
+        if texts in self.found or (self.found and self.letters > MAX_LETTERS):
+            return False
+        self.found[texts] = extract
+        self.letters += sum(map(len, texts))
+        return True
+
+    def deeper(self, begun: _Found, step: Callable[..., Any], *options: Any) -> _Found:
+        """Add what one step more gives."""
+        new = []
+        for texts, extract in begun:
+            if self.letters > MAX_LETTERS:
+                break
+            for change, made in step(texts, *options):
+                [(name, each)] = change.items()
+                longer = replace(extract, **{name: (*getattr(extract, name), each)})
+                if self.add(made, longer):
+                    new.append((made, longer))
+        return new
 
 
 def _splits(
@@ -232,8 +241,8 @@ def _as_letters(keys: tuple[str, ...], found: _Found, extended: bool) -> Example
         keys,
         extractors,
         _letters(plain),
-        _letters("".join(_single(lower(each)) for each in plain)),
-        _letters("".join(_single(upper(each)) for each in plain)),
+        _letters(plain.translate(_SMALL)),
+        _letters(plain.translate(_LARGE)),
         np.fromiter(map(str.isalpha, plain), bool, len(plain)),
         at,
         size,
@@ -245,8 +254,20 @@ def _as_letters(keys: tuple[str, ...], found: _Found, extended: bool) -> Example
     )
 
 
-def _single(text: str) -> str:
-    return text if len(text) == 1 else chr(NO_LETTER)
+class _Cased(dict[int, int]):
+    """Letters in a casing, for `str.translate`; filled as they are asked for."""
+
+    def __init__(self, case: Callable[[str], str]) -> None:
+        super().__init__()
+        self.case = case
+
+    def __missing__(self, point: int) -> int:
+        made = self.case(chr(point))
+        self[point] = ord(made) if len(made) == 1 else NO_LETTER
+        return self[point]
+
+
+_SMALL, _LARGE = _Cased(lower), _Cased(upper)
 
 
 def _letters(text: str) -> np.ndarray:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pexeso.transform.applying import apply_program
 from pexeso.transform.chance import hits_by_chance
-from pexeso.transform.learning import LearningOptions, Row, learn_program
+from pexeso.transform.learning import Effort, LearningOptions, Row, learn_program
 from pexeso.transform.program import Constant, Program, lower
 from pexeso.transform.row_pairs import MIN_LENGTHS, RowPairs, find_row_pairs
 from pexeso.transform.sampling import sample_sizes, sample_texts
@@ -28,7 +28,8 @@ MAX_MEDIAN_LENGTH = 200
 
 _CHECKED = 20
 _MIN_AGREEING = 0.2
-"""A program is applied to the tables if it writes the keys of this share of so many more pairs."""
+_FEW_ROWS = 10_000
+"""A program is applied to more rows than these if it writes the keys of a share of some pairs."""
 
 _ENOUGH = 0.95
 """Share of the smaller side's values at which no better program is looked for."""
@@ -47,11 +48,14 @@ class FindingOptions:
     n_examples : int
         Of a set, from which a program is learned (b of the source).
     n_pairs : int
-        Of two columns, the most telling ones, of which examples are drawn (k).
+        Of two columns, the most telling ones, of which examples are drawn (k). Where columns are
+        sampled, no more than joining pairs are expected, and at most 40.
     n_sets : int
-        Sets of examples that are drawn for two columns (r).
+        Sets of examples that are drawn for two columns at least (r).
     max_sets : int
-        For all columns together (L).
+        For all columns together (L), unless that is less than one for two columns each.
+    max_effort : int
+        What learning may take: see `pexeso.transform.learning.Effort`.
     min_keys : int
         That a program must hit, inclusive.
     min_share : float
@@ -66,9 +70,10 @@ class FindingOptions:
 
     learning: LearningOptions = field(default_factory=LearningOptions)
     n_examples: int = 3
-    n_pairs: int = 40
+    n_pairs: int = 400
     n_sets: int = 16
     max_sets: int = 128
+    max_effort: int = 300_000_000
     min_keys: int = 3
     min_share: float = 0.05
     max_chance: float = 0.5
@@ -140,8 +145,9 @@ def find_program(
     """
     options = options or FindingOptions()
     best: Found | None = None
+    effort = Effort(options.max_effort)
     for min_length in MIN_LENGTHS:
-        for found in _programs(source, targets, min_length, options):
+        for found in _programs(source, targets, min_length, options, effort):
             if best is None or _rank(found) < _rank(best):
                 best = found
         if best is not None and best.accepted:
@@ -156,7 +162,11 @@ def _rank(found: Found) -> tuple[bool, int, int, int]:
 
 
 def _programs(
-    source: TextTable, targets: Sequence[TextColumn], min_length: int, options: FindingOptions
+    source: TextTable,
+    targets: Sequence[TextColumn],
+    min_length: int,
+    options: FindingOptions,
+    effort: Effort,
 ) -> Iterator[Found]:
     """Yield programs until one joins nearly all, or sets of examples bring nothing better."""
     tried: set[tuple[Program, int]] = set()
@@ -164,15 +174,15 @@ def _programs(
     fruitless = 0
     for group, examples, checks in _example_sets(source, targets, min_length, options):
         fruitless += 1
+        if effort.left <= 0:
+            return
         if best and fruitless > _MAX_FRUITLESS:
             return
-        program = learn_program(*examples, options.learning)
+        program = learn_program(*examples, options.learning, effort)
         if program is None or (program, group.target) in tried:
             continue
         tried.add((program, group.target))
-        rows, keys = checks
-        agreeing = sum(program.of(row) == key for row, key in zip(rows, keys, strict=True))
-        if agreeing < _MIN_AGREEING * len(keys):
+        if source.n_rows > _FEW_ROWS and not _agrees(program, *checks):
             continue
         found = judged(program, source, targets, group.target, options)
         yield found
@@ -181,6 +191,11 @@ def _programs(
             fewer = min(source.n_rows, len(targets[group.target].values))
             if found.n_keys >= _ENOUGH * fewer:
                 return
+
+
+def _agrees(program: Program, rows: Sequence[Row], keys: Sequence[str]) -> bool:
+    agreeing = sum(program.of(row) == key for row, key in zip(rows, keys, strict=True))
+    return agreeing >= _MIN_AGREEING * len(keys)
 
 
 def judged(
@@ -212,7 +227,7 @@ def _example_sets(
 ) -> Iterator[tuple[_Group, _Pairs, _Pairs]]:
     """Yield sets of examples of the best groups first, with more pairs to check a program by."""
     groups, left, right = _groups(source, targets, min_length, options)
-    n_sets = 0
+    n_sets = max(options.n_sets, options.max_sets // max(1, len(groups)))
     for group in sorted(groups, key=lambda each: (*each.rank, each.source, each.target)):
         column = source.columns[group.source]
         rows = [
@@ -220,25 +235,19 @@ def _example_sets(
             for number in group.pairs.sources.tolist()
         ]
         keys = [right[group.target][number] for number in group.pairs.targets.tolist()]
-        top = min(len(keys), options.n_pairs)
-        checks = rows[top : top + _CHECKED], keys[top : top + _CHECKED]
-        if len(checks[0]) < _CHECKED:
-            checks = rows[-_CHECKED:], keys[-_CHECKED:]
-        for chosen in _drawn_sets(group, top, options):
-            if n_sets == options.max_sets:
-                return
-            n_sets += 1
+        checks = rows[:_CHECKED], keys[:_CHECKED]
+        for chosen in _drawn_sets(group, n_sets, options):
             yield group, ([rows[each] for each in chosen], [keys[each] for each in chosen]), checks
 
 
-def _drawn_sets(group: _Group, top: int, options: FindingOptions) -> Iterator[tuple[int, ...]]:
+def _drawn_sets(group: _Group, n_sets: int, options: FindingOptions) -> Iterator[tuple[int, ...]]:
     """Yield sets of pairs without a value twice, of the best and then of as many as allowed."""
     drawn = random.Random(f"{options.seed} {group.source} {group.target}")
     seen: set[tuple[int, ...]] = set()
     for size in (options.n_examples, 2):
-        for number in range(options.n_sets):
+        for number in range(n_sets):
             # The first sets are of the most telling pairs, which a sample has few of.
-            among = min(top, max(2 * size, size + number * 4))
+            among = min(len(group.pairs), 2 * size + 4 * number)
             chosen = _chosen(group.pairs, drawn.sample(range(among), among), size)
             if len(chosen) == size and chosen not in seen:
                 seen.add(chosen)
@@ -281,7 +290,7 @@ def _groups(
     sizes = sample_sizes(n_sources, n_targets, participation=options.participation)
     limit = options.n_pairs
     if sizes.n_source < n_sources or sizes.n_target < n_targets:
-        limit = max(2 * options.n_examples, min(limit, int(sizes.expected_pairs)))
+        limit = max(2 * options.n_examples, min(40, int(sizes.expected_pairs)))
     left = [_looked_at(column, sizes.n_source, 2 * options.seed) for column in source.columns]
     numbers = [_looked_at(column, sizes.n_target, 2 * options.seed + 1) for column in targets]
     columns = [*source.columns, *targets]
@@ -305,7 +314,7 @@ def _groups(
 
 
 def _first(pairs: RowPairs, limit: int, source_at: int, target_at: int) -> RowPairs:
-    top = slice(limit + _CHECKED)
+    top = slice(limit)
     return replace(
         pairs,
         sources=pairs.sources[top] - source_at,

@@ -15,6 +15,9 @@ from pexeso.transform.program import MAX_OPERATORS, Constant, Operator, Program
 Row = Sequence[str | None]
 """Cells of a source row; None where one is missing."""
 
+LETTER = 200
+"""Effort for a letter of a part of a cell."""
+
 _Range = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -40,8 +43,22 @@ class LearningOptions:
     extended: bool = True
 
 
+@dataclass(slots=True)
+class Effort:
+    """What may still be spent on learning: some 300 million a second, counted, not measured.
+
+    A letter of a part of a cell counts `LETTER` when the parts are made, and as often as the key
+    has letters when operators are looked for.
+    """
+
+    left: int = 10**12
+
+
 def learn_program(
-    rows: Sequence[Row], keys: Sequence[str], options: LearningOptions | None = None
+    rows: Sequence[Row],
+    keys: Sequence[str],
+    options: LearningOptions | None = None,
+    effort: Effort | None = None,
 ) -> Program | None:
     """Learn a program that writes the key of every row.
 
@@ -54,6 +71,9 @@ def learn_program(
         Of equal length.
     keys : sequence of str (b,)
         None of them empty.
+    options : LearningOptions, optional
+    effort : Effort, optional
+        Learning takes from it, and gives up where nothing is left.
 
     Returns
     -------
@@ -71,7 +91,7 @@ def learn_program(
     options = options or LearningOptions()
     for any_separator in (False, True):
         examples = examples_of(rows, keys, any_separator=any_separator, extended=options.extended)
-        found = _Search(examples, options).found()
+        found = _Search(examples, options, effort or Effort()).found()
         if found is not None:
             return Program(_joined(found))
     return None
@@ -83,6 +103,7 @@ class _Search:
 
     examples: Examples
     options: LearningOptions
+    effort: Effort
     steps: int = 0
     known: dict[_Range, list[Candidate]] = field(default_factory=dict)
     failed: dict[_Range, int] = field(default_factory=dict)
@@ -119,9 +140,12 @@ class _Search:
         self, low: tuple[int, ...], high: tuple[int, ...], budget: int
     ) -> list[Candidate]:
         if (low, high) not in self.known:
-            if self.steps == self.options.max_steps:
+            if self.steps == self.options.max_steps or self.effort.left <= 0:
                 return []
             self.steps += 1
+            self.effort.left -= len(self.examples.plain) * max(
+                one - other for one, other in zip(high, low, strict=True)
+            )
             self.known[low, high] = candidates(self.examples, low, high, self.options.width)
         found = self.known[low, high]
         # No operator writes more letters than the first: so many of them cannot write all.

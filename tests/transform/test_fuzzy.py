@@ -1,0 +1,240 @@
+"""The fuzzy join against its definition: all thresholds of all configurations tried."""
+
+from fractions import Fraction
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from pexeso.errors import InputError
+from pexeso.transform.fuzzy import (
+    ALL_CONFIGURATIONS,
+    DISTANCES,
+    Configuration,
+    fuzzy_join,
+    squared_similarity,
+)
+from pexeso.transform.program import lower
+
+SCHOOL = "@forsyth.k12.ga.us"
+DERIVED = [name + SCHOOL for name in ("schowdhury", "mpaluzzi", "mpayne", "ccraddock", "kmoore")]
+KEYS = [name + SCHOOL for name in ("schowdhury", "mpaluzzi", "mipayne", "ccraddock", "kmoore")]
+
+
+def tokens(text, tokeniser):
+    text = lower(text)
+    if tokeniser == "word":
+        found = set(text.replace(",", " ").split())
+    else:
+        q = int(tokeniser.removesuffix("-gram"))
+        found = {text[at : at + q] for at in range(len(text) - q + 1)}
+    return found
+
+
+def squared_similarity_of(text, other, configuration):
+    one, two = tokens(text, configuration.tokeniser), tokens(other, configuration.tokeniser)
+    if not one and not two:
+        return Fraction(lower(text) == lower(other))
+    if not one or not two:
+        return Fraction(0)
+    shared = len(one & two)
+    match configuration.distance:
+        case "Jaccard":
+            return Fraction(shared, len(one | two)) ** 2
+        case "Dice":
+            return Fraction(2 * shared, len(one) + len(two)) ** 2
+        case "cosine":
+            return Fraction(shared**2, len(one) * len(two))
+        case "max-inclusion":
+            return Fraction(shared, min(len(one), len(two))) ** 2
+
+
+def by_definition(derived, keys, configuration, one_to_one, max_distance):
+    """Return (keys reached, smallest squared similarity, pairs) of the best threshold, or None."""
+    grid = {
+        (c, k): squared_similarity_of(derived[c], keys[k], configuration)
+        for c in range(len(derived))
+        for k in range(len(keys))
+    }
+    best = None
+    smallest = (1 - Fraction(str(max_distance))) ** 2
+    for least in sorted({each for each in grid.values() if 0 < each >= smallest}, reverse=True):
+        pairs = {pair for pair, each in grid.items() if each >= least}
+        if len({c for c, _ in pairs}) < len(pairs):
+            break
+        if one_to_one and len({k for _, k in pairs}) < len(pairs):
+            break
+        reached = len({k for _, k in pairs})
+        if best is None or reached > best[0]:
+            best = reached, least, pairs
+    return best
+
+
+def best_by_definition(derived, keys, configurations, one_to_one, max_distance):
+    every = []
+    for number, each in enumerate(configurations):
+        found = by_definition(derived, keys, each, one_to_one, max_distance)
+        if found:
+            rank = (-found[0], -found[1], each.tokeniser != "3-gram", number)
+            every.append((rank, each, found))
+    return min(every, key=lambda each: each[0])[1:] if every else None
+
+
+texts = st.lists(
+    st.one_of(
+        st.text("ab", max_size=6),
+        st.text("aAb ,cİΣ", max_size=12),
+        st.builds(" ".join, st.lists(st.sampled_from(["ann", "bob", "Ann", "x,"]), max_size=4)),
+    ),
+    unique=True,
+    max_size=6,
+)
+
+
+@given(texts, texts, st.booleans(), st.sampled_from([1.0, 0.5, 0.3, 0.0]), st.data())
+@settings(max_examples=300)
+def test_the_optimum_is_that_of_an_exhaustive_search(derived, keys, one_to_one, most, data):
+    asked = data.draw(
+        st.one_of(
+            st.just(ALL_CONFIGURATIONS),
+            st.lists(st.sampled_from(ALL_CONFIGURATIONS), min_size=1, max_size=4, unique=True),
+        )
+    )
+    found = fuzzy_join(
+        derived, keys, one_to_one=one_to_one, max_distance=most, configurations=asked
+    )
+    wanted = best_by_definition(derived, keys, asked, one_to_one, most)
+    pairs = set(zip(found.derived.tolist(), found.keys.tolist(), strict=True))
+    assert len(pairs) == len(found.distances)
+    assert np.array_equal(found.derived, np.unique(found.derived))
+    if one_to_one:
+        assert len(set(found.keys.tolist())) == len(pairs)
+    if wanted is None:
+        assert all(derived[c] == keys[k] for c, k in pairs)
+        return
+    configuration, (reached, least, wanted_pairs) = wanted
+    assert found.configuration == configuration
+    assert pairs == wanted_pairs
+    assert len({k for _, k in pairs}) == reached
+    assert (1 - found.threshold) ** 2 == pytest.approx(float(least))
+    for (c, k), distance in zip(
+        zip(found.derived, found.keys, strict=True), found.distances, strict=True
+    ):
+        exact = squared_similarity_of(derived[c], keys[k], configuration)
+        assert (1 - distance) ** 2 == pytest.approx(float(exact))
+
+
+@given(texts, texts)
+def test_equal_texts_are_joined_whatever_else_is(derived, keys):
+    found = fuzzy_join(derived, keys)
+    pairs = set(zip(found.derived.tolist(), found.keys.tolist(), strict=True))
+    equal = {(derived.index(text), keys.index(text)) for text in set(derived) & set(keys)}
+    assert equal <= pairs
+
+
+def test_without_similar_texts_it_is_the_equality_join():
+    found = fuzzy_join(["abcd", "efgh", "ijkl"], ["efgh", "mnop", "abcd"])
+    assert found.derived.tolist() == [0, 1]
+    assert found.keys.tolist() == [2, 0]
+    assert found.threshold == 0
+    assert found.bound == 1
+
+
+def test_the_worked_example_of_the_teachers():
+    trigrams = Configuration("3-gram", "Jaccard")
+    found = fuzzy_join(DERIVED, KEYS, configurations=[trigrams])
+    assert found.derived.tolist() == found.keys.tolist() == [0, 1, 2, 3, 4]
+    assert found.distances.tolist() == [0, 0, 0.125, 0, 0]
+    assert (found.threshold, found.bound) == (0.125, pytest.approx(10 / 27))
+    assert squared_similarity_of(DERIVED[4], KEYS[2], trigrams) == Fraction(17, 28) ** 2
+    # A threshold of .125 is out of reach when the largest allowed is .12.
+    found = fuzzy_join(DERIVED, KEYS, configurations=[trigrams], max_distance=0.12)
+    assert (len(found.keys), found.threshold, found.bound) == (4, 0, 0.12)
+
+
+def test_the_worked_example_of_what_cannot_be_told_apart_by_words():
+    words = Configuration("word", "Jaccard")
+    left, right = ["Ronald Reagan", "George W. Bush"], ["Reagan, Ronald(1911-2004)"]
+    spaced, other = "Bush, George H. W. (1924-)", "Bush, George H. W.(1924-)"
+    assert squared_similarity_of(left[0], right[0], words) == Fraction(1, 3) ** 2
+    assert squared_similarity_of(left[1], spaced, words) == Fraction(3, 5) ** 2
+    assert squared_similarity_of(left[1], other, words) == Fraction(2, 5) ** 2
+    found = fuzzy_join(left, [right[0], other], configurations=[words])
+    assert found.keys.tolist() == [0, 1]  # the second is wrong: it is nearer than the first
+    assert found.distances.tolist() == pytest.approx([2 / 3, 0.6])
+
+
+def test_texts_of_equal_tokens_are_no_partners_for_one_text():
+    words = [Configuration("word", distance) for distance in DISTANCES]
+    found = fuzzy_join(["b a", "c"], ["a b", "b  a", "c"], configurations=words)
+    assert found.configuration is None
+    assert (found.derived.tolist(), found.keys.tolist()) == ([1], [2])
+    # By grams they can be told apart.
+    assert fuzzy_join(["b a", "c"], ["a b", "b a", "c"]).keys.tolist() == [1, 2]
+
+
+def test_a_key_has_one_partner_unless_allowed_more():
+    derived, keys = ["anna smith", "anna smiht", "bob"], ["anna smith", "rob"]
+    trigrams = [Configuration("3-gram", "Jaccard")]
+    found = fuzzy_join(derived, keys, configurations=trigrams)
+    assert (found.derived.tolist(), found.keys.tolist()) == ([0], [0])
+    bigrams = [Configuration("2-gram", "Jaccard")]
+    found = fuzzy_join(derived, keys, configurations=bigrams, one_to_one=False)
+    assert (found.derived.tolist(), found.keys.tolist()) == ([0, 1, 2], [0, 0, 1])
+
+
+@pytest.mark.parametrize(("size", "other_size"), [(8192, 8191), (100_000, 99_999)])
+def test_similarities_of_large_sets_keep_their_order(size, other_size):
+    """The floats of the loop, against whole numbers."""
+    from pexeso.transform.fuzzy_loops import similarity
+
+    rng = np.random.default_rng(0)
+    for shared in rng.integers(size // 2, other_size, 50).tolist():
+        for measure, distance in enumerate(DISTANCES):
+            near = [
+                (shared, size, other_size),
+                (shared + 1, size, other_size),
+                (shared, size - 1, other_size),
+            ]
+            floats = [similarity(measure, *each) for each in near]
+            exact = [squared_similarity(measure, *each) for each in near]
+            for one, two in [(0, 1), (1, 2), (0, 2)]:
+                if exact[one] > exact[two]:
+                    assert floats[one] >= floats[two], distance
+                    assert floats[one] > floats[two] or size > 8192, distance
+                if exact[one] == exact[two]:
+                    assert floats[one] == floats[two], distance
+
+
+def test_the_order_of_the_texts_does_not_matter():
+    rng = np.random.default_rng(1)
+    names = [
+        f"{first} {last}"
+        for first in ("anna", "bert", "carla", "dora", "emil")
+        for last in ("smith", "miller", "jones", "brown", "wilson", "moore")
+    ]
+    derived = [name[:4] + name[5:] for name in names[:20]]
+    first = fuzzy_join(derived, names)
+    pairs = {(derived[c], names[k]) for c, k in zip(first.derived, first.keys, strict=True)}
+    for _ in range(3):
+        one, two = rng.permutation(derived).tolist(), rng.permutation(names).tolist()
+        again = fuzzy_join(one, two)
+        assert again.configuration == first.configuration
+        assert {(one[c], two[k]) for c, k in zip(again.derived, again.keys, strict=True)} == pairs
+
+
+def test_empty_columns_join_nothing():
+    assert len(fuzzy_join([], []).keys) == 0
+    assert len(fuzzy_join(["a"], []).keys) == 0
+    assert len(fuzzy_join([], ["a"]).keys) == 0
+    assert fuzzy_join([""], [""]).keys.tolist() == [0]
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(InputError, match=r"0 to 1\. Got 1\.5"):
+        fuzzy_join(["a"], ["a"], max_distance=1.5)
+    with pytest.raises(InputError, match=r"tokeniser .* 10-gram.*Got 'line'"):
+        Configuration("line", "Jaccard")
+    with pytest.raises(InputError, match=r"distance .* max-inclusion.*Got 'Hamming'"):
+        Configuration("word", "Hamming")
