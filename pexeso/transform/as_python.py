@@ -47,7 +47,7 @@ def as_python(program: Program, names: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> program = Program((Extract(0, (Split(", ", 1),), -4, 2), Constant("-")))
+    >>> program = Program((Extract(0, (Split(", ", 1),), start=-4, length=2), Constant("-")))
     >>> print(as_python(program, ["Name", "Title"]))
     def transform(row: dict[str, str | None]) -> str | None:
         # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the \
@@ -90,12 +90,12 @@ def _header(program: Program) -> str:
 
 
 class _Body:
-    """Statements of the function, but the last; what is split once has a name."""
+    """Statements of the function, but the last; what is used twice has a name."""
 
     def __init__(self, cells: dict[int, str]) -> None:
         self.cells = cells
         self.lines: list[str] = []
-        self.parts: dict[tuple[str, str], str] = {}
+        self.variables: dict[str, str] = {}
 
     def leave_if(self, condition: str) -> None:
         lines = [f"if {condition}:", "    return None"]
@@ -109,18 +109,32 @@ class _Body:
         text = self.cells[operator.column]
         for split in operator.splits:
             text = self.part(text, split)
+        for old, new in operator.replacements:
+            text += f".replace({old!r}, {new!r})"
         if operator.min_length is None:
             self.leave_if(f"True:  # no text has {operator.length} characters there")
         elif operator.min_length:
+            text = self.named(text)
             self.leave_if(f"len({text}) < {operator.min_length}")
         if operator.start or operator.length is not None:
             text = f"{text}[{operator.start or ''}:{operator.stop or ''}]"
         return text if operator.casing == "none" else f"{operator.casing}({text})"
 
     def part(self, text: str, split: Split) -> str:
-        key = text, split.separator
-        if key not in self.parts:
-            self.parts[key] = f"parts_{len(self.parts) + 1}"
-            self.lines.append(f"{self.parts[key]} = {text}.split({split.separator!r})")
-        self.leave_if(f"len({self.parts[key]}) < {split.min_parts}")
-        return f"{self.parts[key]}[{split.part}]"
+        parts = self.variable("parts", f"{text}.split({split.separator!r})")
+        self.leave_if(f"len({parts}) < {split.min_parts}")
+        if split.span == "one":
+            return f"{parts}[{split.part}]"
+        # Behind the last one, a stop of 0 would be the beginning.
+        taken = f":{split.part + 1 or ''}" if split.span == "to" else f"{split.part}:"
+        return f"{split.separator!r}.join({parts}[{taken}])"
+
+    def named(self, text: str) -> str:
+        """Return an expression that is short enough to be written twice."""
+        return self.variable("text", text) if "(" in text else text
+
+    def variable(self, noun: str, expression: str) -> str:
+        if expression not in self.variables:
+            self.variables[expression] = f"{noun}_{len(self.variables) + 1}"
+            self.lines.append(f"{self.variables[expression]} = {expression}")
+        return self.variables[expression]

@@ -17,6 +17,7 @@ Java 17:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -72,6 +73,7 @@ class _Dialect(NamedTuple):
 
     name: Callable[[str], str]
     literal: Callable[[str], str]
+    parts: Callable[[str, Split], str]
     lower: Callable[[str], str]
     upper: Callable[[str], str]
     title: Callable[[str], str]
@@ -95,6 +97,8 @@ class _Writer:
         text = self.dialect.name(self.named[operator.column])
         for split in operator.splits:
             text = self.part(text, split)
+        for old, new in operator.replacements:
+            text = f"replace({text}, {self.dialect.literal(old)}, {self.dialect.literal(new)})"
         text = self.substring(text, operator)
         return text if operator.casing == "none" else getattr(self.dialect, operator.casing)(text)
 
@@ -107,7 +111,11 @@ class _Writer:
             self.conditions.append(
                 f"length({text}) - length(replace({text}, {separator}, '')) >= {n_characters}"
             )
-        return f"split_part({text}, {separator}, {split.part + (split.part >= 0)})"
+        if split.part == {"to": -1, "from": 0}.get(split.span):
+            return text
+        if split.span == "one" or split.part == {"to": 0, "from": -1}[split.span]:
+            return f"split_part({text}, {separator}, {split.part + (split.part >= 0)})"
+        return self.dialect.parts(text, split)
 
     def substring(self, text: str, extract: Extract) -> str:
         if extract.min_length is None:
@@ -129,6 +137,13 @@ def _duckdb_literal(text: str) -> str:
         else:
             pieces += [f"chr({ord(each)})" for each in run]
     return " || ".join(pieces) or "''"
+
+
+def _duckdb_parts(text: str, split: Split) -> str:
+    place = split.part + (split.part >= 0)
+    taken = f"[:{place}]" if split.span == "to" else f"[{place}:]"
+    separator = _duckdb_literal(split.separator)
+    return f"array_to_string(string_split({text}, {separator}){taken}, {separator})"
 
 
 def _duckdb_upper(text: str) -> str:
@@ -156,6 +171,23 @@ def _spark_literal(text: str) -> str:
         for each in text.replace("\\", "\\\\").replace("'", "\\'")
     )
     return "'" + spelled.replace("${", _spark_escape("$") + "{") + "'"
+
+
+def _spark_parts(text: str, split: Split) -> str:
+    separator, part = _spark_literal(split.separator), split.part
+    pattern = _spark_literal(re.sub(r"([\\.\[\]{}()*+?^$|])", r"\\\1", split.separator))
+    if split.span == "from" and part > 0:
+        return f"get(split({text}, {pattern}, {part + 1}), {part})"
+    if split.span == "from" or part >= 0:
+        first, number = (1, part + 1) if part >= 0 else (part, -part)
+        all_parts = f"split({text}, {pattern}, -1)"
+        return f"array_join(slice({all_parts}, {first}, {number}), {separator})"
+    # Those that are left out end the text.
+    if part == -2:
+        left_out = f"split_part({text}, {separator}, -1)"
+    else:
+        left_out = _spark_parts(text, Split(split.separator, part + 1, "from"))
+    return f"left({text}, length({text}) - length({left_out}) - {len(split.separator)})"
 
 
 def _spark_escape(character: str) -> str:
@@ -195,9 +227,12 @@ _DIALECTS = {
     "duckdb": _Dialect(
         lambda name: '"' + name.replace('"', '""') + '"',
         _duckdb_literal,
+        _duckdb_parts,
         lambda text: f"lower({text})",
         _duckdb_upper,
         _duckdb_title,
     ),
-    "spark": _Dialect(_spark_name, _spark_literal, _spark_lower, _spark_upper, _spark_title),
+    "spark": _Dialect(
+        _spark_name, _spark_literal, _spark_parts, _spark_lower, _spark_upper, _spark_title
+    ),
 }

@@ -32,7 +32,7 @@ def in_words(program: Program, names: Sequence[str]) -> str:
     --------
     >>> comma = Split(", ", 1), Split(", ", 0)
     >>> program = Program(
-    ...     (Extract(0, comma[:1]), Constant(" "), Extract(0, comma[1:], 0, 1, casing="upper"))
+    ...     (Extract(0, comma[:1]), Constant(" "), Extract(0, comma[1:], length=1, casing="upper"))
     ... )
     >>> print(in_words(program, ["Name"]))
     part 2 of "Name" split at ", ", then a space, then the first character of part 1 of "Name" \
@@ -92,11 +92,33 @@ def _words(operator: Operator, named: dict[int, str]) -> str:
     text = quoted(named[operator.column])
     for number, split in enumerate(operator.splits):
         text = _part(split, f"({text})" if number else text)
+    if operator.replacements:
+        text += " with " + " and ".join(_replaced(*pair) for pair in operator.replacements)
+        text = f"({text})" if operator.start or operator.length else text
     return _characters(operator, text) + _CASINGS[operator.casing]
 
 
+def _replaced(old: str, new: str) -> str:
+    return f"{quoted(old)} replaced by {quoted(new)}" if new else f"{quoted(old)} left out"
+
+
 def _part(split: Split, text: str) -> str:
-    return f"{_place('part', split.part)} of {text} split at {quoted(split.separator)}"
+    return f"{_parts(split)} of {text} split at {quoted(split.separator)}"
+
+
+def _parts(split: Split) -> str:
+    part = split.part
+    if split.span == "one":
+        return _place("part", part)
+    if part == (-1 if split.span == "to" else 0):
+        return "all parts"
+    if split.span == "to":
+        if part >= 0:
+            return f"the first {_counted(part + 1, 'part')}"
+        return f"all but the last {_counted(-part - 1, 'part')}"
+    if part > 0:
+        return f"all but the first {_counted(part, 'part')}"
+    return f"the last {_counted(-part, 'part')}"
 
 
 def _place(noun: str, place: int) -> str:
@@ -107,18 +129,19 @@ def _place(noun: str, place: int) -> str:
 
 def _characters(extract: Extract, text: str) -> str:
     start, length = extract.start, extract.length
+    fewer = ", or as many as there are" if extract.shorter else ""
     if length is None and start >= 0:
         return f"{text} from character {start + 1} on" if start else text
-    if length is None or start + length == 0:
-        return f"the last {_counted(-start)} of {text}"
+    if length is None or (start < 0 and extract.stop is None and extract.min_length):
+        return f"the last {_counted(-start, 'character')} of {text}"
     if start == 0:
-        return f"the first {_counted(length)} of {text}"
+        return f"the first {_counted(length, 'character')} of {text}{fewer}"
     if length == 1:
         return f"{_place('character', start)} of {text}"
     if start > 0:
-        return f"characters {start + 1} to {start + length} of {text}"
+        return f"characters {start + 1} to {start + length} of {text}{fewer}"
     return f"{length} characters of {text}, beginning with {_place('character', start)}"
 
 
-def _counted(number: int) -> str:
-    return "character" if number == 1 else f"{number} characters"
+def _counted(number: int, noun: str) -> str:
+    return noun if number == 1 else f"{number} {noun}s"

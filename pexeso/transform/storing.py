@@ -3,8 +3,9 @@
 The document, of version 1::
 
     {"format": "pexeso transformation", "version": 1, "columns": ["Name", "Title"],
-     "programs": [[{"column": 0, "splits": [{"separator": ", ", "part": 1}], "start": 0,
-                    "length": null, "casing": "none"}, {"text": " "}]],
+     "programs": [[{"column": 0, "splits": [{"separator": ", ", "part": 1, "span": "one"}],
+                    "start": 0, "length": null, "casing": "none",
+                    "replacements": [[".", ""]], "shorter": false}, {"text": " "}]],
      "metadata": {"direction": "forward", "coverage": 0.98}}
 """
 
@@ -23,6 +24,7 @@ from pexeso.transform.program import (
     Extract,
     Operator,
     Program,
+    Span,
     Split,
 )
 
@@ -32,6 +34,7 @@ VERSION = 1
 MAX_PROGRAMS = 16
 MAX_COLUMNS = 10_000
 MAX_SPLITS = 2
+MAX_REPLACEMENTS = 2
 MAX_CHARACTERS = 10_000
 """Of each text: a constant, a separator, the name of a column, an entry of the metadata."""
 
@@ -41,6 +44,8 @@ MAX_POSITION = 1_000_000_000
 MAX_METADATA = 100
 MAX_DOCUMENT = 1 << 24
 """Characters of a document that is read."""
+
+_EXTRACT_FIELDS = ("column", "splits", "start", "length", "casing", "replacements", "shorter")
 
 Metadata = Mapping[str, str | int | float | bool | None]
 
@@ -75,7 +80,8 @@ def program_to_json(stored: StoredProgram) -> dict[str, Any]:
 
     Examples
     --------
-    >>> stored = StoredProgram((Program((Extract(0, (), 0, 1), Constant("."))),), ("Name",))
+    >>> initial = Program((Extract(0, length=1), Constant(".")))
+    >>> stored = StoredProgram((initial,), ("Name",))
     >>> program_to_json(stored)["programs"][0][1]
     {'text': '.'}
     >>> program_from_json(program_to_json(stored)) == stored
@@ -165,10 +171,15 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
         return {"text": operator.text}
     return {
         "column": operator.column,
-        "splits": [{"separator": each.separator, "part": each.part} for each in operator.splits],
+        "splits": [
+            {"separator": each.separator, "part": each.part, "span": each.span}
+            for each in operator.splits
+        ],
         "start": operator.start,
         "length": operator.length,
         "casing": operator.casing,
+        "replacements": [list(pair) for pair in operator.replacements],
+        "shorter": operator.shorter,
     }
 
 
@@ -182,26 +193,36 @@ def _program(value: object, where: str, n_columns: int) -> Program:
 def _operator(value: object, where: str, n_columns: int) -> Operator:
     if isinstance(value, dict) and "text" in value:
         return Constant(_text(_object(value, where, ("text",))["text"], f"{where}.text", 0))
-    fields = _object(value, where, ("column", "splits", "start", "length", "casing"))
+    fields = _object(value, where, _EXTRACT_FIELDS)
     splits = _list(fields["splits"], f"{where}.splits", 0, MAX_SPLITS)
-    casing, casings = fields["casing"], get_args(Casing)
-    if not isinstance(casing, str) or casing not in casings:
-        _refuse(f"{where}.casing", f"one of {', '.join(casings)}", casing)
-    length = fields["length"]
+    replacements = _list(fields["replacements"], f"{where}.replacements", 0, MAX_REPLACEMENTS)
+    length, shorter = fields["length"], fields["shorter"]
+    if not isinstance(shorter, bool):
+        _refuse(f"{where}.shorter", "true or false", shorter)
     return Extract(
         _integer(fields["column"], f"{where}.column", 0, n_columns - 1),
         tuple(_split(each, f"{where}.splits[{n}]") for n, each in enumerate(splits)),
         _integer(fields["start"], f"{where}.start", -MAX_POSITION, MAX_POSITION),
         None if length is None else _integer(length, f"{where}.length", 1, MAX_POSITION),
-        casing,
+        _one_of(fields["casing"], f"{where}.casing", get_args(Casing)),
+        tuple(
+            _replacement(each, f"{where}.replacements[{n}]") for n, each in enumerate(replacements)
+        ),
+        shorter,
     )
 
 
+def _replacement(value: object, where: str) -> tuple[str, str]:
+    old, new = _list(value, where, 2, 2)
+    return _text(old, f"{where}[0]", 1), _text(new, f"{where}[1]", 0)
+
+
 def _split(value: object, where: str) -> Split:
-    fields = _object(value, where, ("separator", "part"))
+    fields = _object(value, where, ("separator", "part", "span"))
     return Split(
         _text(fields["separator"], f"{where}.separator", 1),
         _integer(fields["part"], f"{where}.part", -MAX_POSITION, MAX_POSITION),
+        _one_of(fields["span"], f"{where}.span", get_args(Span)),
     )
 
 
@@ -249,6 +270,12 @@ def _list(value: object, where: str, fewest: int, limit: int) -> list[Any]:
 def _integer(value: object, where: str, lowest: int, highest: int) -> int:
     if type(value) is not int or not lowest <= value <= highest:
         _refuse(where, f"a whole number from {lowest} to {highest}", value)
+    return value
+
+
+def _one_of(value: object, where: str, allowed: tuple[str, ...]) -> Any:
+    if not isinstance(value, str) or value not in allowed:
+        _refuse(where, f"one of {', '.join(allowed)}", value)
     return value
 
 

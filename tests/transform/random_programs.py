@@ -83,12 +83,27 @@ def random_operator(chance: random.Random, separators: list[str]) -> Constant | 
     if chance.random() < 0.25:
         return Constant(chance.choice(TEXTS))
     splits = tuple(
-        Split(chance.choice(separators), chance.choice((0, 0, 1, 1, 2, 3, -1, -1, -2, -3)))
+        Split(
+            chance.choice(separators),
+            chance.choice((0, 0, 1, 1, 2, 3, -1, -1, -2, -3)),
+            chance.choice(("one", "one", "to", "from")),
+        )
         for _ in range(chance.choice((0, 0, 1, 1, 2)))
     )
     start = chance.choice((0, 0, 0, 1, 2, 5, -1, -2, -3, -7))
     length = chance.choice((None, None, 1, 2, 3, 7))
-    return Extract(chance.choice((0, 1)), splits, start, length, chance.choice(CASINGS))
+    return Extract(
+        chance.choice((0, 1)),
+        splits,
+        start,
+        length,
+        chance.choice(CASINGS),
+        tuple(
+            (chance.choice(SEPARATORS), chance.choice(TEXTS))
+            for _ in range(chance.choice((0, 0, 0, 1, 2)))
+        ),
+        chance.random() < 0.5,
+    )
 
 
 def random_programs(number: int, seed: int = 0) -> list[Program]:
@@ -110,8 +125,12 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text
 )
 """Any text that UTF-8 can hold."""
 
+some = texts.filter(bool).map(lambda text: text[:2])
 splits = st.builds(
-    Split, texts.filter(bool).map(lambda text: text[:2]), st.integers(min_value=-4, max_value=4)
+    Split,
+    some,
+    st.integers(min_value=-4, max_value=4),
+    st.sampled_from(("one", "to", "from")),
 )
 extracts = st.builds(
     Extract,
@@ -120,6 +139,8 @@ extracts = st.builds(
     st.integers(min_value=-5, max_value=5),
     st.none() | st.integers(min_value=1, max_value=5),
     st.sampled_from(CASINGS),
+    st.lists(st.tuples(some, texts), max_size=2).map(tuple),
+    st.booleans(),
 )
 programs = st.builds(
     Program, st.lists(st.builds(Constant, texts) | extracts, max_size=5).map(tuple)

@@ -70,6 +70,11 @@ def test_only_helpers_that_are_needed_are_written(casing):
     assert ("import" in source) == (casing == "title")
 
 
+def test_a_long_expression_is_written_once():
+    source = as_python(Program((Extract(0, start=1, replacements=((".", ""),)),)), ["x"])
+    assert source.count(".replace(") == 1
+
+
 def test_a_column_without_a_name_is_refused():
     with pytest.raises(InputError, match="reads column 2, but only 1 columns are named"):
         as_python(Program((Extract(1),)), ["a"])

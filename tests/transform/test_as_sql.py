@@ -101,17 +101,32 @@ def test_spark_on_hard_rows(spark):
 
 
 def test_a_third_part_needs_two_whole_separators():
-    programs_ = [Program((Extract(0, (Split("aa", part),)),)) for part in (2, -3, 3, -4)]
+    programs_ = [
+        Program((Extract(0, (Split("aa", part, span),)),))
+        for part in (2, -3, 3, -4)
+        for span in ("one", "to", "from")
+    ]
     table = [("a" * n, None) for n in range(8)]
     assert differences(programs_, table, in_duckdb(programs_, table)) == []
 
 
+QUOTED = (*SEPARATORS, "''", "\\'", "\\\\", "/*", "--", "\n", "\\n", "\U000e0067", "$1")
 QUOTING = [
-    Program((Constant(text), Extract(0, (Split(separator, 1),))))
-    for separator in (*SEPARATORS, "''", "\\'", "\\\\", "/*", "--", "\n", "\\n", "\U000e0067", "$1")
+    Program(
+        (
+            Constant(text),
+            Extract(
+                0,
+                (Split(separator, 1, span),),
+                replacements=((separator, text),) if span == "to" else (),
+            ),
+        )
+    )
+    for separator in QUOTED
     for text in (*TEXTS, separator)
+    for span in ("one", "to", "from")
 ]
-QUOTING_ROWS = [(f"a{program.operators[1].splits[0].separator}b", None) for program in QUOTING]
+QUOTING_ROWS = [(f"a{separator}b", None) for separator in QUOTED]
 
 
 def test_duckdb_takes_no_text_for_sql():
@@ -185,7 +200,7 @@ def test_one_condition_for_all_operators():
         (
             Extract(0, (Split(", ", 1),), casing="lower"),
             Constant(" \\ it's"),
-            Extract(0, (Split(", ", 0),), 0, 1),
+            Extract(0, (Split(", ", 0),), start=0, length=1),
             Extract(0, (Split("/", -3),)),
         )
     )
@@ -198,6 +213,25 @@ def test_one_condition_for_all_operators():
     )
     assert as_sql(Program((Constant("it's \\"),)), ["a"], "spark") == r"'it\'s \\'"
     assert as_sql(Program((Extract(0),)), ["a`b"], "spark") == "`a``b`"
+
+
+@pytest.mark.parametrize(
+    ("split", "duckdb_text", "spark_text"),
+    [
+        (Split("-", -1, "from"), "split_part(\"a\", '-', -1)", "split_part(`a`, '-', -1)"),
+        (Split("-", 0, "to"), "split_part(\"a\", '-', 1)", "split_part(`a`, '-', 1)"),
+        (Split("-", 0, "from"), '"a"', "`a`"),
+        (
+            Split(".", 1, "from"),
+            "array_to_string(string_split(\"a\", '.')[2:], '.')",
+            r"get(split(`a`, '\\.', 2), 1)",
+        ),
+    ],
+)
+def test_several_parts_are_written_shortly(split, duckdb_text, spark_text):
+    program = Program((Extract(0, (split,)),))
+    assert as_sql(program, ["a"], "duckdb").endswith(f"\nTHEN {duckdb_text} END")
+    assert as_sql(program, ["a"], "spark").endswith(f"\nTHEN {spark_text} END")
 
 
 @pytest.mark.parametrize(

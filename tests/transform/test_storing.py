@@ -22,7 +22,15 @@ from pexeso.transform.storing import (
 from tests.transform.random_programs import programs, texts
 
 STORED = StoredProgram(
-    (Program((Extract(0, (Split(", ", 1),), 0, 1, "lower"), Constant(" "), Extract(1))),),
+    (
+        Program(
+            (
+                Extract(0, (Split(", ", 1),), 0, 1, "lower", ((".", ""),)),
+                Constant(" "),
+                Extract(1),
+            )
+        ),
+    ),
     ("Name", "Year"),
     {"direction": "forward", "coverage": 0.98},
 )
@@ -101,6 +109,14 @@ OPERATOR = r"programs\[0\]\[0\]"
         ((*EXTRACT, "splits", 0, "separator"), "", r"splits\[0\].separator has 0 characters; 1 to"),
         ((*EXTRACT, "splits", 0, "part"), "1", r"splits\[0\].part is '1', but must be a whole"),
         ((*EXTRACT, "splits", 0, "extra"), 1, r"a field of programs.*splits\[0\] is 'extra'"),
+        ((*EXTRACT, "splits", 0, "span"), "all", r"splits\[0\].span is 'all', but must be one of"),
+        ((*EXTRACT, "splits", 0, "span"), None, r"splits\[0\].span is None"),
+        ((*EXTRACT, "shorter"), 1, f"{OPERATOR}.shorter is 1, but must be true or false"),
+        ((*EXTRACT, "replacements"), "ab", f"{OPERATOR}.replacements is 'ab', but must be a list"),
+        ((*EXTRACT, "replacements"), [["a", ""]] * 3, r"replacements has 3 entries; 0 to 2 are"),
+        ((*EXTRACT, "replacements", 0), ["a"], r"replacements\[0\] has 1 entries; 2 to 2 are"),
+        ((*EXTRACT, "replacements", 0), ["", "a"], r"replacements\[0\]\[0\] has 0 characters; 1"),
+        ((*EXTRACT, "replacements", 0), ["a", 1], r"replacements\[0\]\[1\] is 1, but must be a"),
         (("metadata",), [], "metadata is a list of 0 entries, but must be an object of at most"),
         (("metadata",), {str(n): n for n in range(101)}, "metadata is an object of 101 entries"),
         (("metadata", "x\n"), {}, r"metadata\['x\\n'\] is an object of 0 entries, but must be"),
@@ -145,13 +161,23 @@ def test_the_form_that_is_stored():
             [
                 {
                     "column": 0,
-                    "splits": [{"separator": ", ", "part": 1}],
+                    "splits": [{"separator": ", ", "part": 1, "span": "one"}],
                     "start": 0,
                     "length": 1,
                     "casing": "lower",
+                    "replacements": [[".", ""]],
+                    "shorter": False,
                 },
                 {"text": " "},
-                {"column": 1, "splits": [], "start": 0, "length": None, "casing": "none"},
+                {
+                    "column": 1,
+                    "splits": [],
+                    "start": 0,
+                    "length": None,
+                    "casing": "none",
+                    "replacements": [],
+                    "shorter": False,
+                },
             ]
         ],
         "metadata": {"direction": "forward", "coverage": 0.98},
