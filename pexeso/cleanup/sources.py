@@ -21,6 +21,7 @@ from pexeso.cleanup.reading import (
     lake_rows,
     read_lake,
 )
+from pexeso.cleanup.table_logs import LoggedTable, log_in
 from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.io.location import Location, is_url, locate
 from pexeso.lake.catalog import Catalog
@@ -61,17 +62,41 @@ def rows_of_index(path: str | os.PathLike[str] | Location) -> LakeRows:
     listed = Catalog(store.catalog_files).tables(
         ["table", "n_bytes", "fingerprint", "reason", "notes"]
     )
-    files = [
-        ReadFile(
-            row["table"],
-            row["n_bytes"] or 0,
-            row["fingerprint"],
-            row["reason"] or (None if row["table"] in pieces else "the index has no rows of it"),
-            tuple(row["notes"] or ()),
-        )
-        for row in listed.to_pylist()
-    ]
-    return LakeRows(_lake_of(store), store.manifest.facts["lake"], files, pieces)
+    lake = _lake_of(store)
+    folders: dict[Path, LoggedTable | None] = {}
+    files = []
+    for row in listed.to_pylist():
+        reason = row["reason"] or _log_above(lake, row["table"], folders)
+        if reason is not None:
+            pieces.pop(row["table"], None)
+        elif row["table"] not in pieces:
+            reason = "the index has no rows of it"
+        notes = tuple(row["notes"] or ())
+        files.append(ReadFile(row["table"], row["n_bytes"] or 0, row["fingerprint"], reason, notes))
+    return LakeRows(lake, store.manifest.facts["lake"], files, pieces)
+
+
+def _log_above(
+    lake: Path | Location | None, table: str, known: dict[Path, LoggedTable | None]
+) -> str | None:
+    """Return why a file counts for nothing by itself: it belongs to a table with a log.
+
+    ``known`` has the folders that were looked into, and is added to.
+    """
+    if not isinstance(lake, Path):
+        return None
+    for folder in (lake / table).parents:
+        if folder not in known:
+            known[folder] = log_in(folder)
+        logged = known[folder]
+        if logged is not None:
+            return (
+                f"it belongs to a table of {logged.kind.capitalize()}, whose log says which files "
+                "count: look for redundant tables in the folder of the lake instead of the index"
+            )
+        if folder == lake:
+            break
+    return None
 
 
 def _lake_of(store: Store) -> Path | Location | None:
@@ -120,24 +145,43 @@ def _rows_of_frames(
     spark: SparkSession, tables: list[SparkTable], name: str, folder: Path
 ) -> LakeRows:
     """Write the pieces of frames, a file for each of their partitions."""
-    found = []
+    found: list[tuple[SparkTable, list[str], str | None]] = []
     for table in tables:
+        reason = _unreadable(table.frame)
+        if reason is not None:
+            found.append((table, [], reason))
+            continue
         read = partial(_read_partition, table.name, table.frame.columns, folder)
         rows = table.frame.mapInArrow(read, spark_schema(FILE_ROW)).toArrow().to_pylist()
-        found.append((table, [row["path"] for row in rows]))
+        paths = [row["path"] for row in rows] or [_without_rows(table, folder)]
+        found.append((table, paths, None))
     listed: list[dict[str, object]] = []
-    for table, paths in found:
+    for table, paths, reason in found:
         listed.append(
             {
                 "file": table.name,
                 "n_bytes": _size_of(table.frame),
                 "fingerprint": None,
-                "reason": None,
+                "reason": reason,
                 "notes": [],
-                "paths": paths or [_without_rows(table, folder)],
+                "paths": paths,
             }
         )
     return lake_rows(None, name, listed)
+
+
+def _unreadable(frame: DataFrame) -> str | None:
+    """Return why no rows of a frame can be read; None where they can."""
+    from pyspark.errors import PySparkTypeError
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    for column in frame.schema.fields:
+        try:
+            to_arrow_type(column.dataType)
+        except PySparkTypeError:
+            kind = column.dataType.simpleString()
+            return f"its column {column.name!r} is of the type {kind}, which cannot be compared"
+    return None
 
 
 def _read_partition(

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.transform.applying import apply_program
-from pexeso.transform.finding import FindingOptions, Found, find_program
-from pexeso.transform.fuzzy import fuzzy_join
-from pexeso.transform.program import Program
+from pexeso.transform.fuzzy.constrained import fuzzy_join
+from pexeso.transform.learning.finding import FindingOptions, Found, find_program
+from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.program import Program
 from pexeso.transform.texts import TextColumn, TextTable, key_columns
 
 Direction = Literal["source to target", "target to source"]

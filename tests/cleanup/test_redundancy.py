@@ -68,8 +68,12 @@ def test_tables_of_the_catalog(spark):
     try:
         spark.sql("create or replace view redundant.whole as select id, id % 3 kind from range(30)")
         spark.sql("create or replace view redundant.narrow as select id from range(30)")
+        spark.sql("create or replace view redundant.odd as select make_interval(1) late")
         found = find_redundancy("spark_catalog.redundant", costs=FREE)
         assert gone(found) == {"spark_catalog.redundant.narrow": "spark_catalog.redundant.whole"}
+        [left_out] = found.found.left_out
+        assert left_out.table == "spark_catalog.redundant.odd"
+        assert "interval" in left_out.reason
         with pytest.raises(LakeError):
             find_redundancy("no_such_table_or_folder")
     finally:

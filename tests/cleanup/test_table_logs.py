@@ -12,6 +12,7 @@ from pexeso.cleanup.pipeline import find_containments
 from pexeso.cleanup.redundancy import find_redundancy
 from pexeso.cleanup.sampled.search import find_by_samples
 from pexeso.cleanup.table_logs import CannotRead, LoggedTable, live_files, log_in, logged_tables
+from pexeso.index import build_index
 
 
 def rows(*numbers, year=1):
@@ -55,6 +56,20 @@ def test_rows_of_older_versions_are_not_rows_of_the_table(spark, tmp_path, write
         ("t", 2),
     ]
     assert find_by_samples(None, tmp_path).pairs == (("t", "now.parquet"),)
+
+
+def test_an_index_leaves_the_files_of_a_log_to_the_folder(spark, tmp_path):
+    lake = tmp_path / "lake"
+    delta(lake / "t", rows(1, 2, 3), rows(4, 5))
+    pq.write_table(rows(1, 2), lake / "old.parquet")
+    pq.write_table(rows(5), lake / "now.parquet")
+    (lake / "towns.csv").write_text("town\nOslo\nRome\nBern\nKyiv\nLima\n")
+    build_index(lake, tmp_path / "i.pexeso", parts=["redundancy"])
+    found = find_redundancy(tmp_path / "i.pexeso").found
+    assert edges_of(found) == set()
+    assert {each.name for each in found.tables} == {"old.parquet", "now.parquet", "towns.csv"}
+    [reason] = {each.reason for each in found.left_out}
+    assert reason.startswith("it belongs to a table of Delta")
 
 
 def test_partitions_of_a_log_are_columns(spark, tmp_path):

@@ -6,7 +6,7 @@ import random
 
 from hypothesis import strategies as st
 
-from pexeso.transform.program import Constant, Extract, Program, Split
+from pexeso.transform.programs.program import Constant, Extract, Program, Split
 
 CASINGS = ("none", "lower", "upper", "title")
 SEPARATORS = (

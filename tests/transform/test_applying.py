@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 
 from pexeso.errors import InputError
-from pexeso.transform import applying
-from pexeso.transform.applying import apply_program
-from pexeso.transform.program import Constant, Extract, Program, Split
+from pexeso.transform.programs import applying
+from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.program import Constant, Extract, Program, Split
 from tests.transform.random_programs import ROWS, programs, random_programs, rows
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 from pexeso.errors import InputError
-from pexeso.transform.as_sql import as_sql
-from pexeso.transform.program import Constant, Extract, Program, Split
+from pexeso.transform.programs.as_sql import as_sql
+from pexeso.transform.programs.program import Constant, Extract, Program, Split
 from tests.transform.random_programs import (
     ROWS,
     SEPARATORS,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.transform.cased_arrays import cased_array
-from pexeso.transform.program import cased
+from pexeso.transform.programs.cased_arrays import cased_array
+from pexeso.transform.programs.program import cased
 from tests.transform.random_programs import CASINGS, texts
 
 EVERY_CHARACTER = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]

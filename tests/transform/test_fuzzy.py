@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 
 from pexeso.errors import InputError
-from pexeso.transform.fuzzy import (
+from pexeso.transform.fuzzy.constrained import (
     ALL_CONFIGURATIONS,
     DISTANCES,
     Configuration,
     fuzzy_join,
     squared_similarity,
 )
-from pexeso.transform.program import lower
+from pexeso.transform.programs.program import lower
 
 SCHOOL = "@forsyth.k12.ga.us"
 DERIVED = [name + SCHOOL for name in ("schowdhury", "mpaluzzi", "mpayne", "ccraddock", "kmoore")]
@@ -187,7 +187,7 @@ def test_a_key_has_one_partner_unless_allowed_more():
 @pytest.mark.parametrize(("size", "other_size"), [(8192, 8191), (100_000, 99_999)])
 def test_similarities_of_large_sets_keep_their_order(size, other_size):
     """The floats of the loop, against whole numbers."""
-    from pexeso.transform.fuzzy_loops import similarity
+    from pexeso.transform.fuzzy.fuzzy_loops import similarity
 
     rng = np.random.default_rng(0)
     for shared in rng.integers(size // 2, other_size, 50).tolist():

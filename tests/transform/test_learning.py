@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
-from pexeso.transform.candidates import CASINGS
-from pexeso.transform.learning import LearningOptions, learn_program
-from pexeso.transform.program import Constant, Extract, Program, Split
+from pexeso.transform.learning.example_parts import CASINGS
+from pexeso.transform.learning.examples_to_program import LearningOptions, learn_program
+from pexeso.transform.programs.program import Constant, Extract, Program, Split
 from tests.transform.test_program import PRESIDENTS
 
 DOMAIN = "@forsyth.k12.ga.us"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pexeso.transform.program import Constant, Extract, Program, Split, lower, title, upper
+from pexeso.transform.programs.program import Constant, Extract, Program, Split, lower, title, upper
 
 PRESIDENTS = {
     "Obama, Barack(1961-)": "Barack Obama",

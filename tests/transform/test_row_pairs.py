@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.transform.row_pairs import find_row_pairs
-from pexeso.transform.suffixes import shared_prefixes, sorted_suffixes
+from pexeso.transform.learning.row_pairs import find_row_pairs
+from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
 from tests.transform.test_program import PRESIDENTS
 
 words = st.lists(st.text("abc", max_size=6), max_size=7, unique=True)
@@ -31,28 +33,33 @@ def found_pairs(sources, targets, **options):
 
 
 def plain_pairs(sources, targets, min_length):
-    best: dict[tuple[str, str], tuple[int, int]] = {}
+    pieces = {}
     for text in sources:
-        hits = []
+        hits = {}
         for start in range(len(text)):
-            pieces = [text[start:end] for end in range(start + min_length, len(text) + 1)]
-            held = [piece for piece in pieces if any(piece in target for target in targets)]
+            longer = [text[start:end] for end in range(start + min_length, len(text) + 1)]
+            held = [piece for piece in longer if any(piece in target for target in targets)]
             if held:
                 left = [each for each in sources if held[-1] in each]
                 right = [each for each in targets if held[-1] in each]
                 if len(left) * len(right) <= 100:
-                    hits.append((len(left) * len(right), held[-1], left, right))
-        fewest = min((holders for holders, *_ in hits), default=0)
-        for holders, piece, left, right in hits:
-            if holders == fewest:
-                for source in left:
-                    for target in right:
-                        one = holders, -len(piece)
-                        best[source, target] = min(best.get((source, target), one), one)
-    return sorted(
-        ((*pair, holders, -length) for pair, (holders, length) in best.items()),
-        key=lambda each: (each[2], -each[3], sources.index(each[0]), targets.index(each[1])),
-    )
+                    hits[held[-1]] = (len(left) * len(right), left, right)
+        fewest = min((holders for holders, *_ in hits.values()), default=0)
+        pieces |= {piece: each for piece, each in hits.items() if each[0] == fewest}
+    found = {}
+    for piece, (holders, left, right) in pieces.items():
+        for pair in product(left, right):
+            found.setdefault(pair, []).append((holders, -len(piece)))
+    ranked = []
+    for (source, target), shared in found.items():
+        holders, length = min(shared)
+        more = len(shared) if holders > 1 else 0
+        place = sources.index(source), targets.index(target)
+        ranked.append((holders, -more, length, place, source, target))
+    return [
+        (source, target, holders, -length)
+        for holders, _, length, _, source, target in sorted(ranked)
+    ]
 
 
 @given(words, words, st.integers(1, 3))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.errors import InputError
-from pexeso.transform.program import Constant, Extract, Program, Split
-from pexeso.transform.storing import (
+from pexeso.transform.programs.program import Constant, Extract, Program, Split
+from pexeso.transform.programs.storing import (
     MAX_CHARACTERS,
     MAX_DOCUMENT,
     StoredProgram,

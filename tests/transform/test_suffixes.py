@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.transform.suffixes import MAX_PREFIX, shared_prefixes, sorted_suffixes
+from pexeso.transform.learning.suffixes import MAX_PREFIX, shared_prefixes, sorted_suffixes
 
 words = st.text("ab ", max_size=9)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from pexeso.errors import InputError
-from pexeso.transform import sampling
-from pexeso.transform.sampling import SampleSizes, sample_sizes, sample_texts
+from pexeso.transform.learning import sampling
+from pexeso.transform.learning.sampling import SampleSizes, sample_sizes, sample_texts
 
 MILLION = 1_000_000
 

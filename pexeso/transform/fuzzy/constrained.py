@@ -20,8 +20,8 @@ import numpy as np
 
 from pexeso.errors import InputError
 from pexeso.runtime.ranges import offsets_of
-from pexeso.transform.fuzzy_loops import COSINE, DICE, INCLUSION, JACCARD, N_MEASURES, probe
-from pexeso.transform.token_sets import TOKENISERS, TokenSets, chosen_sets, token_sets
+from pexeso.transform.fuzzy.fuzzy_loops import COSINE, DICE, INCLUSION, JACCARD, N_MEASURES, probe
+from pexeso.transform.fuzzy.token_sets import TOKENISERS, TokenSets, chosen_sets, token_sets
 
 DISTANCES = ("Jaccard", "Dice", "cosine", "max-inclusion")
 """1 minus the common tokens' share of all tokens of both sets, of their mean number, of the root of

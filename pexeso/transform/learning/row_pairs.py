@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pexeso.runtime.ranges import ranges
-from pexeso.transform.suffixes import SharedPrefixes
+from pexeso.transform.learning.suffixes import SharedPrefixes
 
 MIN_LENGTHS = (3, 2, 1)
 """Characters of a shared piece (the q of the source), the next where nothing is found with one."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, get_args
 
 from pexeso.errors import InputError
-from pexeso.transform.program import (
+from pexeso.transform.programs.program import (
     MAX_OPERATORS,
     Casing,
     Constant,

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.transform.cased_arrays import cased_array
-from pexeso.transform.program import Constant, Extract, Operator, Program, Split
+from pexeso.transform.programs.cased_arrays import cased_array
+from pexeso.transform.programs.program import Constant, Extract, Operator, Program, Split
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 1 << 23

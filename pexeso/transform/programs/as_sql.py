@@ -4,9 +4,8 @@ An expression has one condition for all operators, behind which nothing has to b
 has a second part where it contains the separator, and more where it gets shorter by that many
 separators when they are taken out.
 
-The texts are those of `pexeso.transform.program.Program.of`, but for letters that one side does not
-know yet. Measured over all of Unicode, with Python 3.11 (Unicode 14), DuckDB 2.0 and Spark 4.3 on
-Java 17:
+The texts are those of `Program.of`, but for letters that one side does not know yet. Measured over
+all of Unicode, with Python 3.11 (Unicode 14), DuckDB 2.0 and Spark 4.3 on Java 17:
 
 - Spark, small letters and capitals: 55 letters that have a counterpart since Unicode 16, among them
   those of Garay (U+10D50 to U+10D85); Python leaves them as they are.
@@ -23,7 +22,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from pexeso.errors import InputError
-from pexeso.transform.program import Constant, Extract, Operator, Program, Split
+from pexeso.transform.programs.program import Constant, Extract, Operator, Program, Split
 
 Dialect = Literal["duckdb", "spark"]
 

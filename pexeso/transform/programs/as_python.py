@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 
-from pexeso.transform.describing import in_words
-from pexeso.transform.program import (
+from pexeso.transform.programs.describing import in_words
+from pexeso.transform.programs.program import (
     Casing,
     Constant,
     Extract,

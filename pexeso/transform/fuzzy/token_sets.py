@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.runtime.ranges import offsets_of, ranges
-from pexeso.transform.program import lower
+from pexeso.transform.programs.program import lower
 
 MIN_Q, MAX_Q = 2, 10
 

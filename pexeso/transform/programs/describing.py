@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pexeso.transform.program import Casing, Constant, Extract, Operator, Program, Split
+from pexeso.transform.programs.program import Casing, Constant, Extract, Operator, Program, Split
 
 _CASINGS: dict[Casing, str] = {
     "none": "",

@@ -1,7 +1,7 @@
 """Small letters, capitals and title case of many texts at a time.
 
-What each letter becomes is read from tables that `pexeso.transform.program` fills, so that a column
-is cased exactly as its single texts are.
+What each letter becomes is read from tables that `pexeso.transform.programs.program` fills, so that
+a column is cased exactly as its single texts are.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.transform.program import Casing, capital, lower
+from pexeso.transform.programs.program import Casing, capital, lower
 
 _SHARP_S = ord("ß")
 
 
 def cased_array(texts: pa.StringArray, casing: Casing) -> pa.StringArray:
-    """Return texts in a casing, as `pexeso.transform.program.cased` returns each.
+    """Return texts in a casing, as `pexeso.transform.programs.program.cased` returns each.
 
     Memory: about 40 bytes for each character.
 

@@ -14,13 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.transform.applying import apply_program
-from pexeso.transform.chance import hits_by_chance
-from pexeso.transform.learning import Effort, LearningOptions, Row, learn_program
-from pexeso.transform.program import Constant, Program, lower
-from pexeso.transform.row_pairs import MIN_LENGTHS, RowPairs, find_row_pairs
-from pexeso.transform.sampling import sample_sizes, sample_texts
-from pexeso.transform.suffixes import shared_prefixes, sorted_suffixes
+from pexeso.transform.learning.chance import hits_by_chance
+from pexeso.transform.learning.examples_to_program import (
+    Effort,
+    LearningOptions,
+    Row,
+    learn_program,
+)
+from pexeso.transform.learning.row_pairs import MIN_LENGTHS, RowPairs, find_row_pairs
+from pexeso.transform.learning.sampling import sample_sizes, sample_texts
+from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
+from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.program import Constant, Program, lower
 from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable
 
 MAX_MEDIAN_LENGTH = 200
@@ -55,7 +60,7 @@ class FindingOptions:
     max_sets : int
         For all columns together (L), unless that is less than one for two columns each.
     max_effort : int
-        What learning may take: see `pexeso.transform.learning.Effort`.
+        What learning may take: see `pexeso.transform.learning.examples_to_program.Effort`.
     min_keys : int
         That a program must hit, inclusive.
     min_share : float

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pexeso.transform.candidates import Candidate, Examples, candidates, examples_of
-from pexeso.transform.program import MAX_OPERATORS, Constant, Operator, Program
+from pexeso.transform.learning.candidates import Candidate, candidates
+from pexeso.transform.learning.example_parts import Examples, examples_of
+from pexeso.transform.programs.program import MAX_OPERATORS, Constant, Operator, Program
 
 Row = Sequence[str | None]
 """Cells of a source row; None where one is missing."""
@@ -34,7 +35,7 @@ class LearningOptions:
     max_steps : int
         Pieces of the keys that are looked at before the examples are given up. At least 1.
     extended : bool
-        Use what extends the published operators (see `pexeso.transform.program`).
+        Use what extends the published operators (see `pexeso.transform.programs.program`).
     """
 
     max_operators: int = 10

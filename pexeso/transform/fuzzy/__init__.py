@@ -1,0 +1,1 @@
+"""Joins of nearly equal texts under constraints."""

@@ -1,0 +1,1 @@
+"""Programs learned from two tables: likely pairs of rows, examples, and what joins most keys."""

@@ -1,0 +1,281 @@
+"""What examples of a program hold: parts of their cells, made by few steps, as letters.
+
+Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
+Toronto, 2019, section 4.3 (the logical operators). An example is a row of the source and the key
+that a program should write for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pexeso.transform.programs.program import (
+    Casing,
+    Extract,
+    Span,
+    Split,
+    lower,
+    upper,
+)
+
+CASINGS: tuple[Casing, ...] = ("none", "lower", "upper", "title")
+"""In the order in which operators prefer them."""
+
+MAX_LETTERS = 6000
+"""Of all parts of cells together from which operators are made, for all examples."""
+
+MAX_STEPS = 4
+"""Splits and replacements of an operator."""
+
+NO_LETTER = 0
+"""Stands for a letter whose other case is not one letter: it equals nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """What some rows hold and the keys wanted for them, as letters.
+
+    Attributes
+    ----------
+    keys : tuple of str (b,)
+    extractors : tuple of Extract
+        All of a part of a cell, with distinct texts, those with fewer splits first.
+    plain, small, large : uint32 (c,)
+        Letters of their texts, as they are and in both cases.
+    is_letter : bool (c,)
+    at, size : int32 (e, b)
+        Where each text begins, and its characters.
+    goal, goal_at : uint32 (g,), int32 (b + 1,)
+        Letters of the keys.
+    lines : int32 (l, 4)
+        Extractor, casing, 1 where the start counts from the end, and start: in the order in which
+        operators are preferred that write the same number of letters.
+    groups : int64 (MAX_STEPS + 2,)
+        Where the lines of extractors with no split or replacement begin, with one, and so on.
+    extended : bool
+    """
+
+    keys: tuple[str, ...]
+    extractors: tuple[Extract, ...]
+    plain: np.ndarray
+    small: np.ndarray
+    large: np.ndarray
+    is_letter: np.ndarray
+    at: np.ndarray
+    size: np.ndarray
+    goal: np.ndarray
+    goal_at: np.ndarray
+    lines: np.ndarray
+    groups: np.ndarray
+    extended: bool
+
+
+def examples_of(
+    rows: Sequence[Sequence[str | None]],
+    keys: Sequence[str],
+    *,
+    any_separator: bool = False,
+    extended: bool = True,
+) -> Examples:
+    """Prepare examples.
+
+    Parts of cells are made with ever more steps until they have more than `MAX_LETTERS` letters.
+
+    Parameters
+    ----------
+    rows : sequence of rows (b,)
+    keys : sequence of str (b,)
+    any_separator : bool
+        Take every text of one or two characters as a separator, and every longer one that all cells
+        share, not only those of one or two signs; but split once alone.
+    extended : bool
+        Use what extends the published operators.
+    """
+    parts = _Parts()
+    for column in range(len(rows[0])):
+        cells = tuple(row[column] for row in rows)
+        texts = tuple(cell for cell in cells if cell)
+        if len(texts) == len(cells):
+            parts.add(texts, Extract(column))
+    whole = list(parts.found.items())
+    once = parts.deeper(whole, _splits, any_separator, extended)
+    replaced = list(keys) if extended else []
+    others = parts.deeper(whole, _replacements, replaced)
+    if not any_separator:
+        parts.deeper(once, _splits, any_separator, extended)
+    others += parts.deeper(once, _replacements, replaced)
+    parts.deeper(others, _replacements, replaced)
+    ordered = sorted(parts.found.items(), key=lambda each: _n_steps(each[1]))
+    return _as_letters(tuple(keys), ordered, extended)
+
+
+def _n_steps(extract: Extract) -> int:
+    return len(extract.splits) + len(extract.replacements)
+
+
+_Found = list[tuple[tuple[str, ...], Extract]]
+
+
+@dataclass(slots=True)
+class _Parts:
+    """Parts of cells by their texts, the simplest for each."""
+
+    found: dict[tuple[str, ...], Extract] = field(default_factory=dict)
+    letters: int = 0
+
+    def add(self, texts: tuple[str, ...], extract: Extract) -> bool:
+        """Add a part, and return whether its texts are new and there is room."""
+        if texts in self.found or (self.found and self.letters > MAX_LETTERS):
+            return False
+        self.found[texts] = extract
+        self.letters += sum(map(len, texts))
+        return True
+
+    def deeper(self, begun: _Found, step: Callable[..., Any], *options: Any) -> _Found:
+        """Add what one step more gives."""
+        new = []
+        for texts, extract in begun:
+            if self.letters > MAX_LETTERS:
+                break
+            for change, made in step(texts, *options):
+                [(name, each)] = change.items()
+                longer = replace(extract, **{name: (*getattr(extract, name), each)})
+                if self.add(made, longer):
+                    new.append((made, longer))
+        return new
+
+
+def _splits(
+    texts: tuple[str, ...], any_separator: bool, extended: bool
+) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
+    """Yield the splits that apply to all texts, with the parts they give, none of them empty."""
+    for separator in _separators(texts, any_separator):
+        parts = [text.split(separator) for text in texts]
+        fewest = min(map(len, parts))
+        if fewest < 2:
+            continue
+        for span, part in _spans(fewest, extended):
+            if span == "one":
+                taken = tuple(each[part] for each in parts)
+            elif span == "to":
+                taken = tuple(separator.join(each[: part % len(each) + 1]) for each in parts)
+            else:
+                taken = tuple(separator.join(each[part % len(each) :]) for each in parts)
+            if all(taken):
+                yield {"splits": Split(separator, part, span)}, taken
+
+
+def _spans(fewest: int, extended: bool) -> Iterator[tuple[Span, int]]:
+    yield from (("one", part) for part in range(fewest))
+    if extended:
+        yield from (("one", part) for part in range(-1, -fewest - 1, -1))
+        yield from (("to", part) for part in range(-2, -fewest - 1, -1))
+        yield from (("from", part) for part in range(1, fewest))
+        yield from (("to", part) for part in range(1, fewest - 1))
+        yield from (("from", part) for part in range(-2, -fewest, -1))
+
+
+def _separators(texts: tuple[str, ...], any_separator: bool) -> list[str]:
+    shortest = min(texts, key=len)
+    short = {shortest[at : at + size] for size in (1, 2) for at in range(len(shortest))}
+    if not any_separator:
+        short = {each for each in short if not any(letter.isalnum() for letter in each)}
+        return sorted(short, key=lambda each: (len(each), each))
+    return [
+        *sorted(_shared_by_all(texts), key=lambda each: (-len(each), each)),
+        *sorted(short, key=lambda each: (len(each), each)),
+    ]
+
+
+def _shared_by_all(texts: tuple[str, ...]) -> set[str]:
+    """Return the longest pieces from each place of the first text that all others hold."""
+    first, *others = texts
+    found = set()
+    for begin in range(len(first)):
+        end = begin + 2
+        while end < len(first) and all(first[begin : end + 1] in other for other in others):
+            end += 1
+        if end > begin + 2:
+            found.add(first[begin:end])
+    return found
+
+
+def _replacements(
+    texts: tuple[str, ...], keys: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
+    """Yield signs of some texts that may give way to signs of the keys or to nothing."""
+    if not keys:
+        return
+    signs = sorted({letter for text in texts for letter in text if not letter.isalnum()})
+    wanted = ["", *sorted({letter for key in keys for letter in key if not letter.isalnum()})]
+    for old in signs:
+        for new in wanted:
+            made = tuple(text.replace(old, new) for text in texts)
+            if all(made):
+                yield {"replacements": (old, new)}, made
+
+
+def _as_letters(keys: tuple[str, ...], found: _Found, extended: bool) -> Examples:
+    texts = [text for group, _ in found for text in group]
+    plain = "".join(texts)
+    sizes = np.fromiter(map(len, texts), np.int32, len(texts))
+    at = (np.cumsum(sizes) - sizes).astype(np.int32).reshape(len(found), len(keys))
+    size = sizes.reshape(len(found), len(keys))
+    extractors = tuple(extract for _, extract in found)
+    lines, groups = _lines(extractors, size)
+    return Examples(
+        keys,
+        extractors,
+        _letters(plain),
+        _letters(plain.translate(_SMALL)),
+        _letters(plain.translate(_LARGE)),
+        np.fromiter(map(str.isalpha, plain), bool, len(plain)),
+        at,
+        size,
+        _letters("".join(keys)),
+        np.concatenate([[0], np.cumsum([len(key) for key in keys])]).astype(np.int32),
+        lines,
+        groups,
+        extended,
+    )
+
+
+class _Cased(dict[int, int]):
+    """Letters in a casing, for `str.translate`; filled as they are asked for."""
+
+    def __init__(self, case: Callable[[str], str]) -> None:
+        super().__init__()
+        self.case = case
+
+    def __missing__(self, point: int) -> int:
+        made = self.case(chr(point))
+        self[point] = ord(made) if len(made) == 1 else NO_LETTER
+        return self[point]
+
+
+_SMALL, _LARGE = _Cased(lower), _Cased(upper)
+
+
+def _letters(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def _lines(extractors: Sequence[Extract], size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    shortest = size.min(axis=1, initial=1 << 30) if size.size else np.zeros(0, np.int32)
+    uneven = (size != size[:, :1]).any(axis=1)
+    n_steps = np.array([_n_steps(each) for each in extractors], np.int64)
+    per = shortest.astype(np.int64) * (1 + uneven) * len(CASINGS)
+    extractor = np.repeat(np.arange(len(extractors)), per)
+    place = np.arange(len(extractor)) - np.repeat(np.cumsum(per) - per, per)
+    casing = place % len(CASINGS)
+    place //= len(CASINGS)
+    backward = place >= shortest[extractor]
+    start = np.where(backward, place - shortest[extractor], place)
+    order = np.lexsort((extractor, casing, start, backward, n_steps[extractor]))
+    lines = np.stack([extractor, casing, backward, start], axis=1)[order].astype(np.int32)
+    groups = np.searchsorted(n_steps[lines[:, 0]], np.arange(MAX_STEPS + 2))
+    return lines, groups
