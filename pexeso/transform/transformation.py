@@ -28,6 +28,9 @@ KINDS = ("none", "equal", "program", "fuzzy")
 _LATER_SHARE = 0.01
 """Of the smaller side's values that a program after the first must hit, inclusive."""
 
+_ENOUGH = 0.9
+"""Share of the smaller side's values at which the other direction is not looked at."""
+
 _ONE_TO_ONE = 0.95
 """Share of the joined keys with one text from which on each key has one partner alone."""
 
@@ -78,6 +81,8 @@ class Transformation:
         How each row was joined: place in `KINDS`.
     best : Found, optional
         What was learned first, also where it was not accepted.
+    n_joinable : int
+        The smaller number: of the reading table's rows, and of distinct keys.
     """
 
     direction: Direction
@@ -87,6 +92,7 @@ class Transformation:
     partners: np.ndarray
     kinds: np.ndarray
     best: Found | None
+    n_joinable: int
 
     @property
     def n_keys(self) -> int:
@@ -116,7 +122,11 @@ def learn_transformation(
     """
     options = options or TransformOptions()
     sides = {"source to target": (source, target), "target to source": (target, source)}
-    found = [_one_way(*sides[way], way, options) for way in options.directions]
+    found: list[Transformation] = []
+    for way in options.directions:
+        found.append(_one_way(*sides[way], way, options))
+        if found[-1].n_keys >= _ENOUGH * found[-1].n_joinable:
+            break
     best = max(found, key=lambda each: (each.n_keys, -_n_operators(each)))
     if options.fuzzy:
         best = _with_fuzzy(best, *sides[best.direction], options)
@@ -152,8 +162,16 @@ def _one_way(
         later = _learned(reading, keyed, [key_column], partners, key_column, options, later=True)
         found = later[1] if later is not None else None
     columns = tuple(sorted({each for program in programs for each in program.columns}))
+    n_joinable = min(reading.n_rows, len(keyed.columns[key_column].values)) if candidates else 0
     return Transformation(
-        direction, tuple(programs), columns or (column,), key_column, partners, kinds, best
+        direction,
+        tuple(programs),
+        columns or (column,),
+        key_column,
+        partners,
+        kinds,
+        best,
+        n_joinable,
     )
 
 
@@ -212,7 +230,7 @@ def _learned(
         )
     if not rest.n_rows:
         return None
-    found = find_program(rest, targets, finding)
+    found = find_program(rest, targets, finding, thorough=not later)
     return None if found is None else (candidates[found.target], found)
 
 

@@ -16,7 +16,7 @@ from pexeso.transform.programs.program import MAX_OPERATORS, Constant, Operator,
 Row = Sequence[str | None]
 """Cells of a source row; None where one is missing."""
 
-LETTER = 200
+LETTER = 100
 """Effort for a letter of a part of a cell."""
 
 _Range = tuple[tuple[int, ...], tuple[int, ...]]
@@ -33,23 +33,24 @@ class LearningOptions:
     width : int
         Operators that are tried for a piece of the keys, the best first (beta). At least 1.
     max_steps : int
-        Pieces of the keys that are looked at before the examples are given up. At least 1.
+        Pieces of the keys that are looked at before the examples are given up. At least 1. Of 422
+        programs learned from the shared cases, one needed 13, and 98 % at most 5.
     extended : bool
         Use what extends the published operators (see `pexeso.transform.programs.program`).
     """
 
     max_operators: int = 10
     width: int = 6
-    max_steps: int = 200
+    max_steps: int = 16
     extended: bool = True
 
 
 @dataclass(slots=True)
 class Effort:
-    """What may still be spent on learning: some 300 million a second, counted, not measured.
+    """What may still be spent on learning: some 100 million a second, counted, not measured.
 
     A letter of a part of a cell counts `LETTER` when the parts are made, and as often as the key
-    has letters when operators are looked for.
+    has letters when operators are looked for; so does each line of operators, once.
     """
 
     left: int = 10**12
@@ -60,6 +61,7 @@ def learn_program(
     keys: Sequence[str],
     options: LearningOptions | None = None,
     effort: Effort | None = None,
+    separators: Sequence[bool] = (False, True),
 ) -> Program | None:
     """Learn a program that writes the key of every row.
 
@@ -75,6 +77,8 @@ def learn_program(
     options : LearningOptions, optional
     effort : Effort, optional
         Learning takes from it, and gives up where nothing is left.
+    separators : sequence of bool
+        For each search whether any text is a separator, not only signs; the next where one fails.
 
     Returns
     -------
@@ -90,7 +94,7 @@ def learn_program(
     'ccraddock@a.us'
     """
     options = options or LearningOptions()
-    for any_separator in (False, True):
+    for any_separator in separators:
         examples = examples_of(rows, keys, any_separator=any_separator, extended=options.extended)
         found = _Search(examples, options, effort or Effort()).found()
         if found is not None:
@@ -144,9 +148,8 @@ class _Search:
             if self.steps == self.options.max_steps or self.effort.left <= 0:
                 return []
             self.steps += 1
-            self.effort.left -= len(self.examples.plain) * max(
-                one - other for one, other in zip(high, low, strict=True)
-            )
+            longest = max(one - other for one, other in zip(high, low, strict=True))
+            self.effort.left -= len(self.examples.plain) * longest + len(self.examples.lines)
             self.known[low, high] = candidates(self.examples, low, high, self.options.width)
         found = self.known[low, high]
         # No operator writes more letters than the first: so many of them cannot write all.

@@ -7,7 +7,7 @@ Toronto, 2019, sections 4.2 and 4.3 (``LearnTransform``).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -78,7 +78,7 @@ class FindingOptions:
     n_pairs: int = 400
     n_sets: int = 16
     max_sets: int = 128
-    max_effort: int = 300_000_000
+    max_effort: int = 50_000_000
     min_keys: int = 3
     min_share: float = 0.05
     max_chance: float = 0.5
@@ -131,8 +131,15 @@ class _Group:
         )
 
 
+_Pairs = tuple[list[Row], list[str]]
+
+
 def find_program(
-    source: TextTable, targets: Sequence[TextColumn], options: FindingOptions | None = None
+    source: TextTable,
+    targets: Sequence[TextColumn],
+    options: FindingOptions | None = None,
+    *,
+    thorough: bool = True,
 ) -> Found | None:
     """Learn programs from likely pairs of rows, and return the one that hits most target values.
 
@@ -142,6 +149,9 @@ def find_program(
     targets : sequence of TextColumn
         In which keys are looked for.
     options : FindingOptions, optional
+    thorough : bool
+        Where no program is accepted, look on with any text as a separator, and with pairs of rows
+        that share shorter pieces.
 
     Returns
     -------
@@ -151,8 +161,13 @@ def find_program(
     options = options or FindingOptions()
     best: Found | None = None
     effort = Effort(options.max_effort)
-    for min_length in MIN_LENGTHS:
-        for found in _programs(source, targets, min_length, options, effort):
+    first, *shorter = MIN_LENGTHS
+    ways = [(first, False)]
+    if thorough:
+        ways += [(first, True), *((length, False) for length in shorter)]
+    for min_length, any_separator in ways:
+        sets = _example_sets(source, targets, min_length, options)
+        for found in _programs(source, targets, sets, any_separator, options, effort):
             if best is None or _rank(found) < _rank(best):
                 best = found
         if best is not None and best.accepted:
@@ -169,7 +184,8 @@ def _rank(found: Found) -> tuple[bool, int, int, int]:
 def _programs(
     source: TextTable,
     targets: Sequence[TextColumn],
-    min_length: int,
+    sets: Iterable[tuple[_Group, _Pairs, _Pairs]],
+    any_separator: bool,
     options: FindingOptions,
     effort: Effort,
 ) -> Iterator[Found]:
@@ -177,13 +193,13 @@ def _programs(
     tried: set[tuple[Program, int]] = set()
     best = 0
     fruitless = 0
-    for group, examples, checks in _example_sets(source, targets, min_length, options):
+    for group, examples, checks in sets:
         fruitless += 1
         if effort.left <= 0:
             return
         if best and fruitless > _MAX_FRUITLESS:
             return
-        program = learn_program(*examples, options.learning, effort)
+        program = learn_program(*examples, options.learning, effort, [any_separator])
         if program is None or (program, group.target) in tried:
             continue
         tried.add((program, group.target))
@@ -222,9 +238,6 @@ def judged(
         expected = hits_by_chance(written.to_pylist(), column.values.to_pylist())
     accepted = hits >= enough and expected <= options.max_chance * hits
     return Found(program, target, hits, len(written), expected, accepted)
-
-
-_Pairs = tuple[list[Row], list[str]]
 
 
 def _example_sets(
