@@ -128,7 +128,7 @@ def learn_transformation(
         if found[-1].n_keys >= _ENOUGH * found[-1].n_joinable:
             break
     best = max(found, key=lambda each: (each.n_keys, -_n_operators(each)))
-    if options.fuzzy:
+    if options.fuzzy and best.programs:
         best = _with_fuzzy(best, *sides[best.direction], options)
     return best
 

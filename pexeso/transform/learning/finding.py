@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.transform.learning.chance import hits_by_chance
+from pexeso.transform.learning.chance import bound_on_luck, hits_by_chance
 from pexeso.transform.learning.examples_to_program import (
     Effort,
     LearningOptions,
@@ -38,6 +38,10 @@ _FEW_ROWS = 10_000
 
 _ENOUGH = 0.95
 """Share of the smaller side's values at which no better program is looked for."""
+
+_NEARLY_ALL = 0.8
+_MORE_LUCK = 100
+"""As many times the luck is allowed to a program that joins nearly all texts to nearly all keys."""
 
 _MAX_FRUITLESS = 24
 """Sets of examples in a row that may bring no better program than one that is good enough."""
@@ -65,8 +69,9 @@ class FindingOptions:
         That a program must hit, inclusive.
     min_share : float
         Of the smaller side's distinct values that it must hit, inclusive, 0 to 1.
-    max_chance : float
-        Share of the hits that letters drawn at random may be expected to bring, inclusive.
+    max_luck : float
+        Bound on the probability that letters drawn at random hit as many keys, inclusive: see
+        `pexeso.transform.learning.chance`.
     participation : float
         Share of the target rows that join at least (r), for the size of samples. Over 0, to 1.
     seed : int
@@ -81,7 +86,7 @@ class FindingOptions:
     max_effort: int = 50_000_000
     min_keys: int = 3
     min_share: float = 0.05
-    max_chance: float = 0.5
+    max_luck: float = 1e-5
     participation: float = 0.01
     seed: int = 0
 
@@ -236,7 +241,9 @@ def judged(
     expected = 0.0
     if hits >= enough:
         expected = hits_by_chance(written.to_pylist(), column.values.to_pylist())
-    accepted = hits >= enough and expected <= options.max_chance * hits
+    both = hits >= _NEARLY_ALL * max(len(written), len(column.values))
+    max_luck = options.max_luck * (_MORE_LUCK if both else 1)
+    accepted = hits >= enough and bound_on_luck(hits, expected) <= max_luck
     return Found(program, target, hits, len(written), expected, accepted)
 
 
