@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.results import Match, SearchResult
     from pexeso.token_search.results import TokenMatch, TokenSearchResult
+    from pexeso.transform_join.joined import TransformJoin, learn_transformation
 
 __version__ = "0.1.0"
 
@@ -62,6 +63,7 @@ _HOMES = {
     "pexeso.lake.choose": ("ColumnRules",),
     "pexeso.lake.normalise.normaliser": ("Normaliser",),
     "pexeso.results": ("Match", "SearchResult"),
+    "pexeso.transform_join.joined": ("TransformJoin", "learn_transformation"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -97,6 +99,7 @@ __all__ = [
     "TableReadError",
     "TokenMatch",
     "TokenSearchResult",
+    "TransformJoin",
     "__version__",
     "apply_plan",
     "build_index",
@@ -104,6 +107,7 @@ __all__ = [
     "enrich_from",
     "find_keys",
     "find_redundancy",
+    "learn_transformation",
     "open_index",
     "search_combined",
     "select_features",

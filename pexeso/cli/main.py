@@ -16,13 +16,13 @@ from pexeso.cli.commands.build import index
 from pexeso.cli.commands.demo import demo
 from pexeso.cli.commands.estimate import estimate
 from pexeso.cli.commands.explain import explain
-from pexeso.cli.commands.inspect import check, doctor, info
+from pexeso.cli.commands.inspect import check, doctor, info, rules
 from pexeso.cli.commands.join import join
 from pexeso.cli.commands.keys import keys
 from pexeso.cli.commands.redundancy import redundancy
-from pexeso.cli.commands.rules import rules
 from pexeso.cli.commands.search import search
 from pexeso.cli.commands.token_search import contain, overlap
+from pexeso.cli.commands.transform import transform
 from pexeso.cli.commands.tune import tune
 from pexeso.cli.commands.update import add_model, add_part, append, compact, delete
 from pexeso.cli.errors import plain_errors, remember_arguments
@@ -69,6 +69,7 @@ class _Group(click.Group):
             join,
             explain,
             tune,
+            transform,
             redundancy,
         ),
         *(keys, estimate, info, rules, check, doctor),

@@ -117,7 +117,7 @@ def key_table(table: Any, columns: str | Iterable[str] | None = None) -> KeyTabl
         read = read_table(file)
         names, cells = tuple(read.names), tuple(read.columns)
     else:
-        names, cells = _columns_of(table)
+        names, cells = columns_of(table)
     if columns is None:
         raise QueryError(
             "Name the columns of the composite key, such as country,year. The columns are "
@@ -143,7 +143,7 @@ def composite_spec(spec: Any) -> KeyTable | None:
     return KeyTable(tuple(read.names), tuple(read.columns), key, file)
 
 
-def _columns_of(table: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+def columns_of(table: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """Return the names and the cells of a table in memory."""
     if isinstance(table, pa.Table | pa.RecordBatch):
         return tuple(table.schema.names), tuple(table.columns)
@@ -153,7 +153,7 @@ def _columns_of(table: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         names = [str(name) for name in table.columns]
         columns = [table.iloc[:, position] for position in range(len(names))]
     elif hasattr(table, "columns") and hasattr(table, "to_arrow"):  # polars
-        return _columns_of(table.to_arrow())
+        return columns_of(table.to_arrow())
     else:
         raise QueryError(
             "A composite key is taken from a table: a DataFrame, an Arrow table, a dictionary of "

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import BuildOptions, parse_bytes
-from pexeso.service import composite_keys, redundancy, requests
+from pexeso.service import composite_keys, redundancy, requests, transform
 from pexeso.service.bases import ColumnsRequest, DistanceRequest, Request, RequestError
 from pexeso.service.responses import (
     Answer,
@@ -434,4 +434,5 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "verify_plan": redundancy.verify_plan,
     "apply_plan": redundancy.apply_plan,
     "undo_plan": redundancy.undo_plan,
+    "transform": transform.transform,
 }

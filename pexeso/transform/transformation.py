@@ -25,6 +25,9 @@ Direction = Literal["source to target", "target to source"]
 KINDS = ("none", "equal", "program", "fuzzy")
 """How a row was joined, by number."""
 
+DEFAULT_PROGRAMS = 8
+"""That are learned at most, each from what the ones before it left."""
+
 _LATER_SHARE = 0.01
 """Of the smaller side's values that a program after the first must hit, inclusive."""
 
@@ -53,7 +56,7 @@ class TransformOptions:
     """
 
     finding: FindingOptions = field(default_factory=FindingOptions)
-    max_programs: int = 8
+    max_programs: int = DEFAULT_PROGRAMS
     fuzzy: bool = True
     max_fuzzy: int = 50_000
     directions: tuple[Direction, ...] = ("source to target", "target to source")
@@ -131,6 +134,41 @@ def learn_transformation(
     if options.fuzzy and best.programs:
         best = _with_fuzzy(best, *sides[best.direction], options)
     return best
+
+
+def apply_programs(
+    reading: TextTable,
+    keyed: TextTable,
+    direction: Direction,
+    programs: Sequence[Program],
+    options: TransformOptions | None = None,
+) -> Transformation:
+    """Join two tables by programs that are there already.
+
+    Parameters
+    ----------
+    reading : TextTable
+        Whose rows the programs read.
+    keyed : TextTable
+        With the key as its first column.
+    direction : {"source to target", "target to source"}
+        Which of the two is the source.
+    programs : sequence of Program
+        At least one; each for the rows that those before it left.
+    options : TransformOptions, optional
+    """
+    options = options or TransformOptions()
+    columns = tuple(sorted({each for program in programs for each in program.columns}))
+    partners = np.full(reading.n_rows, -1, np.int32)
+    for number in range(len(programs)):
+        used = programs[: number + 1]
+        partners = _joined(reading, keyed.columns[0], programs[number], partners, used)
+    kinds = np.where(partners >= 0, KINDS.index("program"), 0).astype(np.int8)
+    n_joinable = min(reading.n_rows, len(keyed.columns[0].values))
+    found = Transformation(
+        direction, tuple(programs), columns, 0, partners, kinds, None, n_joinable
+    )
+    return _with_fuzzy(found, reading, keyed, options) if options.fuzzy else found
 
 
 def _n_operators(found: Transformation) -> int:

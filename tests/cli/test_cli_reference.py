@@ -25,6 +25,7 @@ NAMES = [
     "join",
     "explain",
     "tune",
+    "transform",
     "redundancy",
     "keys",
     "estimate",

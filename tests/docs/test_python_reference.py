@@ -27,6 +27,7 @@ CLASSES = (
     pexeso.CandidateKey,
     pexeso.Redundancy,
     pexeso.PlanCheck,
+    pexeso.TransformJoin,
 )
 SHOWN_FIELDS = (
     pexeso.ColumnRules,
@@ -77,6 +78,7 @@ FUNCTIONS = [
             "search_combined",
             "find_keys",
             "find_redundancy",
+            "learn_transformation",
             "verify_plan",
             "apply_plan",
             "undo_plan",

@@ -38,6 +38,7 @@ from pexeso.service.requests import (
     SearchRequest,
     TuneRequest,
 )
+from pexeso.service.transform import TransformRequest
 from pexeso.service.verbs import _VERBS
 
 EXAMPLES = [
@@ -75,6 +76,7 @@ EXAMPLES = [
     VerifyPlanRequest(plan="plan.json"),
     ApplyPlanRequest(plan="plan.json", holding="held", expires_days=7, yes=True),
     UndoPlanRequest(source="held", tables=("a.csv",)),
+    TransformRequest(source="a.csv:name", target="b.csv", max_programs=2, save="rule.json"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""``pexeso info``, ``check`` and ``doctor``: index contents, index integrity, and the machine."""
+"""``pexeso info``, ``check``, ``rules``, ``doctor``: contents, integrity, rules, this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pexeso.cli.output.output import (
     write_json,
 )
 from pexeso.cli.output.progress import counted_progress
-from pexeso.service.requests import CheckRequest, DoctorRequest, InfoRequest
+from pexeso.service.requests import CheckRequest, DoctorRequest, InfoRequest, RulesRequest
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
@@ -285,3 +285,35 @@ def _range(numbers: list[int]) -> str:
     ('4', '4 to 7')
     """
     return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+
+
+@click.command()
+@click.argument("index", metavar="[INDEX]", required=False)
+@output_options("json")
+@takes(RulesRequest)
+def rules(request: RulesRequest, form: str | None) -> None:
+    """List the rules by which values are normalised.
+
+    \b
+    Example:
+      pexeso rules
+      pexeso rules lake.pexeso
+
+    Tells which are on by default, or which INDEX was built with. Each stands with an example and
+    what becomes of it; pexeso index and estimate switch them with --rule and --no-rule.
+
+    In Python: pexeso.Normaliser().rules, pexeso.open_index(INDEX).normaliser.
+    """  # noqa: D301  click reads \b
+    from pexeso.lake.normalise.rules import RULES
+
+    found = run(request)
+    if form == "json":
+        write_json(found.to_dict())
+        return
+    rows = [
+        ("on" if rule.name in found.on else "off", rule.name, *rule.examples[0]) for rule in RULES
+    ]
+    for line in table_lines(("", "rule", "for example", "becomes"), rows, "<<<<", most=MAX_NAME):
+        click.echo(line)
+    if found.extra:
+        click.echo(f"\nWords of its own: {len(found.extra):,} (--json lists them).")

@@ -86,7 +86,7 @@ class FindingOptions:
     max_effort: int = 50_000_000
     min_keys: int = 3
     min_share: float = 0.05
-    max_luck: float = 1e-5
+    max_luck: float = 1e-6
     participation: float = 0.01
     seed: int = 0
 
@@ -243,7 +243,9 @@ def judged(
         expected = hits_by_chance(written.to_pylist(), column.values.to_pylist())
     both = hits >= _NEARLY_ALL * max(len(written), len(column.values))
     max_luck = options.max_luck * (_MORE_LUCK if both else 1)
-    accepted = hits >= enough and bound_on_luck(hits, expected) <= max_luck
+    # Each operator could be fitted to an example of its own.
+    accepted = hits > len(program.operators) and hits >= enough
+    accepted = accepted and bound_on_luck(hits, expected) <= max_luck
     return Found(program, target, hits, len(written), expected, accepted)
 
 

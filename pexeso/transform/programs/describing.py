@@ -129,7 +129,8 @@ def _place(noun: str, place: int) -> str:
 
 def _characters(extract: Extract, text: str) -> str:
     start, length = extract.start, extract.length
-    fewer = ", or as many as there are" if extract.shorter else ""
+    # One character or none is one where there is any.
+    fewer = ", or as many as there are" if extract.shorter and length != 1 else ""
     if length is None and start >= 0:
         return f"{text} from character {start + 1} on" if start else text
     if length is None or (start < 0 and extract.stop is None and extract.min_length):

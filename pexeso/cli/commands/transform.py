@@ -1,0 +1,140 @@
+"""``pexeso transform``: tables whose keys are written differently, joined by a learned program."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso.cli.options import field_option, takes
+from pexeso.cli.output.output import (
+    MAX_NAME,
+    count,
+    escape_formulas_option,
+    output_options,
+    plain,
+    table_lines,
+    talk,
+    write_json,
+)
+from pexeso.cli.output.tables import require_writable, write_table
+from pexeso.runtime.formatting import percent
+from pexeso.service.transform import TransformRequest
+from pexeso.service.verbs import run
+
+if TYPE_CHECKING:
+    from pexeso.transform_join.joined import TransformJoin
+
+_of_transform = partial(field_option, TransformRequest)
+
+_SHOWN = 3
+_LONGEST = 1000
+"""Characters of an expression that are shown."""
+
+
+@click.command()
+@click.argument("source")
+@click.argument("target")
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="Write the rows of the first table with those of the second beside them: a .csv, "
+    ".parquet, .arrow or .feather file.",
+)
+@click.option(
+    "--many-to-many",
+    is_flag=True,
+    help="Write OUT even where keys have several rows in both tables.",
+)
+@_of_transform("program", "Use programs that --save wrote, instead of learning.", metavar="FILE")
+@_of_transform("save", "Write the programs, for --program.", metavar="FILE")
+@_of_transform("fuzzy", "Join what is nearly equal of what programs leave.")
+@_of_transform("max_programs", "Learn at most so many, each from what others leave.", metavar="N")
+@_of_transform("seed", "Of samples and sets of examples.", metavar="N")
+@_of_transform("overwrite", "Replace files that are there.")
+@escape_formulas_option
+@output_options("json")
+@takes(TransformRequest)
+def transform(
+    request: TransformRequest, output: str | None, many_to_many: bool, form: str | None
+) -> None:
+    """Join tables by a learned rule that rewrites the key of one.
+
+    \b
+    Example:
+      pexeso transform people.csv:name mails.csv:address
+      pexeso transform people.csv mails.csv -o joined.csv --save rule.json
+      pexeso transform more_people.csv:name mails.csv:address --program rule.json
+
+    SOURCE and TARGET are tables, FILE or FILE:COLUMN, or INDEX:TABLE:COLUMN for one of the lake.
+    FILE:COLUMN,COLUMN is a key of several columns; without columns those are found that join best.
+
+    The rule cuts, cases and puts together pieces of one key until it is the other: "Obama,
+    Barack(1961-)" becomes "Barack Obama". It is shown in words and as SQL (--json: Python too).
+    Equal keys are joined first; then a program after the other, each learned from the rows that
+    the others left; then what is nearly equal. A program counts where letters drawn at random would
+    hardly hit as many keys.
+
+    In Python: pexeso.learn_transformation(FILE, FILE).
+    """  # noqa: D301  click reads \b
+    if output is not None:
+        require_writable(output, overwrite=request.overwrite, option="OUT")
+    joined = run(request)
+    if form == "json":
+        write_json(joined.to_dict())
+    else:
+        click.echo("\n".join(transform_lines(joined)))
+    if output is not None:
+        write_table(joined.table(many_to_many=many_to_many), output, overwrite=request.overwrite)
+        talk(f"Joined: '{output}'")
+    if request.save is not None:
+        talk(f"Program: '{request.save}'")
+
+
+def transform_lines(joined: TransformJoin) -> list[str]:
+    """Lay out a learned join for people."""
+    counts = joined.to_dict()["rows"]
+    ways = ", ".join(
+        f"{counts[kind]:,} {how}"
+        for kind, how in (("equal", "equal"), ("program", "by program"), ("fuzzy", "nearly equal"))
+        if counts[kind]
+    )
+    names = joined.reading.texts.names
+    columns = ",".join(names[at] for at in joined.found.columns)
+    reading, keyed = joined.reading.file or "", joined.keyed.file or ""
+    n_rows = count(sum(counts.values()), "row")
+    lines = [
+        f"{_file(reading)}:{plain(columns, MAX_NAME)} is joined with "
+        f"{_file(keyed)}:{plain(joined.key_column, MAX_NAME)}",
+        f"Rows of {_file(reading)}: {ways or 'none joined'} of {n_rows}",
+    ]
+    if joined.tried is not None:
+        return [*lines, f"No program: {joined.tried}."]
+    lines.append(f"Keys: {percent(joined.coverage)}, {joined.cardinality}")
+    for number, words in enumerate(joined.to_dict()["programs"], 1):
+        lines.append(f"Program {number}: {plain(words, _LONGEST)}")
+    lines += ["", *_examples(joined)]
+    sql = joined.sql() or ""
+    if len(sql) <= _LONGEST:
+        lines += ["", "SQL:", *(plain(line, _LONGEST) for line in sql.split("\n"))]
+    return lines
+
+
+def _file(spec: str) -> str:
+    """Return the name of a file, without the columns that were named with it."""
+    name = os.path.basename(spec)
+    file, colon, _ = name.rpartition(":")
+    return plain(file if colon else name, MAX_NAME)
+
+
+def _examples(joined: TransformJoin) -> list[str]:
+    rows = [pair for pair in joined.pairs if pair[2] != "equal"][:_SHOWN]
+    cells = [(_one(left), _one(right), kind) for left, right, kind in rows]
+    return table_lines(("source", "target", "joined"), cells, "<<<", most=MAX_NAME)
+
+
+def _one(value: str | tuple[str, ...]) -> str:
+    return plain(value if isinstance(value, str) else ", ".join(map(str, value)), MAX_NAME)

@@ -1,0 +1,1 @@
+"""Two tables joined by learned programs: what is read, learned, shown, saved and written."""

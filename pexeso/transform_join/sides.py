@@ -1,0 +1,139 @@
+"""A table that is to be joined, and the columns of it that may hold the key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.composite_search.query import columns_of
+from pexeso.errors import InputError, QueryError
+from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.key_columns import names_in, names_one_column
+from pexeso.lake.readers.reader import read_table
+from pexeso.lake.rows import read_rows
+from pexeso.search.query import split_spec
+from pexeso.transform.texts import TextColumn, TextTable, cleaned
+
+_NUMBER = r"^[+-]?[0-9][0-9,. ]*%?$"
+_MOSTLY = 0.95
+"""Share of the filled cells of a column that are numbers, from which on it is one of numbers."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A table and the columns that may hold its key.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of all columns, all different.
+    cells : tuple of Arrow arrays
+        Of all columns, as they stand in the table.
+    columns : tuple of int
+        That may hold the key.
+    named : bool
+        Whether the columns were named, and not chosen.
+    file : str or None
+    """
+
+    names: tuple[str, ...]
+    cells: tuple[pa.Array | pa.ChunkedArray, ...]
+    columns: tuple[int, ...]
+    named: bool
+    file: str | None = None
+
+    @cached_property
+    def texts(self) -> TextTable:
+        """The columns that may hold the key, cleaned."""
+        return TextTable(
+            tuple(TextColumn(self.names[at], cleaned(self.cells[at])) for at in self.columns)
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.cells[0])
+
+
+def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
+    """Read a table.
+
+    Parameters
+    ----------
+    table : path, pandas.DataFrame, pyarrow.Table or mapping of columns
+        A text is ``FILE``, ``FILE:COLUMN``, ``FILE:COLUMN,COLUMN``, or ``INDEX.pexeso:TABLE`` with
+        ``:COLUMN`` behind it where one is meant.
+    columns : str or iterable of str, optional
+        Names, or ``#`` and a position; without them those are taken that hold text.
+
+    Raises
+    ------
+    TableReadError, ColumnNotFoundError, QueryError, InputError
+        The table or a column is not there, or the table has no rows.
+    """
+    file: str | None = None
+    if isinstance(table, str | os.PathLike):
+        file = os.fspath(table)
+        names, cells, columns = _read(file, columns)
+    else:
+        given, cells = columns_of(table)
+        names = tuple(label_columns(given))
+    if not cells or not len(cells[0]):
+        raise InputError(f"{_shown(file)} has no rows, so there is nothing to join.")
+    if columns is None:
+        return Side(names, cells, _of_text(cells), False, file)
+    specs = columns if not isinstance(columns, str) else _specs(names, columns)
+    found = tuple(dict.fromkeys(find_column(names, spec) for spec in specs))
+    return Side(names, cells, found, True, file)
+
+
+def _read(
+    spec: str, columns: str | Iterable[str] | None
+) -> tuple[tuple[str, ...], tuple[Any, ...], str | Iterable[str] | None]:
+    index, colon, rest = spec.partition(".pexeso:")
+    if colon and (Path(index + ".pexeso") / "manifest.json").is_file():
+        table, _, column = rest.partition(":")
+        rows = read_rows(_lake_of(index + ".pexeso"), table)
+        return tuple(rows.schema.names), tuple(rows.columns), columns or column or None
+    if columns is None:
+        spec, columns = split_spec(spec)
+    read = read_table(spec)
+    return tuple(label_columns(read.names)), tuple(read.columns), columns
+
+
+def _lake_of(index: str) -> Any:
+    from pexeso.io.location import locate
+    from pexeso.store.opening import open_store_anywhere
+
+    return locate(open_store_anywhere(index).manifest.facts["lake"])
+
+
+def _specs(names: tuple[str, ...], columns: str) -> list[str]:
+    return [columns] if names_one_column(names, columns) else names_in(columns)
+
+
+def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the columns that are not of numbers, which equal each other by chance; else all."""
+    usable, others = [], []
+    for place, column in enumerate(cells):
+        texts = cleaned(column)
+        n_filled = len(texts) - texts.null_count
+        if not n_filled:
+            continue
+        numbers = pc.sum(pc.match_substring_regex(texts, _NUMBER)).as_py() or 0
+        (others if numbers >= _MOSTLY * n_filled else usable).append(place)
+    found = usable or others
+    if not found:
+        raise QueryError("All cells of the table are empty, so there is nothing to join.")
+    return tuple(found)
+
+
+def _shown(file: str | None) -> str:
+    return "The table" if file is None else repr(file)
