@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pexeso.errors import InputError
+from pexeso.errors import InputError, OutputError
 from pexeso.service.bases import Request
+from pexeso.transform.programs.storing import MAX_PROGRAMS
 
 if TYPE_CHECKING:
     from pexeso.transform_join.joined import TransformJoin
@@ -41,8 +42,8 @@ class TransformRequest(Request, verb="transform"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_programs < 1:
-            raise InputError(f"max_programs is at least 1. Got {self.max_programs!r}.")
+        if not 1 <= self.max_programs <= MAX_PROGRAMS:
+            raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {self.max_programs!r}.")
         if self.seed < 0:
             raise InputError(f"seed is at least 0. Got {self.seed!r}.")
 
@@ -50,7 +51,10 @@ class TransformRequest(Request, verb="transform"):
 def transform(service: object, request: TransformRequest, **live: Any) -> TransformJoin:
     """Answer a request for a program, and write it where that is asked for."""
     from pexeso.transform_join.joined import learn_transformation  # brings numba
+    from pexeso.transform_join.saved import require_free
 
+    if request.save is not None:
+        require_free(request.save, overwrite=request.overwrite)
     joined = learn_transformation(
         request.source,
         request.target,
@@ -60,5 +64,9 @@ def transform(service: object, request: TransformRequest, **live: Any) -> Transf
         seed=request.seed,
     )
     if request.save is not None:
+        if joined.tried is not None:
+            raise OutputError(
+                f"'{request.save}' is not written, as there is no program: {joined.tried}."
+            )
         joined.save(request.save, overwrite=request.overwrite)
     return joined

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,17 +10,15 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError
+from pexeso.runtime.formatting import shown
 from pexeso.transform.learning.finding import FindingOptions
-from pexeso.transform.programs.as_python import as_python
-from pexeso.transform.programs.as_sql import Dialect, as_sql
-from pexeso.transform.programs.describing import in_words, steps_of_row
-from pexeso.transform.programs.storing import (
-    StoredProgram,
-    program_from_text,
-    program_to_json,
-)
+from pexeso.transform.programs.as_python import first_as_python
+from pexeso.transform.programs.as_sql import Dialect, first_as_sql
+from pexeso.transform.programs.describing import in_words
+from pexeso.transform.programs.storing import MAX_PROGRAMS, StoredProgram
 from pexeso.transform.transformation import (
     DEFAULT_PROGRAMS,
     KINDS,
@@ -32,7 +29,12 @@ from pexeso.transform.transformation import (
 from pexeso.transform.transformation import (
     learn_transformation as learn,
 )
+from pexeso.transform_join.saved import fitted, read_program, saved_direction, write_program
 from pexeso.transform_join.sides import Side, side_of
+from pexeso.transform_join.steps import RowSteps, program_numbers, row_steps
+
+_MAX_NAMED = 5
+"""Columns that are named where there is no program; of more their number."""
 
 Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
 
@@ -73,10 +75,15 @@ class TransformJoin:
         return self.keyed.texts.names[self.found.key_column]
 
     @property
-    def program(self) -> str | None:
-        """The programs in words, or None; each is for the rows that those before it left."""
+    def programs(self) -> list[str]:
+        """Each program in words; each is for the rows that those before it left."""
         names = self.reading.texts.names
-        return "; else ".join(in_words(each, names) for each in self.found.programs) or None
+        return [in_words(each, names) for each in self.found.programs]
+
+    @property
+    def program(self) -> str | None:
+        """The programs in words, in one text, or None."""
+        return "; else ".join(self.programs) or None
 
     def sql(self, dialect: Dialect = "duckdb") -> str | None:
         """Return an SQL expression over the columns that the programs read, or None.
@@ -84,29 +91,14 @@ class TransformJoin:
         Of several programs it takes the first that applies to a row, as SQL knows no partners; one
         that found none there may still apply.
         """
-        names = self.reading.texts.names
-        texts = [as_sql(each, names, dialect) for each in self.found.programs]
-        if len(texts) > 1:
-            return f"coalesce({', '.join(texts)})"
-        return texts[0] if texts else None
+        programs = self.found.programs
+        return first_as_sql(programs, self.reading.texts.names, dialect) if programs else None
 
     @property
     def python(self) -> str | None:
         """Source of a function ``transform(row)``, or None; of several programs as in `sql`."""
-        names = self.reading.texts.names
-        texts = [as_python(each, names) for each in self.found.programs]
-        if len(texts) < 2:
-            return texts[0] if texts else None
-        numbered = [
-            text.replace("def transform(", f"def transform_{number}(")
-            for number, text in enumerate(texts, 1)
-        ]
-        called = ", ".join(f"transform_{number}" for number in range(1, len(texts) + 1))
-        return "\n\n".join(numbered) + (
-            "\n\ndef transform(row: dict[str, str | None]) -> str | None:\n"
-            f"    texts = (each(row) for each in ({called}))\n"
-            "    return next((text for text in texts if text is not None), None)\n"
-        )
+        programs = self.found.programs
+        return first_as_python(programs, self.reading.texts.names) if programs else None
 
     @property
     def coverage(self) -> float:
@@ -139,10 +131,7 @@ class TransformJoin:
     @cached_property
     def cardinality(self) -> Cardinality:
         """How many rows of either table a joined key has."""
-        source, target = self._codes()
-        size = len(self.keyed.texts.columns[self.found.key_column].values)
-        n_source = np.bincount(source[source >= 0], minlength=size)
-        n_target = np.bincount(target[target >= 0], minlength=size)
+        n_source, n_target = self._rows_of_keys()
         joined = (n_source > 0) & (n_target > 0)
         if not joined.any():
             return "none"
@@ -155,6 +144,19 @@ class TransformJoin:
             (True, True): "N:M",
         }
         return kinds[many_source, many_target]
+
+    def _rows_of_keys(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many rows of the source and of the target each key has."""
+        size = len(self.keyed.texts.columns[self.found.key_column].values)
+        source, target = (np.bincount(each[each >= 0], minlength=size) for each in self._codes())
+        return source, target
+
+    def _repeated_key(self) -> str:
+        """Return a key that has several rows on both sides, or on one where none has on both."""
+        n_source, n_target = self._rows_of_keys()
+        place = int(np.argmax(np.minimum(n_source, n_target)))
+        key = self.keyed.texts.columns[self.found.key_column].values[place].as_py()
+        return f"{shown(key)} with {n_source[place]:,} and {n_target[place]:,}"
 
     def _codes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of the key of each row of the source and of the target, or -1."""
@@ -181,8 +183,9 @@ class TransformJoin:
         """
         if self.cardinality == "N:M" and not many_to_many:
             raise InputError(
-                "Some keys have several rows in both tables (N:M), so that rows would multiply: "
-                "name other columns, remove duplicates of one table, or allow many to many."
+                f"Keys have several rows in both tables (N:M), such as {self._repeated_key()}, so "
+                "that rows would multiply. Name other columns, remove duplicates of one table, or "
+                "pass many_to_many (--many-to-many)."
             )
         source, target = self._codes()
         order = np.argsort(target, kind="stable")
@@ -207,29 +210,66 @@ class TransformJoin:
         kinds = self.found.kinds[rows if self.forward else others]
         return pa.array(KINDS).take(pa.array(kinds, pa.int32(), mask=~joined))
 
-    def steps(self, n_rows: int = 3) -> list[list[tuple[str, str | None]]]:
-        """Return what the operators of the first program wrote for the first rows it joined."""
-        if not self.found.programs:
-            return []
-        texts = self.reading.texts
-        joined = np.flatnonzero(self.found.kinds == KINDS.index("program"))[:n_rows]
-        return [
-            steps_of_row(self.found.programs[0], texts.row(int(row)), texts.names) for row in joined
-        ]
+    @cached_property
+    def program_numbers(self) -> np.ndarray:
+        """Which program joined each row that the programs read, from 1, or 0: int8 (r,)."""
+        numbers = np.zeros(self.reading.n_rows, np.int8)
+        rows = np.flatnonzero(self.found.kinds == KINDS.index("program"))
+        keys = self.keyed.texts.columns[self.found.key_column].values
+        partners = keys.take(pa.array(self.found.partners[rows]))
+        numbers[rows] = program_numbers(self.found.programs, self.reading.texts, rows, partners)
+        return numbers
+
+    def steps(self, n_rows: int = 3) -> list[RowSteps]:
+        """Return what the operators of each program wrote for the first rows that it joined.
+
+        Parameters
+        ----------
+        n_rows : int
+            Of each program, at most. Rows of equal cells are one.
+        """
+        found: list[RowSteps] = []
+        for number in range(1, len(self.found.programs) + 1):
+            rows = self._first_rows(self.program_numbers == number, n_rows)
+            found += [
+                row_steps(self.found.programs, self.reading.texts, number, row) for row in rows
+            ]
+        return found
+
+    def _first_rows(self, chosen: np.ndarray, limit: int) -> list[int]:
+        """Return the first rows that are chosen and differ in what the programs read."""
+        rows = np.flatnonzero(chosen)
+        codes = [self.reading.texts.columns[at].codes[rows] for at in self.found.columns]
+        _, first = np.unique(np.stack(codes, axis=1), axis=0, return_index=True)
+        return rows[np.sort(first)[:limit]].tolist()
+
+    @property
+    def n_rows(self) -> dict[str, int]:
+        """Rows that the programs read, by how they are joined: none, equal, program, fuzzy."""
+        counts = np.bincount(self.found.kinds, minlength=len(KINDS))
+        return {kind: int(counts[number]) for number, kind in enumerate(KINDS)}
 
     @property
     def tried(self) -> str | None:
         """Why there is no program; None where there is one."""
         if self.found.programs:
             return None
+        if self.n_rows["none"] == 0:
+            return "all rows are joined by equal values, so that no row is left to learn from"
+        several = [len(side.columns) > 1 and side.named for side in (self.source, self.target)]
+        looked_at = (
+            f"{_columns(self.source, 'the first table')} and "
+            f"{_columns(self.target, 'the second')} were compared"
+            f"{'' if any(several) else ' in both directions'}"
+        )
         best = self.found.best
         if best is None:
-            return "no rows that share rare pieces of text are written by one rule"
+            return f"{looked_at}, and no rows that share pieces of text are written by one rule"
         words = in_words(best.program, self.reading.texts.names)
         return (
-            f"the best rule found, {words}, writes {best.n_keys} of the other column's values, "
-            f"and {best.expected:.1f} would be expected of letters drawn at random: too few to "
-            "trust it"
+            f"{looked_at}; the best rule found, {words}, writes {best.n_keys} of the other "
+            f"column's values, and {best.expected:.1f} would be expected of letters drawn at "
+            "random: too few to trust it"
         )
 
     @property
@@ -249,39 +289,52 @@ class TransformJoin:
             {
                 "direction": self.found.direction,
                 "key_column": self.key_column,
+                "equal_column": self._equal_column,
                 "coverage": self.coverage,
             },
         )
 
+    @property
+    def _equal_column(self) -> str | None:
+        """Name of the column whose cells equal keys; None where no row is joined that way."""
+        rows = np.flatnonzero(self.found.kinds == KINDS.index("equal"))
+        if not len(rows):
+            return None
+        keys = self.keyed.texts.columns[self.found.key_column].values
+        partners = keys.take(pa.array(self.found.partners[rows]))
+        return next(
+            column.name
+            for column in self.reading.texts.columns
+            if pc.all(pc.equal(column.cells.take(pa.array(rows)), partners)).as_py()
+        )
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the programs to a file, from which `learn_transformation` takes them."""
-        text = json.dumps(program_to_json(self.stored), ensure_ascii=False, indent=2) + "\n"
-        try:
-            with open(path, "w" if overwrite else "x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            raise OutputError(
-                f"'{path}' is there already: choose another name, or overwrite it."
-            ) from None
-        except OSError as error:
-            raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
+        """Write the programs to a file, from which `learn_transformation` takes them.
+
+        Raises
+        ------
+        InputError
+            There is none.
+        OutputError
+            The file is there already, or cannot be written.
+        """
+        write_program(self.stored, path, overwrite=overwrite)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
         names = self.reading.texts.names
-        counts = np.bincount(self.found.kinds, minlength=len(KINDS))
         return {
             "program": self.program,
             "sql": self.sql(),
             "sql_spark": self.sql("spark"),
             "python": self.python,
-            "programs": [in_words(each, names) for each in self.found.programs],
+            "programs": self.programs,
             "direction": self.found.direction,
             "columns": [names[at] for at in self.found.columns],
             "key_column": self.key_column,
             "coverage": self.coverage,
             "cardinality": self.cardinality,
-            "rows": {kind: int(counts[number]) for number, kind in enumerate(KINDS)},
+            "rows": self.n_rows,
             "tried": self.tried,
             "pairs": [
                 [
@@ -292,6 +345,12 @@ class TransformJoin:
                 for left, right, kind in self.pairs
             ],
         }
+
+
+def _columns(side: Side, table: str) -> str:
+    names = side.texts.names[:_MAX_NAMED]
+    more = len(side.texts.names) - len(names)
+    return f"{', '.join(map(repr, names))}{f' and {more} more' if more else ''} of {table}"
 
 
 def _taken(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
@@ -352,8 +411,8 @@ def learn_transformation(
     >>> joined.pairs[0], joined.coverage
     (('Suhela Chowdhury', 'schowdhury@a.us', 'program'), 1.0)
     """
-    if max_programs < 1:
-        raise InputError(f"max_programs is at least 1. Got {max_programs!r}.")
+    if not 1 <= max_programs <= MAX_PROGRAMS:
+        raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {max_programs!r}.")
     sides = side_of(source, columns), side_of(target, target_columns)
     options = TransformOptions(
         finding=FindingOptions(seed=seed), max_programs=max_programs, fuzzy=fuzzy
@@ -370,40 +429,10 @@ def learn_transformation(
 def _with_saved(
     source: Side, target: Side, path: str | Path, options: TransformOptions
 ) -> TransformJoin:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The program '{path}' cannot be read: {error}.") from error
-    stored = program_from_text(text)
-    direction = stored.metadata.get("direction")
-    if direction not in ("source to target", "target to source"):
-        raise InputError(
-            f"The program '{path}' does not say whose rows it reads: its metadata has no direction."
-        )
-    reading, keyed = (source, target) if direction == "source to target" else (target, source)
-    needed = [stored.columns[at] for each in stored.programs for at in each.columns]
-    missing = sorted(set(needed) - set(reading.names))
-    if missing:
-        raise InputError(
-            f"The program '{path}' reads columns that the table does not have: "
-            f"{', '.join(map(repr, missing))}. It has {', '.join(map(repr, reading.names[:20]))}."
-        )
-    key = stored.metadata.get("key_column")
-    column = key if key in keyed.names and not keyed.named else None
-    places = tuple(
-        reading.names.index(name) if name in reading.names else 0 for name in stored.columns
-    )
-    reading = replace(reading, columns=places)
-    if not keyed.named:
-        if column is None:
-            raise InputError(f"Name the column of the other table that is written by '{path}'.")
-        keyed = replace(keyed, columns=(keyed.names.index(str(column)),))
-    found = apply_programs(
-        reading.texts,
-        keyed.texts,
-        "source to target" if direction == "source to target" else "target to source",
-        stored.programs,
-        options,
-    )
-    sides = (reading, keyed) if direction == "source to target" else (keyed, reading)
-    return TransformJoin(*sides, found)
+    stored = read_program(path)
+    direction = saved_direction(stored, path)
+    forward = direction == "source to target"
+    sides = (source, target) if forward else (target, source)
+    reading, keyed, programs = fitted(stored, *sides, path)
+    found = apply_programs(reading.texts, keyed.texts, direction, programs, options)
+    return TransformJoin(*((reading, keyed) if forward else (keyed, reading)), found)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.composite_search.query import columns_of
-from pexeso.errors import InputError, QueryError
+from pexeso.errors import PexesoError, QueryError, TableReadError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.key_columns import names_in, names_one_column
 from pexeso.lake.readers.reader import read_table
@@ -57,6 +57,11 @@ class Side:
         )
 
     @property
+    def shown(self) -> str:
+        """The table's name for messages."""
+        return "the table" if self.file is None else f"'{self.file}'"
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.cells[0])
@@ -75,8 +80,8 @@ def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
 
     Raises
     ------
-    TableReadError, ColumnNotFoundError, QueryError, InputError
-        The table or a column is not there, or the table has no rows.
+    TableReadError, ColumnNotFoundError, QueryError
+        The table or a column is not there, or the table has no rows or no text.
     """
     file: str | None = None
     if isinstance(table, str | os.PathLike):
@@ -86,12 +91,33 @@ def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
         given, cells = columns_of(table)
         names = tuple(label_columns(given))
     if not cells or not len(cells[0]):
-        raise InputError(f"{_shown(file)} has no rows, so there is nothing to join.")
+        raise _empty(file, "has no rows")
     if columns is None:
-        return Side(names, cells, _of_text(cells), False, file)
+        found = _of_text(cells)
+        if not found:
+            raise _empty(file, "has no text")
+        return Side(names, cells, found, False, file)
     specs = columns if not isinstance(columns, str) else _specs(names, columns)
     found = tuple(dict.fromkeys(find_column(names, spec) for spec in specs))
+    for at in found:
+        if _as_text(cells[at]) is None:
+            raise QueryError(
+                f"The column {names[at]!r} holds {cells[at].type}, which is not text: convert it."
+            )
     return Side(names, cells, found, True, file)
+
+
+def _empty(file: str | None, what: str) -> PexesoError:
+    said = f"{'The table' if file is None else repr(file)} {what}, so there is nothing to join."
+    return QueryError(said) if file is None else TableReadError(said)
+
+
+def _as_text(cells: pa.Array | pa.ChunkedArray) -> pa.Array | None:
+    """Return cells as programs read them; None where they are lists, or bytes that are no text."""
+    try:
+        return cleaned(cells)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
 
 
 def _read(
@@ -123,17 +149,10 @@ def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the columns that are not of numbers, which equal each other by chance; else all."""
     usable, others = [], []
     for place, column in enumerate(cells):
-        texts = cleaned(column)
-        n_filled = len(texts) - texts.null_count
-        if not n_filled:
+        texts = _as_text(column)
+        n_filled = 0 if texts is None else len(texts) - texts.null_count
+        if texts is None or not n_filled:
             continue
         numbers = pc.sum(pc.match_substring_regex(texts, _NUMBER)).as_py() or 0
         (others if numbers >= _MOSTLY * n_filled else usable).append(place)
-    found = usable or others
-    if not found:
-        raise QueryError("All cells of the table are empty, so there is nothing to join.")
-    return tuple(found)
-
-
-def _shown(file: str | None) -> str:
-    return "The table" if file is None else repr(file)
+    return tuple(usable or others)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from pexeso.cli.options import field_option, takes
+from pexeso.cli.output.files import require_folder
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -82,6 +85,7 @@ def transform(
     """  # noqa: D301  click reads \b
     if output is not None:
         require_writable(output, overwrite=request.overwrite, option="OUT")
+        require_folder(Path(output))
     joined = run(request)
     if form == "json":
         write_json(joined.to_dict())
@@ -96,7 +100,7 @@ def transform(
 
 def transform_lines(joined: TransformJoin) -> list[str]:
     """Lay out a learned join for people."""
-    counts = joined.to_dict()["rows"]
+    counts = joined.n_rows
     ways = ", ".join(
         f"{counts[kind]:,} {how}"
         for kind, how in (("equal", "equal"), ("program", "by program"), ("fuzzy", "nearly equal"))
@@ -111,11 +115,16 @@ def transform_lines(joined: TransformJoin) -> list[str]:
         f"{_file(keyed)}:{plain(joined.key_column, MAX_NAME)}",
         f"Rows of {_file(reading)}: {ways or 'none joined'} of {n_rows}",
     ]
+    repeated = "; some keys have several rows in both tables, which -o refuses"
+    lines.append(
+        f"Keys: {percent(joined.coverage)}, {joined.cardinality}"
+        f"{repeated if joined.cardinality == 'N:M' else ''}"
+    )
     if joined.tried is not None:
-        return [*lines, f"No program: {joined.tried}."]
-    lines.append(f"Keys: {percent(joined.coverage)}, {joined.cardinality}")
-    for number, words in enumerate(joined.to_dict()["programs"], 1):
-        lines.append(f"Program {number}: {plain(words, _LONGEST)}")
+        return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
+    for number, words in enumerate(joined.programs, 1):
+        n_rows = count(int((joined.program_numbers == number).sum()), "row")
+        lines.append(f"Program {number} ({n_rows}): {plain(words, _LONGEST)}")
     lines += ["", *_examples(joined)]
     sql = joined.sql() or ""
     if len(sql) <= _LONGEST:
@@ -131,7 +140,9 @@ def _file(spec: str) -> str:
 
 
 def _examples(joined: TransformJoin) -> list[str]:
-    rows = [pair for pair in joined.pairs if pair[2] != "equal"][:_SHOWN]
+    rows = list(islice((pair for pair in joined.pairs if pair[2] != "equal"), _SHOWN))
+    if not rows:
+        return ["No row was joined by a program."]
     cells = [(_one(left), _one(right), kind) for left, right, kind in rows]
     return table_lines(("source", "target", "joined"), cells, "<<<", most=MAX_NAME)
 
