@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ from pexeso.transform.transformation import (
 )
 from pexeso.transform_join.saved import fitted, read_program, saved_direction, write_program
 from pexeso.transform_join.sides import Side, side_of
-from pexeso.transform_join.steps import RowSteps, program_numbers, row_steps
+from pexeso.transform_join.steps import RowSteps, first_rows, program_numbers, row_steps
 
 _MAX_NAMED = 5
 """Columns that are named where there is no program; of more their number."""
@@ -230,18 +230,14 @@ class TransformJoin:
         """
         found: list[RowSteps] = []
         for number in range(1, len(self.found.programs) + 1):
-            rows = self._first_rows(self.program_numbers == number, n_rows)
+            rows = first_rows(
+                self.reading.texts, self.found.columns, self.program_numbers == number
+            )
             found += [
-                row_steps(self.found.programs, self.reading.texts, number, row) for row in rows
+                row_steps(self.found.programs, self.reading.texts, number, row)
+                for row in rows[:n_rows].tolist()
             ]
         return found
-
-    def _first_rows(self, chosen: np.ndarray, limit: int) -> list[int]:
-        """Return the first rows that are chosen and differ in what the programs read."""
-        rows = np.flatnonzero(chosen)
-        codes = [self.reading.texts.columns[at].codes[rows] for at in self.found.columns]
-        _, first = np.unique(np.stack(codes, axis=1), axis=0, return_index=True)
-        return rows[np.sort(first)[:limit]].tolist()
 
     @property
     def n_rows(self) -> dict[str, int]:
@@ -319,6 +315,34 @@ class TransformJoin:
             The file is there already, or cannot be written.
         """
         write_program(self.stored, path, overwrite=overwrite)
+
+    def to_html(self, stream: TextIO | None = None) -> str | None:
+        """Create a self-contained HTML page of it.
+
+        It shows the programs, the steps of 10 rows of each, up to 100 rows that are nearly equal
+        and that have no partner, up to 100 keys without a row, and the programs as SQL and Python.
+
+        Parameters
+        ----------
+        stream : text stream, optional
+            Open for writing as UTF-8.
+
+        Returns
+        -------
+        str or None
+            The page, where no stream was given.
+        """
+        from pexeso.html.page import written
+        from pexeso.html.transform import transform_page
+        from pexeso.transform_join.page_report import page_report
+
+        return written(iter([transform_page(page_report(self))]), stream)
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the programs and the first 20 pairs."""
+        from pexeso.html.transform import transform_table
+
+        return transform_table(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""

@@ -79,3 +79,28 @@ def row_steps(programs: Sequence[Program], reading: TextTable, number: int, row:
         steps,
         "".join(text for _, text in steps),
     )
+
+
+def first_rows(reading: TextTable, columns: Sequence[int], chosen: np.ndarray) -> np.ndarray:
+    """Return the chosen rows that differ in some columns, the first of each: int64, ascending.
+
+    Parameters
+    ----------
+    reading : TextTable
+    columns : sequence of int
+        At least one.
+    chosen : bool (r,)
+    """
+    rows = np.flatnonzero(chosen)
+    codes = np.stack([reading.columns[at].codes[rows] for at in columns], axis=1)
+    _, first = np.unique(codes, axis=0, return_index=True)
+    return rows[np.sort(first)]
+
+
+def first_written(
+    programs: Sequence[Program], reading: TextTable, rows: np.ndarray
+) -> list[str | None]:
+    """Return what the first program that applies writes for each row, or None."""
+    cells = [column.cells.take(pa.array(rows)) for column in reading.columns]
+    texts = [apply_program(program, cells) for program in programs]
+    return pc.coalesce(*texts).to_pylist() if texts else [None] * len(rows)

@@ -195,6 +195,27 @@ def test_nothing_is_replaced_unasked(run, fail, people, mails, tmp_path):
         assert path.read_text() != "mine"
 
 
+def test_a_page_is_written_and_not_replaced_unasked(run, fail, people, mails, tmp_path):
+    page = tmp_path / "page.html"
+    done = run("transform", people, mails, "--html", page)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.startswith(f"Page for the browser: '{page}' (")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "<title>first, last of people.csv joined with mail of mails.csv</title>" in text
+    assert "is there already" in fail(1, "transform", people, mails, "--html", page)
+    assert page.read_text(encoding="utf-8") == text
+    said = fail(1, "transform", people, mails, "--html", tmp_path / "none" / "page.html")
+    assert "there is no folder" in said
+
+
+def test_each_output_has_a_file_of_its_own(fail, people, mails, tmp_path):
+    for options in (("-o", "--html"), ("-o", "--save"), ("--html", "--save")):
+        given = [each for option in options for each in (option, tmp_path / "x.csv")]
+        said = fail(2, "transform", people, mails, *given)
+        assert said == ("Error: OUT, --html and --save name the same file. Give each its own.\n")
+
+
 def test_formulas_of_spreadsheets_can_be_escaped(run, files, tmp_path):
     names = files("names.csv", {"name": NAMES["name"], "note": ["=1+1"] * 12})
     output = tmp_path / "joined.csv"

@@ -22,7 +22,9 @@ from pexeso.cli.output.output import (
     talk,
     write_json,
 )
+from pexeso.cli.output.pages import require_page, write_page
 from pexeso.cli.output.tables import require_writable, write_table
+from pexeso.errors import InputError
 from pexeso.runtime.formatting import percent
 from pexeso.service.transform import TransformRequest
 from pexeso.service.verbs import run
@@ -52,6 +54,11 @@ _LONGEST = 1000
     is_flag=True,
     help="Write OUT even where keys have several rows in both tables.",
 )
+@click.option(
+    "--html",
+    metavar="PAGE",
+    help="Write a page for the browser too: one file, which loads nothing else.",
+)
 @_of_transform("program", "Use programs that --save wrote, instead of learning.", metavar="FILE")
 @_of_transform("save", "Write the programs, for --program.", metavar="FILE")
 @_of_transform("fuzzy", "Join what is nearly equal of what programs leave.")
@@ -62,7 +69,11 @@ _LONGEST = 1000
 @output_options("json")
 @takes(TransformRequest)
 def transform(
-    request: TransformRequest, output: str | None, many_to_many: bool, form: str | None
+    request: TransformRequest,
+    output: str | None,
+    html: str | None,
+    many_to_many: bool,
+    form: str | None,
 ) -> None:
     """Join tables by a learned rule that rewrites the key of one.
 
@@ -86,11 +97,16 @@ def transform(
     if output is not None:
         require_writable(output, overwrite=request.overwrite, option="OUT")
         require_folder(Path(output))
+    if html is not None:
+        require_page(html, overwrite=request.overwrite)
+    _require_different(output, html, request.save)
     joined = run(request)
     if form == "json":
         write_json(joined.to_dict())
     else:
         click.echo("\n".join(transform_lines(joined)))
+    if html is not None:
+        write_page(iter([joined.to_html() or ""]), html, overwrite=request.overwrite)
     if output is not None:
         write_table(joined.table(many_to_many=many_to_many), output, overwrite=request.overwrite)
         talk(f"Joined: '{output}'")
@@ -132,11 +148,17 @@ def transform_lines(joined: TransformJoin) -> list[str]:
     return lines
 
 
+def _require_different(*paths: str | None) -> None:
+    """Refuse one file for two outputs."""
+    named = [os.path.abspath(path) for path in paths if path is not None]
+    if len(set(named)) < len(named):
+        raise InputError("OUT, --html and --save name the same file. Give each its own.")
+
+
 def _file(spec: str) -> str:
-    """Return the name of a file, without the columns that were named with it."""
-    name = os.path.basename(spec)
-    file, colon, _ = name.rpartition(":")
-    return plain(file if colon else name, MAX_NAME)
+    from pexeso.transform_join.page_report import file_name
+
+    return plain(file_name(spec) or "", MAX_NAME)
 
 
 def _examples(joined: TransformJoin) -> list[str]:
