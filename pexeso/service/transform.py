@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, OutputError
 from pexeso.service.bases import Request
+from pexeso.service.composite_keys import OF_JOIN, split_lake_key
+from pexeso.service.responses import JoinResponse
 from pexeso.transform.programs.storing import MAX_PROGRAMS
 
 if TYPE_CHECKING:
+    from pexeso.service.requests import JoinRequest
     from pexeso.transform_join.joined import TransformJoin
 
 DEFAULT_PROGRAMS = 8
@@ -46,6 +49,25 @@ class TransformRequest(Request, verb="transform"):
             raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {self.max_programs!r}.")
         if self.seed < 0:
             raise InputError(f"seed is at least 0. Got {self.seed!r}.")
+
+
+def join_by_program(request: JoinRequest) -> JoinResponse:
+    """Join a table with one of the lake by a program, learned or saved."""
+    from pexeso.join.options import JoinOptions
+    from pexeso.transform_join.joined import join_learned  # brings numba
+    from pexeso.transform_join.lake_join import join_sides, keys_joined
+    from pexeso.transform_join.sides import lake_side, side_of
+
+    name, columns = split_lake_key(str(request.lake_column))
+    target = lake_side(request.index, name, columns)
+    query = request.query
+    source = side_of(query if isinstance(query, str) else {"values": list(query)})
+    found = join_learned(source, target, program=request.program)
+    options = JoinOptions(**{each: getattr(request, each) for each in OF_JOIN})
+    columns_of_query = [source.texts.names[at] for at in found.source_columns]
+    described = {"file": source.file, "columns": columns_of_query, "rows": source.n_rows}
+    joined = join_sides(found, name, options)
+    return JoinResponse(described, keys_joined(found, name), None, joined, found)
 
 
 def transform(service: object, request: TransformRequest, **live: Any) -> TransformJoin:

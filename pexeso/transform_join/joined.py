@@ -30,11 +30,10 @@ from pexeso.transform.transformation import (
     learn_transformation as learn,
 )
 from pexeso.transform_join.saved import fitted, read_program, saved_direction, write_program
-from pexeso.transform_join.sides import Side, side_of
+from pexeso.transform_join.side_by_side import side_by_side
+from pexeso.transform_join.sides import Side, file_name, side_of
 from pexeso.transform_join.steps import RowSteps, first_rows, program_numbers, row_steps
-
-_MAX_NAMED = 5
-"""Columns that are named where there is no program; of more their number."""
+from pexeso.transform_join.telling import why_no_program
 
 Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
 
@@ -75,6 +74,23 @@ class TransformJoin:
         return self.keyed.texts.names[self.found.key_column]
 
     @property
+    def source_columns(self) -> tuple[int, ...]:
+        """Of the source's columns that may hold the key, those that do."""
+        return self._read if self.forward else (self.found.key_column,)
+
+    @property
+    def target_columns(self) -> tuple[int, ...]:
+        """Of the target's columns that may hold the key, those that do."""
+        return (self.found.key_column,) if self.forward else self._read
+
+    @property
+    def _read(self) -> tuple[int, ...]:
+        """Columns whose cells are a row's value: those that were named, or that programs read."""
+        if self.reading.named:
+            return tuple(range(len(self.reading.columns)))
+        return self.found.columns
+
+    @property
     def programs(self) -> list[str]:
         """Each program in words; each is for the rows that those before it left."""
         names = self.reading.texts.names
@@ -113,7 +129,7 @@ class TransformJoin:
         tuple.
         """
         reading, keyed = self.reading.texts, self.keyed.texts
-        columns = range(len(reading.columns)) if self.reading.named else self.found.columns
+        columns = self._read
         joined = np.flatnonzero(self.found.partners >= 0)
         codes = [reading.columns[at].codes[joined] for at in columns]
         rows = np.stack([*codes, self.found.partners[joined], self.found.kinds[joined]], axis=1)
@@ -148,17 +164,18 @@ class TransformJoin:
     def _rows_of_keys(self) -> tuple[np.ndarray, np.ndarray]:
         """Return how many rows of the source and of the target each key has."""
         size = len(self.keyed.texts.columns[self.found.key_column].values)
-        source, target = (np.bincount(each[each >= 0], minlength=size) for each in self._codes())
+        source, target = (np.bincount(each[each >= 0], minlength=size) for each in self.key_codes)
         return source, target
 
-    def _repeated_key(self) -> str:
+    def repeated_key(self) -> str:
         """Return a key that has several rows on both sides, or on one where none has on both."""
         n_source, n_target = self._rows_of_keys()
         place = int(np.argmax(np.minimum(n_source, n_target)))
         key = self.keyed.texts.columns[self.found.key_column].values[place].as_py()
         return f"{shown(key)} with {n_source[place]:,} and {n_target[place]:,}"
 
-    def _codes(self) -> tuple[np.ndarray, np.ndarray]:
+    @property
+    def key_codes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of the key of each row of the source and of the target, or -1."""
         partners = self.found.partners
         keys = self.keyed.texts.columns[self.found.key_column].codes
@@ -183,32 +200,34 @@ class TransformJoin:
         """
         if self.cardinality == "N:M" and not many_to_many:
             raise InputError(
-                f"Keys have several rows in both tables (N:M), such as {self._repeated_key()}, so "
+                f"Keys have several rows in both tables (N:M), such as {self.repeated_key()}, so "
                 "that rows would multiply. Name other columns, remove duplicates of one table, or "
                 "pass many_to_many (--many-to-many)."
             )
-        source, target = self._codes()
-        order = np.argsort(target, kind="stable")
-        sorted_codes = target[order]
-        first = np.searchsorted(sorted_codes, source, "left")
-        count = np.where(source >= 0, np.searchsorted(sorted_codes, source, "right") - first, 0)
-        kept = np.maximum(count, 1) if how == "left" else count
-        rows = np.repeat(np.arange(len(source)), kept)
-        place = np.arange(len(rows)) - np.repeat(np.cumsum(kept) - kept, kept)
-        at = np.minimum(first[rows] + place, len(order) - 1)
-        theirs = pa.array(order[at], mask=count[rows] == 0)
-        names = list(self.source.names)
-        columns = [_taken(cells, pa.array(rows)) for cells in self.source.cells]
-        for name, cells in zip(self.target.names, self.target.cells, strict=True):
-            names.append(_free_name(name, names))
-            columns.append(_taken(cells, theirs))
-        names.append(_free_name("match_kind", names))
-        columns.append(self._kinds(rows, order[at], count[rows] > 0))
-        return pa.table(columns, names=names)
+        return side_by_side(self, how)
 
-    def _kinds(self, rows: np.ndarray, others: np.ndarray, joined: np.ndarray) -> pa.Array:
-        kinds = self.found.kinds[rows if self.forward else others]
-        return pa.array(KINDS).take(pa.array(kinds, pa.int32(), mask=~joined))
+    def join(self, **options: Any) -> pa.Table:
+        """Return the source's rows with the target's, as joins with a lake give them.
+
+        The columns ``match_value`` and ``match_distance`` say what a row is joined with; the
+        distance is empty where the two are nearly equal.
+
+        Parameters
+        ----------
+        **options
+            ``how``, ``aggregate``, ``suffix`` and ``provenance``: see `pexeso.Match.join`.
+
+        Raises
+        ------
+        InputError
+            There is no such option, or keys have several rows in both tables and rows are not
+            aggregated.
+        """
+        from pexeso.join.options import join_options
+        from pexeso.transform_join.lake_join import join_sides
+
+        name = file_name(self.target.file) or "target"
+        return join_sides(self, name, join_options(options)).table
 
     @cached_property
     def program_numbers(self) -> np.ndarray:
@@ -248,25 +267,7 @@ class TransformJoin:
     @property
     def tried(self) -> str | None:
         """Why there is no program; None where there is one."""
-        if self.found.programs:
-            return None
-        if self.n_rows["none"] == 0:
-            return "all rows are joined by equal values, so that no row is left to learn from"
-        several = [len(side.columns) > 1 and side.named for side in (self.source, self.target)]
-        looked_at = (
-            f"{_columns(self.source, 'the first table')} and "
-            f"{_columns(self.target, 'the second')} were compared"
-            f"{'' if any(several) else ' in both directions'}"
-        )
-        best = self.found.best
-        if best is None:
-            return f"{looked_at}, and no rows that share pieces of text are written by one rule"
-        words = in_words(best.program, self.reading.texts.names)
-        return (
-            f"{looked_at}; the best rule found, {words}, writes {best.n_keys} of the other "
-            f"column's values, and {best.expected:.1f} would be expected of letters drawn at "
-            "random: too few to trust it"
-        )
+        return None if self.found.programs else why_no_program(self)
 
     @property
     def stored(self) -> StoredProgram:
@@ -371,25 +372,6 @@ class TransformJoin:
         }
 
 
-def _columns(side: Side, table: str) -> str:
-    names = side.texts.names[:_MAX_NAMED]
-    more = len(side.texts.names) - len(names)
-    return f"{', '.join(map(repr, names))}{f' and {more} more' if more else ''} of {table}"
-
-
-def _taken(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
-    taken = cells.take(rows)
-    return taken if isinstance(taken, pa.ChunkedArray) else pa.chunked_array([taken])
-
-
-def _free_name(name: str, taken: list[str]) -> str:
-    free, number = name, 1
-    while free in taken:
-        number += 1
-        free = f"{name} {number}"
-    return free
-
-
 def learn_transformation(
     source: Any,
     target: Any,
@@ -437,10 +419,23 @@ def learn_transformation(
     """
     if not 1 <= max_programs <= MAX_PROGRAMS:
         raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {max_programs!r}.")
-    sides = side_of(source, columns), side_of(target, target_columns)
     options = TransformOptions(
         finding=FindingOptions(seed=seed), max_programs=max_programs, fuzzy=fuzzy
     )
+    return join_learned(
+        side_of(source, columns), side_of(target, target_columns), program=program, options=options
+    )
+
+
+def join_learned(
+    source: Side,
+    target: Side,
+    *,
+    program: str | Path | None = None,
+    options: TransformOptions | None = None,
+) -> TransformJoin:
+    """Do as `learn_transformation` with tables that are read already."""
+    sides, options = (source, target), options or TransformOptions()
     if len(sides[0].columns) > 1 and sides[0].named:
         options = replace(options, directions=("source to target",))
     elif len(sides[1].columns) > 1 and sides[1].named:

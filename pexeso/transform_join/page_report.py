@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 
 from pexeso.transform.programs.describing import steps_of_row
 from pexeso.transform.transformation import KINDS
-from pexeso.transform_join.sides import Side
+from pexeso.transform_join.sides import Side, file_name
 from pexeso.transform_join.steps import RowSteps, first_rows, first_written
 
 if TYPE_CHECKING:
@@ -45,19 +44,6 @@ def page_report(joined: TransformJoin) -> dict[str, Any]:
         "sql_spark": joined.sql("spark"),
         "python": joined.python,
     }
-
-
-def file_name(spec: str | None) -> str | None:
-    """Return the name of a file, without its folder and the columns that were named with it.
-
-    >>> file_name("data/people.csv:first,last"), file_name("lake.pexeso:a/b.csv:c"), file_name(None)
-    ('people.csv', 'b.csv', None)
-    """
-    if spec is None:
-        return None
-    name = os.path.basename(spec)
-    file, colon, _ = name.rpartition(":")
-    return file if colon and file else name
 
 
 def _side(side: Side, columns: Sequence[int]) -> dict[str, Any]:

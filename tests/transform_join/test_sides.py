@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pexeso.errors import ColumnNotFoundError, QueryError, TableReadError
+from pexeso.errors import ColumnNotFoundError, InputError, QueryError, TableReadError
 from pexeso.transform_join.sides import side_of
 
 
@@ -131,5 +131,7 @@ def test_columns_and_files_that_are_not_there_are_refused(table, small_index, tm
         side_of(f"{table}:first,lst")
     with pytest.raises(TableReadError, match="cannot be read: No such file"):
         side_of(tmp_path / "none.csv")
-    with pytest.raises(TableReadError, match=r"none\.csv"):
+    with pytest.raises(InputError, match=r"The lake has no table 'none\.csv'"):
         side_of(f"{small_index}:none.csv")
+    with pytest.raises(InputError, match=r"'broken\.parquet' is not in the index: "):
+        side_of(f"{small_index}:broken.parquet")

@@ -156,7 +156,7 @@ def _require_different(*paths: str | None) -> None:
 
 
 def _file(spec: str) -> str:
-    from pexeso.transform_join.page_report import file_name
+    from pexeso.transform_join.sides import file_name
 
     return plain(file_name(spec) or "", MAX_NAME)
 
