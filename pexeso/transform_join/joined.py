@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.runtime.formatting import shown
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.as_python import first_as_python
 from pexeso.transform.programs.as_sql import Dialect, first_as_sql
@@ -33,7 +32,7 @@ from pexeso.transform_join.saved import fitted, read_program, saved_direction, w
 from pexeso.transform_join.side_by_side import side_by_side
 from pexeso.transform_join.sides import Side, file_name, side_of
 from pexeso.transform_join.steps import RowSteps, first_rows, program_numbers, row_steps
-from pexeso.transform_join.telling import why_no_program
+from pexeso.transform_join.telling import repeated_key, why_no_program
 
 Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
 
@@ -147,7 +146,7 @@ class TransformJoin:
     @cached_property
     def cardinality(self) -> Cardinality:
         """How many rows of either table a joined key has."""
-        n_source, n_target = self._rows_of_keys()
+        n_source, n_target = self.key_counts
         joined = (n_source > 0) & (n_target > 0)
         if not joined.any():
             return "none"
@@ -161,18 +160,12 @@ class TransformJoin:
         }
         return kinds[many_source, many_target]
 
-    def _rows_of_keys(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many rows of the source and of the target each key has."""
+    @property
+    def key_counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the source and of the target that each key has."""
         size = len(self.keyed.texts.columns[self.found.key_column].values)
         source, target = (np.bincount(each[each >= 0], minlength=size) for each in self.key_codes)
         return source, target
-
-    def repeated_key(self) -> str:
-        """Return a key that has several rows on both sides, or on one where none has on both."""
-        n_source, n_target = self._rows_of_keys()
-        place = int(np.argmax(np.minimum(n_source, n_target)))
-        key = self.keyed.texts.columns[self.found.key_column].values[place].as_py()
-        return f"{shown(key)} with {n_source[place]:,} and {n_target[place]:,}"
 
     @property
     def key_codes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -200,7 +193,7 @@ class TransformJoin:
         """
         if self.cardinality == "N:M" and not many_to_many:
             raise InputError(
-                f"Keys have several rows in both tables (N:M), such as {self.repeated_key()}, so "
+                f"Keys have several rows in both tables (N:M), such as {repeated_key(self)}, so "
                 "that rows would multiply. Name other columns, remove duplicates of one table, or "
                 "pass many_to_many (--many-to-many)."
             )

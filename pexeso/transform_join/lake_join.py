@@ -22,6 +22,7 @@ from pexeso.lake.key_columns import spec_of
 from pexeso.search.query import query_from_values
 from pexeso.transform.transformation import KINDS
 from pexeso.transform_join.sides import Side
+from pexeso.transform_join.telling import repeated_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
     """
     if joined.cardinality == "N:M" and options.aggregate is None:
         raise InputError(
-            f"Keys have several rows in both tables (N:M), such as {joined.repeated_key()}, so "
+            f"Keys have several rows in both tables (N:M), such as {repeated_key(joined)}, so "
             "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), or "
             "name other columns."
         )

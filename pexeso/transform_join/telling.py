@@ -1,9 +1,12 @@
-"""Why there is no program, in a sentence."""
+"""Sentences on a join: why there is no program, and which keys repeat in both tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from pexeso.runtime.formatting import shown
 from pexeso.transform.programs.describing import in_words
 from pexeso.transform_join.sides import Side
 
@@ -33,6 +36,14 @@ def why_no_program(joined: TransformJoin) -> str:
         f"column's values, and {best.expected:.1f} would be expected of letters drawn at "
         "random: too few to trust it"
     )
+
+
+def repeated_key(joined: TransformJoin) -> str:
+    """Return the key that has most rows in both tables, and their numbers."""
+    n_source, n_target = joined.key_counts
+    place = int(np.argmax(np.minimum(n_source, n_target)))
+    key = joined.keyed.texts.columns[joined.found.key_column].values[place].as_py()
+    return f"{shown(key)} with {n_source[place]:,} and {n_target[place]:,}"
 
 
 def _columns(side: Side, table: str) -> str:
