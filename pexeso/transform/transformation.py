@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.errors import InputError
 from pexeso.transform.fuzzy.constrained import fuzzy_join
 from pexeso.transform.learning.finding import FindingOptions, Found, find_program
 from pexeso.transform.programs.applying import apply_program
@@ -97,6 +98,10 @@ class Transformation:
     best: Found | None
     n_joinable: int
 
+    def joins_by_first(self, n_keys: int) -> bool:
+        """Return whether the first program joins at least so many keys."""
+        return bool(self.programs) and self.best is not None and self.best.n_keys >= n_keys
+
     @property
     def n_keys(self) -> int:
         """Distinct keys that have a partner by equality or by a program."""
@@ -125,12 +130,18 @@ def learn_transformation(
     """
     options = options or TransformOptions()
     sides = {"source to target": (source, target), "target to source": (target, source)}
-    found: list[Transformation] = []
+    best: Transformation | None = None
     for way in options.directions:
-        found.append(_one_way(*sides[way], way, options))
-        if found[-1].n_keys >= _ENOUGH * found[-1].n_joinable:
+        found = _one_way(*sides[way], way, options, best)
+        if best is None or (found.n_keys, -_n_operators(found)) > (
+            best.n_keys,
+            -_n_operators(best),
+        ):
+            best = found
+        if best.n_keys >= _ENOUGH * best.n_joinable:
             break
-    best = max(found, key=lambda each: (each.n_keys, -_n_operators(each)))
+    if best is None:
+        raise InputError("A transformation needs a direction. Got none.")
     if options.fuzzy and best.programs:
         best = _with_fuzzy(best, *sides[best.direction], options)
     return best
@@ -176,14 +187,22 @@ def _n_operators(found: Transformation) -> int:
 
 
 def _one_way(
-    reading: TextTable, keyed: TextTable, direction: Direction, options: TransformOptions
+    reading: TextTable,
+    keyed: TextTable,
+    direction: Direction,
+    options: TransformOptions,
+    other: Transformation | None = None,
 ) -> Transformation:
-    """Join by equality, then by one program after the other."""
+    """Join by equality, then by one program after the other.
+
+    No second program is learned where the first joins less than that of the other direction.
+    """
     candidates = [0] if len(keyed.columns) == 1 else key_columns(keyed)
     equal = _by_equality(reading, keyed, candidates)
     # Where columns are to be found, equal values of some others may be chance.
     partners, column, key_column = equal
-    first = _learned(reading, keyed, candidates, partners, key_column, options)
+    thorough = other is None or not other.programs
+    first = _learned(reading, keyed, candidates, partners, key_column, options, thorough=thorough)
     if first is not None and first[1].accepted and first[0] != key_column:
         key_column = first[0]
         partners, column, _ = _by_equality(reading, keyed, [key_column])
@@ -196,6 +215,8 @@ def _one_way(
         partners = _joined(reading, keyed.columns[key_column], found.program, partners, programs)
         kinds[(kinds == 0) & (partners >= 0)] = KINDS.index("program")
         if len(programs) == options.max_programs:
+            break
+        if len(programs) == 1 and other is not None and other.joins_by_first(found.n_keys):
             break
         later = _learned(reading, keyed, [key_column], partners, key_column, options, later=True)
         found = later[1] if later is not None else None
@@ -246,6 +267,7 @@ def _learned(
     options: TransformOptions,
     *,
     later: bool = False,
+    thorough: bool = False,
 ) -> tuple[int, Found] | None:
     """Learn a program from the rows and keys that have no partner; None where there is none."""
     free = pa.array(np.flatnonzero(partners < 0))
@@ -268,7 +290,7 @@ def _learned(
         )
     if not rest.n_rows:
         return None
-    found = find_program(rest, targets, finding, thorough=not later)
+    found = find_program(rest, targets, finding, thorough=thorough)
     return None if found is None else (candidates[found.target], found)
 
 

@@ -25,7 +25,7 @@ from pexeso.transform.programs.program import (
 CASINGS: tuple[Casing, ...] = ("none", "lower", "upper", "title")
 """In the order in which operators prefer them."""
 
-MAX_LETTERS = 6000
+MAX_LETTERS = 3000
 """Of all parts of cells together from which operators are made, for all examples."""
 
 MAX_STEPS = 4
