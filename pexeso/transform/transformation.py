@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.transform.fuzzy.constrained import fuzzy_join
-from pexeso.transform.learning.finding import FindingOptions, Found, find_program
+from pexeso.transform.learning.finding import FindingOptions, Found, find_program, find_variant
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.program import Program
 from pexeso.transform.texts import TextColumn, TextTable, key_columns
@@ -26,11 +26,16 @@ Direction = Literal["source to target", "target to source"]
 KINDS = ("none", "equal", "program", "fuzzy")
 """How a row was joined, by number."""
 
-DEFAULT_PROGRAMS = 8
+DEFAULT_PROGRAMS = 12
 """That are learned at most, each from what the ones before it left."""
 
 _LATER_SHARE = 0.01
 """Of the smaller side's values that a program after the first must hit, inclusive."""
+
+_VARIANT_SHARE = 0.003
+"""The same of a program that differs from one before it in a constant alone."""
+
+_MIN_KEYS_OF_VARIANT = 2
 
 _ENOUGH = 0.9
 """Share of the smaller side's values at which the other direction is not looked at."""
@@ -218,8 +223,7 @@ def _one_way(
             break
         if len(programs) == 1 and other is not None and other.joins_by_first(found.n_keys):
             break
-        later = _learned(reading, keyed, [key_column], partners, key_column, options, later=True)
-        found = later[1] if later is not None else None
+        found = _later(reading, keyed, partners, key_column, programs, options)
     columns = tuple(sorted({each for program in programs for each in program.columns}))
     n_joinable = min(reading.n_rows, len(keyed.columns[key_column].values)) if candidates else 0
     return Transformation(
@@ -266,32 +270,55 @@ def _learned(
     key_column: int,
     options: TransformOptions,
     *,
-    later: bool = False,
-    thorough: bool = False,
+    thorough: bool,
 ) -> tuple[int, Found] | None:
     """Learn a program from the rows and keys that have no partner; None where there is none."""
-    free = pa.array(np.flatnonzero(partners < 0))
-    rest = TextTable(
-        tuple(TextColumn(each.name, each.cells.take(free)) for each in reading.columns)
-    )
-    targets = []
-    for number in candidates:
-        column = keyed.columns[number]
-        if number == key_column:
-            taken = np.zeros(len(column.values), bool)
-            taken[partners[partners >= 0]] = True
-            column = TextColumn(column.name, column.values.take(pa.array(np.flatnonzero(~taken))))
-        targets.append(column)
-    finding = options.finding
-    if later:
-        fewer = min(reading.n_rows, len(keyed.columns[key_column].values))
-        finding = replace(
-            finding, min_keys=max(finding.min_keys, int(np.ceil(_LATER_SHARE * fewer)))
-        )
+    rest = _free_rows(reading, partners)
     if not rest.n_rows:
         return None
-    found = find_program(rest, targets, finding, thorough=thorough)
+    targets = [
+        _free_keys(keyed.columns[number], partners)
+        if number == key_column
+        else keyed.columns[number]
+        for number in candidates
+    ]
+    found = find_program(rest, targets, options.finding, thorough=thorough)
     return None if found is None else (candidates[found.target], found)
+
+
+def _later(
+    reading: TextTable,
+    keyed: TextTable,
+    partners: np.ndarray,
+    key_column: int,
+    programs: Sequence[Program],
+    options: TransformOptions,
+) -> Found | None:
+    """Return one more program for what is left: one before with another constant, or a new one."""
+    rest = _free_rows(reading, partners)
+    if not rest.n_rows:
+        return None
+    keys = keyed.columns[key_column]
+    free = _free_keys(keys, partners)
+    fewer = min(reading.n_rows, len(keys.values))
+    finding = options.finding
+    least = max(_MIN_KEYS_OF_VARIANT, int(np.ceil(_VARIANT_SHARE * fewer)))
+    variant = find_variant(programs, rest, free, replace(finding, min_keys=least, min_share=0.0))
+    if variant is not None:
+        return variant
+    least = max(finding.min_keys, int(np.ceil(_LATER_SHARE * fewer)))
+    return find_program(rest, [free], replace(finding, min_keys=least), thorough=False)
+
+
+def _free_rows(table: TextTable, partners: np.ndarray) -> TextTable:
+    free = pa.array(np.flatnonzero(partners < 0))
+    return TextTable(tuple(TextColumn(each.name, each.cells.take(free)) for each in table.columns))
+
+
+def _free_keys(keys: TextColumn, partners: np.ndarray) -> TextColumn:
+    taken = np.zeros(len(keys.values), bool)
+    taken[partners[partners >= 0]] = True
+    return TextColumn(keys.name, keys.values.take(pa.array(np.flatnonzero(~taken))))
 
 
 def _joined(

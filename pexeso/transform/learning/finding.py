@@ -23,6 +23,7 @@ from pexeso.transform.learning.examples_to_program import (
     learn_program,
 )
 from pexeso.transform.learning.least_pieces import least_pieces
+from pexeso.transform.learning.other_constants import with_other_constants
 from pexeso.transform.learning.row_pairs import MIN_LENGTHS, RowPairs, find_row_pairs
 from pexeso.transform.learning.sampling import sample_sizes, sample_texts
 from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
@@ -226,6 +227,32 @@ def _programs(
                 return
 
 
+def find_variant(
+    programs: Sequence[Program], source: TextTable, target: TextColumn, options: FindingOptions
+) -> Found | None:
+    """Return the accepted program, one of some with another constant, that hits most values.
+
+    Parameters
+    ----------
+    programs : sequence of Program
+        That were accepted for other rows.
+    source : TextTable
+    target : TextColumn
+    options : FindingOptions
+    """
+    cells = [column.cells for column in source.columns]
+    best: Found | None = None
+    tried: set[Program] = set(programs)
+    for program in programs:
+        for variant in with_other_constants(program, cells, target.values):
+            if variant not in tried:
+                tried.add(variant)
+                found = judged(variant, source, [target], 0, options, n_fitted=1)
+                if found.accepted and (best is None or _rank(found) < _rank(best)):
+                    best = found
+    return best
+
+
 def _agrees(program: Program, rows: Sequence[Row], keys: Sequence[str]) -> bool:
     agreeing = sum(program.of(row) == key for row, key in zip(rows, keys, strict=True))
     return agreeing >= _MIN_AGREEING * len(keys)
@@ -237,8 +264,13 @@ def judged(
     targets: Sequence[TextColumn],
     target: int,
     options: FindingOptions,
+    *,
+    n_fitted: int | None = None,
 ) -> Found:
-    """Apply a program to all rows of the source, and count the target values that it writes."""
+    """Apply a program to all rows of the source, and count the target values that it writes.
+
+    ``n_fitted`` of its operators were chosen by these rows, by default all.
+    """
     column = targets[target]
     written = pc.unique(apply_program(program, [each.cells for each in source.columns]))
     written = written.drop_null()
@@ -251,7 +283,8 @@ def judged(
     both = hits >= _NEARLY_ALL * max(len(written), len(column.values))
     max_luck = options.max_luck * (_MORE_LUCK if both else 1)
     # Each operator could be fitted to an example of its own.
-    accepted = hits > len(program.operators) and hits >= enough
+    fitted = len(program.operators) if n_fitted is None else n_fitted
+    accepted = hits > fitted and hits >= enough
     accepted = accepted and bound_on_luck(hits, expected) <= max_luck
     return Found(program, target, hits, len(written), expected, accepted)
 
