@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import random
 import re
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -48,6 +50,9 @@ _MORE_LUCK = 100
 
 _MAX_FRUITLESS = 24
 """Sets of examples in a row that may bring no better program than one that is good enough."""
+
+_MAX_FRUITLESS_AT_FIRST = 64
+"""The same where none is good enough yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +185,8 @@ def find_program(
         ways += [(first, True), *((length, False) for length in shorter)]
     for min_length, any_separator in ways:
         sets = _example_sets(source, targets, min_length, options)
-        for found in _programs(source, targets, sets, any_separator, options, effort):
+        later = (min_length, any_separator) != ways[0]
+        for found in _programs(source, targets, sets, any_separator, later, options, effort):
             if best is None or _rank(found) < _rank(best):
                 best = found
         if best is not None and best.accepted:
@@ -199,6 +205,7 @@ def _programs(
     targets: Sequence[TextColumn],
     sets: Iterable[tuple[_Group, _Pairs, _Pairs]],
     any_separator: bool,
+    later: bool,
     options: FindingOptions,
     effort: Effort,
 ) -> Iterator[Found]:
@@ -210,7 +217,7 @@ def _programs(
         fruitless += 1
         if effort.left <= 0:
             return
-        if best and fruitless > _MAX_FRUITLESS:
+        if fruitless > (_MAX_FRUITLESS if best or later else _MAX_FRUITLESS_AT_FIRST):
             return
         program = learn_program(*examples, options.learning, effort, [any_separator])
         if program is None or (program, group.target) in tried:
@@ -322,14 +329,19 @@ def _drawn_sets(
     Every other set is of keys that have one form, as few formats of a column are alike by chance.
     """
     drawn = random.Random(f"{options.seed} {group.source} {group.target}")
+    alike: dict[str, list[int]] = defaultdict(list)
+    for place, form in enumerate(forms):
+        alike[form].append(place)
     seen: set[tuple[int, ...]] = set()
     for size in (options.n_examples, 2):
         for number in range(n_sets):
             # The first sets are of the most telling pairs, which a sample has few of.
-            among = min(len(group.pairs), 2 * size + 4 * number)
-            places = drawn.sample(range(among), among)
+            among: Sequence[int] = range(min(len(group.pairs), 2 * size + 4 * number))
             if number % 2:
-                places = [each for each in places if forms[each] == forms[places[0]]]
+                same = alike[forms[drawn.choice(among)]]
+                among = same[: bisect_left(same, len(among))]
+            # More than needed, since some share a value.
+            places = drawn.sample(among, min(len(among), 4 * size))
             chosen = _chosen(group.pairs, places, size)
             if len(chosen) == size and chosen not in seen:
                 seen.add(chosen)
