@@ -37,6 +37,9 @@ _VARIANT_SHARE = 0.003
 
 _MIN_KEYS_OF_VARIANT = 2
 
+_NEAR = 0.35
+"""Largest distance of texts that are joined by fuzzy comparison of what everything else left."""
+
 _ENOUGH = 0.9
 """Share of the smaller side's values at which the other direction is not looked at."""
 
@@ -88,6 +91,8 @@ class Transformation:
         key column, or -1.
     kinds : int8 (r,)
         How each row was joined: place in `KINDS`.
+    distances : float64 (r,)
+        Of a row joined as nearly equal, from what a program writes for it to its key; else 0.
     best : Found, optional
         What was learned first, also where it was not accepted.
     n_joinable : int
@@ -100,6 +105,7 @@ class Transformation:
     key_column: int
     partners: np.ndarray
     kinds: np.ndarray
+    distances: np.ndarray
     best: Found | None
     n_joinable: int
 
@@ -181,8 +187,9 @@ def apply_programs(
         partners = _joined(reading, keyed.columns[0], programs[number], partners, used)
     kinds = np.where(partners >= 0, KINDS.index("program"), 0).astype(np.int8)
     n_joinable = min(reading.n_rows, len(keyed.columns[0].values))
+    zeros = np.zeros(reading.n_rows)
     found = Transformation(
-        direction, tuple(programs), columns, 0, partners, kinds, None, n_joinable
+        direction, tuple(programs), columns, 0, partners, kinds, zeros, None, n_joinable
     )
     return _with_fuzzy(found, reading, keyed, options) if options.fuzzy else found
 
@@ -233,6 +240,7 @@ def _one_way(
         key_column,
         partners,
         kinds,
+        np.zeros(reading.n_rows),
         best,
         n_joinable,
     )
@@ -352,21 +360,66 @@ def _is_one_to_one(reading: TextTable, partners: np.ndarray) -> bool:
 def _with_fuzzy(
     found: Transformation, reading: TextTable, keyed: TextTable, options: TransformOptions
 ) -> Transformation:
-    """Join rows without a partner to keys that are nearly what a program writes for them."""
+    """Join rows without a partner to keys that are nearly what a program writes for them.
+
+    First among all texts and all keys, as published: none may have a second partner as near. Then
+    among those that are left, within a smaller distance, where no digit differs.
+    """
     keys = keyed.columns[found.key_column]
     written = _written(found, reading)
-    texts = pc.unique(written).drop_null()
-    if not len(texts) or max(len(texts), len(keys.values)) > options.max_fuzzy:
+    if max(reading.n_rows and len(pc.unique(written)), len(keys.values)) > options.max_fuzzy:
         return found
-    joined = fuzzy_join(texts.to_pylist(), keys.values.to_pylist())
-    nearest = np.full(len(texts), -1, np.int32)
-    nearest[joined.derived] = joined.keys
-    places = _places(written, texts)
-    partners, kinds = found.partners.copy(), found.kinds.copy()
-    free = (partners < 0) & (places >= 0)
-    partners[free] = nearest[places[free]]
-    kinds[free & (partners >= 0)] = KINDS.index("fuzzy")
-    return replace(found, partners=partners, kinds=kinds)
+    found = _nearly_equal(found, written, written, keys, keys)
+    left = written.filter(pa.array(found.partners < 0))
+    free = _free_keys(keys, found.partners) if _is_one_to_one(reading, found.partners) else keys
+    return _nearly_equal(found, written, left, keys, free, _NEAR)
+
+
+def _nearly_equal(
+    found: Transformation,
+    written: pa.Array,
+    texts: pa.Array,
+    keys: TextColumn,
+    among: TextColumn,
+    near: float | None = None,
+) -> Transformation:
+    """Join rows without a partner by the constrained fuzzy join of some texts and some keys.
+
+    Parameters
+    ----------
+    found : Transformation
+    written : pyarrow.Array (r,)
+        Text of each row.
+    texts : pyarrow.Array
+        Those that are compared.
+    keys, among : TextColumn
+        All keys, and those that are compared.
+    near : float, optional
+        The largest distance, and digits must be equal; without it only the constraints count.
+    """
+    texts = pc.unique(texts).drop_null()
+    if not len(texts) or not len(among.values):
+        return found
+    max_distance = 1.0 if near is None else near
+    joined = fuzzy_join(texts.to_pylist(), among.values.to_pylist(), max_distance=max_distance)
+    ours, theirs = texts.take(pa.array(joined.derived)), among.values.take(pa.array(joined.keys))
+    distances = joined.distances
+    if near is not None:
+        same = pc.equal(_digits(ours), _digits(theirs))
+        ours, theirs = ours.filter(same), theirs.filter(same)
+        distances = distances[same.to_numpy(zero_copy_only=False)]
+    free = np.flatnonzero(found.partners < 0)
+    places = _places(written.take(pa.array(free)), ours) if len(ours) else np.full(len(free), -1)
+    free, places = free[places >= 0], places[places >= 0]
+    partners, kinds, far = found.partners.copy(), found.kinds.copy(), found.distances.copy()
+    partners[free] = _places(theirs, keys.values)[places]
+    kinds[free] = KINDS.index("fuzzy")
+    far[free] = distances[places]
+    return replace(found, partners=partners, kinds=kinds, distances=far)
+
+
+def _digits(texts: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(texts, r"\D+", "")
 
 
 def _written(found: Transformation, reading: TextTable) -> pa.Array:

@@ -48,6 +48,9 @@ _NEARLY_ALL = 0.8
 _MORE_LUCK = 100
 """As many times the luck is allowed to a program that joins nearly all texts to nearly all keys."""
 
+_MORE_LUCK_OF_ONE = 10
+"""As many times that of such a program of one operator: there are few of them to choose from."""
+
 _MAX_FRUITLESS = 24
 """Sets of examples in a row that may bring no better program than one that is good enough."""
 
@@ -288,7 +291,9 @@ def judged(
     if hits >= enough:
         expected = hits_by_chance(written.to_pylist(), column.values.to_pylist())
     both = hits >= _NEARLY_ALL * max(len(written), len(column.values))
-    max_luck = options.max_luck * (_MORE_LUCK if both else 1)
+    max_luck = options.max_luck
+    if both:
+        max_luck *= _MORE_LUCK * (_MORE_LUCK_OF_ONE if len(program.operators) == 1 else 1)
     # Each operator could be fitted to an example of its own.
     fitted = len(program.operators) if n_fitted is None else n_fitted
     accepted = hits > fitted and hits >= enough
