@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -142,6 +143,7 @@ class _Group:
     source: int
     target: int
     pairs: RowPairs
+    limit: int
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -317,6 +319,9 @@ def _example_sets(
             for number in group.pairs.sources.tolist()
         ]
         keys = [right[group.target][number] for number in group.pairs.targets.tolist()]
+        order = _fewest_pieces_first(group.pairs, rows, keys)[: group.limit]
+        group = replace(group, pairs=_at(group.pairs, order))
+        rows, keys = [rows[each] for each in order], [keys[each] for each in order]
         checks = rows[:_CHECKED], keys[:_CHECKED]
         drawn = _drawn_sets(group, [_form(key) for key in keys], n_sets, options)
         sets = [([rows[each] for each in one], [keys[each] for each in one]) for one in drawn]
@@ -411,19 +416,30 @@ def _groups(
             sides[at[other] : at[other + 1]] = 2
             pairs = find_row_pairs(shared_prefixes(order, sides), sides, min_length=min_length)
             if len(pairs):
-                groups.append(_Group(one, number, _first(pairs, limit, at[one], at[other])))
+                pairs = replace(
+                    pairs, sources=pairs.sources - at[one], targets=pairs.targets - at[other]
+                )
+                groups.append(_Group(one, number, _at(pairs, slice(options.n_pairs)), limit))
     return groups, left, texts[len(source.columns) :]
 
 
-def _first(pairs: RowPairs, limit: int, source_at: int, target_at: int) -> RowPairs:
-    top = slice(limit)
-    return replace(
-        pairs,
-        sources=pairs.sources[top] - source_at,
-        targets=pairs.targets[top] - target_at,
-        holders=pairs.holders[top],
-        lengths=pairs.lengths[top],
+def _at(pairs: RowPairs, places: Any) -> RowPairs:
+    return RowPairs(
+        pairs.sources[places], pairs.targets[places], pairs.holders[places], pairs.lengths[places]
     )
+
+
+def _fewest_pieces_first(pairs: RowPairs, rows: Sequence[Row], keys: Sequence[str]) -> list[int]:
+    """Order pairs of as few holders by how long the pieces are that their keys consist of.
+
+    A rare piece alone tells less: with many rows some share a long one by chance.
+    """
+    lengths = [
+        len(key) / (1 + least_pieces([row], [key], constants=False)[0])
+        for row, key in zip(rows, keys, strict=True)
+    ]
+    holders = pairs.holders.tolist()
+    return sorted(range(len(keys)), key=lambda each: (holders[each], -lengths[each]))
 
 
 def _looked_at(column: TextColumn, size: int, seed: int) -> list[int]:

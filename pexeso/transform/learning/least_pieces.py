@@ -10,7 +10,9 @@ _BETWEEN = "\0"
 """Stands between cells; it is no letter, so that no key has it."""
 
 
-def least_pieces(rows: Sequence[Sequence[str | None]], keys: Sequence[str]) -> list[int]:
+def least_pieces(
+    rows: Sequence[Sequence[str | None]], keys: Sequence[str], *, constants: bool = True
+) -> list[int]:
     """Return for each example in how few pieces its key can be put together.
 
     A piece stands in a cell of the row, or in the keys of all examples. Only letters and digits
@@ -21,6 +23,8 @@ def least_pieces(rows: Sequence[Sequence[str | None]], keys: Sequence[str]) -> l
     ----------
     rows : sequence of rows (b,)
     keys : sequence of str (b,)
+    constants : bool
+        Whether what all keys hold may be a piece; without it each letter that no cell holds is one.
 
     Returns
     -------
@@ -33,11 +37,10 @@ def least_pieces(rows: Sequence[Sequence[str | None]], keys: Sequence[str]) -> l
     [3, 3]
     """
     plain = [_letters(key) for key in keys]
-    shared = _BETWEEN.join(plain)
     found = []
     for row, key in zip(rows, plain, strict=True):
         held = _BETWEEN.join(_letters(cell) for cell in row if cell)
-        found.append(_count(key, held, plain if len(set(plain)) > 1 else [shared]))
+        found.append(_count(key, held, plain if constants else None))
     return found
 
 
@@ -46,7 +49,7 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, lower(upper(text))))
 
 
-def _count(key: str, held: str, keys: Sequence[str]) -> int:
+def _count(key: str, held: str, keys: Sequence[str] | None) -> int:
     """Return the number of the longest pieces, taken from the left: no cover has fewer."""
     pieces = at = 0
     while at < len(key):
@@ -57,10 +60,12 @@ def _count(key: str, held: str, keys: Sequence[str]) -> int:
             reach = end
         else:
             reach = at
-        while reach < len(key) and all(key[at : reach + 1] in each for each in keys):
+        while keys and reach < len(key) and all(key[at : reach + 1] in each for each in keys):
             reach += 1
         if reach == at:
-            return len(key) + 1
+            if keys:
+                return len(key) + 1
+            reach += 1
         at = reach
         pieces += 1
     return pieces
