@@ -291,7 +291,7 @@ def judged(
     enough = max(options.min_keys, options.min_share * min(len(written), len(column.values)))
     expected = 0.0
     if hits >= enough:
-        expected = hits_by_chance(written.to_pylist(), column.values.to_pylist())
+        expected = hits_by_chance(written, column.values)
     both = hits >= _NEARLY_ALL * max(len(written), len(column.values))
     max_luck = options.max_luck
     if both:
