@@ -149,7 +149,7 @@ def learn_transformation(
             -_n_operators(best),
         ):
             best = found
-        if best.n_keys >= _ENOUGH * best.n_joinable:
+        if best.n_keys >= _ENOUGH * best.n_joinable or (best.best is not None and best.best.sure):
             break
     if best is None:
         raise InputError("A transformation needs a direction. Got none.")

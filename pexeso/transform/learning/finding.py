@@ -37,7 +37,12 @@ from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable
 MAX_MEDIAN_LENGTH = 200
 """Characters of the median value of a column above which it is free text, and not a key."""
 
-_CHECKED = 20
+_CHECKED = 100
+"""Likely pairs of rows by which a program is checked."""
+
+_NEARLY_SURE = 0.9
+"""Share of them from which on an accepted program is the one that was looked for."""
+
 _MIN_AGREEING = 0.2
 _FEW_ROWS = 10_000
 """A program is applied to more rows than these if it writes the keys of a share of some pairs."""
@@ -126,6 +131,8 @@ class Found:
         Keys that letters drawn at random would hit (`hits_by_chance`).
     accepted : bool
         Whether it joins what the options ask for.
+    agreeing : float
+        Share of the likeliest pairs of rows that it joins, in [0, 1].
     """
 
     program: Program
@@ -134,6 +141,12 @@ class Found:
     n_written: int
     expected: float
     accepted: bool
+    agreeing: float = 0.0
+
+    @property
+    def sure(self) -> bool:
+        """Whether it joins nearly all of the likeliest pairs of rows."""
+        return self.accepted and self.agreeing >= _NEARLY_SURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +241,14 @@ def _programs(
         if program is None or (program, group.target) in tried:
             continue
         tried.add((program, group.target))
-        if source.n_rows > _FEW_ROWS and not _agrees(program, *checks):
+        agreeing = _agreeing(program, *checks)
+        if source.n_rows > _FEW_ROWS and agreeing < _MIN_AGREEING:
             continue
         found = judged(program, source, targets, group.target, options)
+        found = replace(found, agreeing=agreeing)
         yield found
+        if found.sure:
+            return
         if found.accepted and found.n_keys > best:
             best, fruitless = found.n_keys, 0
             fewer = min(source.n_rows, len(targets[group.target].values))
@@ -265,9 +282,8 @@ def find_variant(
     return best
 
 
-def _agrees(program: Program, rows: Sequence[Row], keys: Sequence[str]) -> bool:
-    agreeing = sum(program.of(row) == key for row, key in zip(rows, keys, strict=True))
-    return agreeing >= _MIN_AGREEING * len(keys)
+def _agreeing(program: Program, rows: Sequence[Row], keys: Sequence[str]) -> float:
+    return sum(program.of(row) == key for row, key in zip(rows, keys, strict=True)) / len(keys)
 
 
 def judged(
