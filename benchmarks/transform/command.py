@@ -1,0 +1,80 @@
+"""The command ``python -m benchmarks transform``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+import torch
+
+from benchmarks import report
+from benchmarks.machine import describe_machine, pin_threads
+from benchmarks.origin import code_digest
+from pexeso.errors import InputError, PexesoError
+
+CODE = (
+    ("pexeso/transform", "*.py"),
+    ("pexeso/transform_join", "*.py"),
+    ("benchmarks/transform", "*.py"),
+)
+"""What the figures depend on."""
+
+PARTS = ("cases",)
+
+Result = dict[str, Any]
+
+
+@click.command("transform", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("parts", metavar="[PARTS]", nargs=-1)
+@click.option("--only", default="", help="Of cases: those whose name holds this text.")
+@click.option("--methods", help="Of cases: some of the methods, with commas.  [default: all]")
+@click.option("--seed", default=0, show_default=True, help="Of samples and drawn tables.")
+@click.option("--json", "as_json", is_flag=True, help="Print each result as one JSON object.")
+@click.option("--write", is_flag=True, help="Keep results in benchmarks/results/transform.")
+def transform_command(
+    parts: tuple[str, ...], as_json: bool, write: bool, seed: int, **options: Any
+) -> None:
+    """Join tables whose keys are written differently, in one thread.
+
+    PARTS, all by default: cases (the shared pairs of tables, against rivals).
+    """
+    pin_threads(1)
+    machine = describe_machine(torch.device("cpu"))
+    try:
+        for part in parts or PARTS:
+            if part not in PARTS:
+                raise InputError(f"Parts are {', '.join(PARTS)}. Got {part!r} instead.")
+            measure, shown = _of(part, seed, options)
+            conditions = {"machine": machine, "code": code_digest(code=CODE), "seed": seed}
+            result = {"part": part, **conditions, **measure()}
+            click.echo(json.dumps(result) if as_json else shown(result))
+            if write:
+                report.write_result(report.RESULTS / "transform" / f"{part}.json", result)
+    except PexesoError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+
+
+def _of(
+    part: str, seed: int, options: Result
+) -> tuple[Callable[[], Result], Callable[[Result], str]]:
+    """Return what measures a part, and what shows its result."""
+    from benchmarks.transform import tables
+    from benchmarks.transform.quality import METHODS, measured_cases
+
+    methods = _some("Methods", options["methods"], METHODS)
+    return (
+        lambda: measured_cases(seed=seed, only=options["only"], methods=methods),
+        lambda result: f"{tables.cases_table(result)}\n\n{tables.means_table(result)}",
+    )
+
+
+def _some(what: str, text: str | None, known: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(known) if text is None else tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in known:
+            raise InputError(f"{what} are {', '.join(known)}. Got {name!r} instead.")
+    return names
