@@ -71,7 +71,7 @@ def cases_table(result: Row) -> str:
                 cells.append(f"{rates}, {own[way]['seconds']:.2f} s, {_kinds(own[way]['kinds'])}")
         cells += [share(scores["f"]) for method, scores in own.items() if method not in _OURS]
         if "named" in own:
-            cells.append((own["named"]["program"] or "none").replace("|", "\\|"))
+            cells.append(_program(own["named"]["program"]))
         rows.append(cells)
     methods = list(result["cases"][0]["methods"]) if result["cases"] else []
     heads = ["case", "true pairs", "relation"]
@@ -100,3 +100,122 @@ def _relations(relations: Mapping[str, int]) -> str:
 
 def _kinds(kinds: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing"
+
+
+def all_cases(result: Row) -> str:
+    """Return the table of cases and that of their means."""
+    return f"{cases_table(result)}\n\n{means_table(result)}"
+
+
+def tasks_table(result: Row) -> str:
+    """Return what is joined of columns whose values are spelt in two ways, task by task."""
+    rows = []
+    for row in result["tasks"]:
+        kinds = [_right(row["kinds"].get(kind)) for kind in _KINDS]
+        rates = [share(row[name]) for name in ("precision", "recall", "f")]
+        sizes = " and ".join(f"{n:,}" for n in row["values"])
+        name, seconds = f"{row['set']}: {row['task']}", f"{row['seconds']:.1f}"
+        program = _program(row["program"])
+        rows.append([name, sizes, *kinds, *rates, row["cardinality"], seconds, program])
+    heads = ["task", "values", *(f"{kind}: right of joined" for kind in _KINDS)]
+    return markdown([*heads, "P", "R", "F", "cardinality", "s", "program"], rows)
+
+
+_KINDS = ("equal", "program", "fuzzy")
+
+
+def tasks_means_table(result: Row) -> str:
+    """Return what is joined of all tasks of a set together."""
+    rows = []
+    for name in dict.fromkeys(row["set"] for row in result["tasks"]):
+        mine = [row for row in result["tasks"] if row["set"] == name]
+        sums = [
+            {
+                what: sum(row["kinds"].get(kind, {}).get(what, 0) for row in mine)
+                for what in ("pairs", "right")
+            }
+            for kind in _KINDS
+        ]
+        with_programs = sum(row["program"] is not None for row in mine)
+        n_true = sum(row["true_pairs"] for row in mine)
+        cells = [_right(own) for own in sums]
+        seconds = sum(row["seconds"] for row in mine)
+        rows.append(
+            [name, str(len(mine)), str(with_programs), f"{n_true:,}", *cells, f"{seconds:.0f}"]
+        )
+    kinds = [f"{kind}: right of joined" for kind in _KINDS]
+    return markdown(["set", "tasks", "with programs", "true pairs", *kinds, "s"], rows)
+
+
+def draws_table(result: Row) -> str:
+    """Return how many drawn pairs of columns get a program."""
+    rows = [
+        [
+            *(str(draw[name]) for name in ("seed", "pairs", "with_programs", "with_equal_values")),
+            f"{draw['seconds']:.0f}",
+            f"{draw['largest_seconds']:.1f}",
+        ]
+        for draw in result["random"]["draws"]
+    ]
+    heads = ["seed", "pairs", "with a program", "with equal values", "s", "longest, s"]
+    return markdown(heads, rows)
+
+
+def programs_table(result: Row) -> str:
+    """Return each program of drawn pairs, with samples of what it joins."""
+    rows = []
+    for draw in result["random"]["draws"]:
+        for row in draw["programs"]:
+            samples = "; ".join(f"{left} = {right}" for left, right in row["samples"])
+            values = " and ".join(f"{n:,}" for n in row["values"])
+            cells = [str(draw["seed"]), row["source"], row["target"], values]
+            cells += [_kinds(row["kinds"]), row["program"], samples]
+            rows.append([cell.replace("|", "\\|") for cell in cells])
+    heads = ["seed", "source", "target", "values", "pairs", "program", "samples"]
+    return markdown(heads, rows)
+
+
+def restraint(result: Row) -> str:
+    """Return all tables of the part ``restraint``."""
+    tables = (tasks_table, tasks_means_table, draws_table, programs_table)
+    return "\n\n".join(table(result) for table in tables)
+
+
+def planted_table(result: Row) -> str:
+    """Return seconds, memory and F of drawn tables by rule and rows."""
+    rows = []
+    for row in (*result["planted"], *result["synthetic"]):
+        joined, peak = row["join_seconds"], row["peak_bytes"]
+        rows.append(
+            [
+                row["rule"],
+                f"{row['rows']:,}",
+                f"{row['seconds']:.2f}",
+                "-" if joined is None else f"{joined:.3f}",
+                "-" if peak is None else f"{peak / 1e6:,.0f}",
+                share(row["f"]),
+                share(row["f_without_fuzzy"]),
+                _program(row["program"]),
+            ]
+        )
+    heads = ["rule", "rows", "learn and join, s", "join, s", "MB", "F", "F without fuzzy"]
+    return markdown([*heads, "program"], rows)
+
+
+def apply_table(result: Row) -> str:
+    """Return the rows a second that programs are applied to."""
+    rows = []
+    for row in result["programs"]:
+        rate = row["rows_per_second"]
+        shown = "-" if rate is None else f"{rate / 1e6:.1f}"
+        programs = _program("; else ".join(row["programs"]))
+        rows.append([row["rule"], f"{row['rows']:,}", shown, share(row["right"]), programs])
+    return markdown(["rule", "rows", "million rows a second", "right", "programs"], rows)
+
+
+def _program(text: str | None) -> str:
+    return (text or "none").replace("|", "\\|")
+
+
+def _right(own: Mapping[str, int] | None) -> str:
+    return f"{own['right']:,} of {own['pairs']:,}" if own and own["pairs"] else "-"
