@@ -14,6 +14,7 @@ module         what it holds
 `planted`      the part ``planted``: seconds, memory and F on these
 `applying`     the part ``apply``: rows a second
 `tables`       results as text
+`page`         the measured parts of the documentation
 `command`      ``python -m benchmarks transform``
 =============  ====================================================================================
 """

@@ -42,8 +42,14 @@ Result = dict[str, Any]
 @click.option("--seed", default=0, show_default=True, help="Of samples and drawn tables.")
 @click.option("--json", "as_json", is_flag=True, help="Print each result as one JSON object.")
 @click.option("--write", is_flag=True, help="Keep results in benchmarks/results/transform.")
+@click.option("--write-docs", is_flag=True, help="Write the page from the results that are kept.")
 def transform_command(
-    parts: tuple[str, ...], as_json: bool, write: bool, seed: int, **options: Any
+    parts: tuple[str, ...],
+    as_json: bool,
+    write: bool,
+    write_docs: bool,
+    seed: int,
+    **options: Any,
 ) -> None:
     """Join tables whose keys are written differently, in one thread.
 
@@ -64,6 +70,10 @@ def transform_command(
             click.echo(json.dumps(result) if as_json else shown(result))
             if write:
                 report.write_result(report.RESULTS / "transform" / f"{part}.json", result)
+        if write_docs:
+            from benchmarks.transform.page import write_page
+
+            write_page()
     except PexesoError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)

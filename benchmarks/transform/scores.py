@@ -8,6 +8,9 @@ from typing import Any
 Pair = tuple[Any, Any]
 Score = dict[str, float | int | None]
 
+SOLVED = 0.95
+"""F from which on a case counts as solved, inclusive."""
+
 
 def score(joined: Collection[Pair], truth: Collection[Pair]) -> Score:
     """Return the scores of a join.
@@ -66,7 +69,3 @@ def means(scores: Iterable[Mapping[str, Any]]) -> dict[str, float | int | None]:
         "solved": sum(each["f"] >= SOLVED for each in kept),
         "cases": len(kept),
     }
-
-
-SOLVED = 0.95
-"""F from which on a case counts as solved, inclusive."""

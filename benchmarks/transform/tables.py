@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.transform.scores import SOLVED
+
 Row = Mapping[str, Any]
 
 NAMES = {
@@ -94,6 +96,18 @@ def entities_table(result: Row) -> str:
     return markdown(["case", NAMES["named"], NAMES["semantic"]], rows)
 
 
+def unsolved_table(result: Row) -> str:
+    """Return F of the methods for each case of a string rule that pexeso does not solve."""
+    mine = [row for row in result["cases"] if row["group"] == "string rules"]
+    rows = [
+        [row["case"], *(share(scores["f"]) for scores in row["methods"].values())]
+        for row in mine
+        if any(row["methods"][way]["f"] < SOLVED for way in _OURS if way in row["methods"])
+    ]
+    methods = list(result["cases"][0]["methods"]) if result["cases"] else []
+    return markdown(["case", *(NAMES[method] for method in methods)], rows)
+
+
 def _relations(relations: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in relations.items())
 
@@ -181,36 +195,53 @@ def restraint(result: Row) -> str:
     return "\n\n".join(table(result) for table in tables)
 
 
-def planted_table(result: Row) -> str:
+def planted_page_table(result: Row) -> str:
     """Return seconds, memory and F of drawn tables by rule and rows."""
-    rows = []
-    for row in (*result["planted"], *result["synthetic"]):
-        joined, peak = row["join_seconds"], row["peak_bytes"]
-        rows.append(
-            [
-                row["rule"],
-                f"{row['rows']:,}",
-                f"{row['seconds']:.2f}",
-                "-" if joined is None else f"{joined:.3f}",
-                "-" if peak is None else f"{peak / 1e6:,.0f}",
-                share(row["f"]),
-                share(row["f_without_fuzzy"]),
-                _program(row["program"]),
-            ]
-        )
-    heads = ["rule", "rows", "learn and join, s", "join, s", "MB", "F", "F without fuzzy"]
-    return markdown([*heads, "program"], rows)
+    return markdown(_PLANTED, map(_planted_cells, (*result["planted"], *result["synthetic"])))
+
+
+def planted_table(result: Row) -> str:
+    """Return the same with the programs."""
+    rows = (*result["planted"], *result["synthetic"])
+    cells = ([*_planted_cells(row), _program(row["program"])] for row in rows)
+    return markdown([*_PLANTED, "program"], cells)
+
+
+_PLANTED = ("rule", "rows", "learn and join, s", "join, s", "MB", "F", "F without fuzzy")
+
+
+def _planted_cells(row: Row) -> list[str]:
+    joined, peak = row["join_seconds"], row["peak_bytes"]
+    return [
+        row["rule"],
+        f"{row['rows']:,}",
+        f"{row['seconds']:.2f}",
+        "-" if joined is None else f"{joined:.3f}",
+        "-" if peak is None else f"{peak / 1e6:,.0f}",
+        share(row["f"]),
+        share(row["f_without_fuzzy"]),
+    ]
+
+
+def apply_page_table(result: Row) -> str:
+    """Return the rows a second that programs are applied to."""
+    return markdown(_APPLY, map(_apply_cells, result["programs"]))
 
 
 def apply_table(result: Row) -> str:
-    """Return the rows a second that programs are applied to."""
-    rows = []
-    for row in result["programs"]:
-        rate = row["rows_per_second"]
-        shown = "-" if rate is None else f"{rate / 1e6:.1f}"
-        programs = _program("; else ".join(row["programs"]))
-        rows.append([row["rule"], f"{row['rows']:,}", shown, share(row["right"]), programs])
-    return markdown(["rule", "rows", "million rows a second", "right", "programs"], rows)
+    """Return the same with the programs."""
+    rows = result["programs"]
+    cells = ([*_apply_cells(row), _program("; else ".join(row["programs"]))] for row in rows)
+    return markdown([*_APPLY, "text"], cells)
+
+
+_APPLY = ("rule", "rows", "programs", "million rows a second", "right")
+
+
+def _apply_cells(row: Row) -> list[str]:
+    rate = row["rows_per_second"]
+    shown = "-" if rate is None else f"{rate / 1e6:.1f}"
+    return [row["rule"], f"{row['rows']:,}", str(len(row["programs"])), shown, share(row["right"])]
 
 
 def _program(text: str | None) -> str:
