@@ -65,7 +65,12 @@ def transform_command(
             if part not in PARTS:
                 raise InputError(f"Parts are {', '.join(PARTS)}. Got {part!r} instead.")
             measure, shown = _of(part, seed, options)
-            conditions = {"machine": machine, "code": code_digest(code=CODE), "seed": seed}
+            conditions = {
+                "machine": machine,
+                "code": code_digest(code=CODE),
+                "seed": seed,
+                "options": options,
+            }
             result = {"part": part, **conditions, **measure()}
             click.echo(json.dumps(result) if as_json else shown(result))
             if write:

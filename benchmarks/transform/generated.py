@@ -234,8 +234,8 @@ def planted_pair(rule: Rule, n_rows: int, *, share: float = 0.5, seed: int = 0) 
     Examples
     --------
     >>> pair = planted_pair(RULES["date"], 4, seed=1)
-    >>> pair.source["day"][0], pair.n_true
-    (<pyarrow.StringScalar: '2851-08-15'>, 2)
+    >>> pair.source.column_names, pair.target.column_names, pair.n_true
+    (['day', 'id'], ['key', 'id'], 2)
     """
     n_true = round(share * n_rows)
     n_people = 2 * n_rows - n_true

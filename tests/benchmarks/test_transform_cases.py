@@ -229,6 +229,7 @@ def test_the_command_measures_cases_by_every_method(tmp_path, monkeypatch):
         assert table in done.output
     assert entities_table(result).count("\n") == 2
     assert {"machine", "code", "seed"} <= set(result)
+    assert result["options"]["only"] == "203-149-c2"
 
 
 @needs_cases
