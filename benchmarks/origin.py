@@ -6,7 +6,7 @@ A finished run is shown again only where both are the same.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,15 @@ MACHINE = ("processor", "cores", "memory_gib", "device")
 """What must be equal of two machines for their seconds to compare."""
 
 
-def code_digest(root: Path = ROOT) -> str:
-    """Return the BLAKE2b-64 of the engine and the benchmarks, in hexadecimal.
+def code_digest(root: Path = ROOT, code: Sequence[tuple[str, str]] = CODE) -> str:
+    """Return the BLAKE2b-64 of the engine and the benchmarks, or other code, in hexadecimal.
 
     It covers the names and contents of the files.
 
     It depends on neither commits nor dates: the same code has the same digest in any checkout.
     """
     digest = hashlib.blake2b(digest_size=8)
-    files = sorted({path for folder, pattern in CODE for path in (root / folder).rglob(pattern)})
+    files = sorted({path for folder, pattern in code for path in (root / folder).rglob(pattern)})
     for path in files:
         content = path.read_bytes()
         digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())

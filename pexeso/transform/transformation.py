@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.errors import InputError
 from pexeso.transform.fuzzy.constrained import fuzzy_join
-from pexeso.transform.learning.finding import FindingOptions, Found, find_program
+from pexeso.transform.learning.finding import FindingOptions, Found, find_program, find_variant
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.program import Program
 from pexeso.transform.texts import TextColumn, TextTable, key_columns
@@ -25,11 +26,19 @@ Direction = Literal["source to target", "target to source"]
 KINDS = ("none", "equal", "program", "fuzzy")
 """How a row was joined, by number."""
 
-DEFAULT_PROGRAMS = 8
+DEFAULT_PROGRAMS = 12
 """That are learned at most, each from what the ones before it left."""
 
 _LATER_SHARE = 0.01
 """Of the smaller side's values that a program after the first must hit, inclusive."""
+
+_VARIANT_SHARE = 0.003
+"""The same of a program that differs from one before it in a constant alone."""
+
+_MIN_KEYS_OF_VARIANT = 2
+
+_NEAR = 0.35
+"""Largest distance of texts that are joined by fuzzy comparison of what everything else left."""
 
 _ENOUGH = 0.9
 """Share of the smaller side's values at which the other direction is not looked at."""
@@ -82,6 +91,8 @@ class Transformation:
         key column, or -1.
     kinds : int8 (r,)
         How each row was joined: place in `KINDS`.
+    distances : float64 (r,)
+        Of a row joined as nearly equal, from what a program writes for it to its key; else 0.
     best : Found, optional
         What was learned first, also where it was not accepted.
     n_joinable : int
@@ -94,8 +105,13 @@ class Transformation:
     key_column: int
     partners: np.ndarray
     kinds: np.ndarray
+    distances: np.ndarray
     best: Found | None
     n_joinable: int
+
+    def joins_by_first(self, n_keys: int) -> bool:
+        """Return whether the first program joins at least so many keys."""
+        return bool(self.programs) and self.best is not None and self.best.n_keys >= n_keys
 
     @property
     def n_keys(self) -> int:
@@ -125,12 +141,18 @@ def learn_transformation(
     """
     options = options or TransformOptions()
     sides = {"source to target": (source, target), "target to source": (target, source)}
-    found: list[Transformation] = []
+    best: Transformation | None = None
     for way in options.directions:
-        found.append(_one_way(*sides[way], way, options))
-        if found[-1].n_keys >= _ENOUGH * found[-1].n_joinable:
+        found = _one_way(*sides[way], way, options, best)
+        if best is None or (found.n_keys, -_n_operators(found)) > (
+            best.n_keys,
+            -_n_operators(best),
+        ):
+            best = found
+        if best.n_keys >= _ENOUGH * best.n_joinable or (best.best is not None and best.best.sure):
             break
-    best = max(found, key=lambda each: (each.n_keys, -_n_operators(each)))
+    if best is None:
+        raise InputError("A transformation needs a direction. Got none.")
     if options.fuzzy and best.programs:
         best = _with_fuzzy(best, *sides[best.direction], options)
     return best
@@ -165,8 +187,9 @@ def apply_programs(
         partners = _joined(reading, keyed.columns[0], programs[number], partners, used)
     kinds = np.where(partners >= 0, KINDS.index("program"), 0).astype(np.int8)
     n_joinable = min(reading.n_rows, len(keyed.columns[0].values))
+    zeros = np.zeros(reading.n_rows)
     found = Transformation(
-        direction, tuple(programs), columns, 0, partners, kinds, None, n_joinable
+        direction, tuple(programs), columns, 0, partners, kinds, zeros, None, n_joinable
     )
     return _with_fuzzy(found, reading, keyed, options) if options.fuzzy else found
 
@@ -176,14 +199,22 @@ def _n_operators(found: Transformation) -> int:
 
 
 def _one_way(
-    reading: TextTable, keyed: TextTable, direction: Direction, options: TransformOptions
+    reading: TextTable,
+    keyed: TextTable,
+    direction: Direction,
+    options: TransformOptions,
+    other: Transformation | None = None,
 ) -> Transformation:
-    """Join by equality, then by one program after the other."""
+    """Join by equality, then by one program after the other.
+
+    No second program is learned where the first joins less than that of the other direction.
+    """
     candidates = [0] if len(keyed.columns) == 1 else key_columns(keyed)
     equal = _by_equality(reading, keyed, candidates)
     # Where columns are to be found, equal values of some others may be chance.
     partners, column, key_column = equal
-    first = _learned(reading, keyed, candidates, partners, key_column, options)
+    thorough = other is None or not other.programs
+    first = _learned(reading, keyed, candidates, partners, key_column, options, thorough=thorough)
     if first is not None and first[1].accepted and first[0] != key_column:
         key_column = first[0]
         partners, column, _ = _by_equality(reading, keyed, [key_column])
@@ -197,8 +228,9 @@ def _one_way(
         kinds[(kinds == 0) & (partners >= 0)] = KINDS.index("program")
         if len(programs) == options.max_programs:
             break
-        later = _learned(reading, keyed, [key_column], partners, key_column, options, later=True)
-        found = later[1] if later is not None else None
+        if len(programs) == 1 and other is not None and other.joins_by_first(found.n_keys):
+            break
+        found = _later(reading, keyed, partners, key_column, programs, options)
     columns = tuple(sorted({each for program in programs for each in program.columns}))
     n_joinable = min(reading.n_rows, len(keyed.columns[key_column].values)) if candidates else 0
     return Transformation(
@@ -208,6 +240,7 @@ def _one_way(
         key_column,
         partners,
         kinds,
+        np.zeros(reading.n_rows),
         best,
         n_joinable,
     )
@@ -245,31 +278,55 @@ def _learned(
     key_column: int,
     options: TransformOptions,
     *,
-    later: bool = False,
+    thorough: bool,
 ) -> tuple[int, Found] | None:
     """Learn a program from the rows and keys that have no partner; None where there is none."""
-    free = pa.array(np.flatnonzero(partners < 0))
-    rest = TextTable(
-        tuple(TextColumn(each.name, each.cells.take(free)) for each in reading.columns)
-    )
-    targets = []
-    for number in candidates:
-        column = keyed.columns[number]
-        if number == key_column:
-            taken = np.zeros(len(column.values), bool)
-            taken[partners[partners >= 0]] = True
-            column = TextColumn(column.name, column.values.take(pa.array(np.flatnonzero(~taken))))
-        targets.append(column)
-    finding = options.finding
-    if later:
-        fewer = min(reading.n_rows, len(keyed.columns[key_column].values))
-        finding = replace(
-            finding, min_keys=max(finding.min_keys, int(np.ceil(_LATER_SHARE * fewer)))
-        )
+    rest = _free_rows(reading, partners)
     if not rest.n_rows:
         return None
-    found = find_program(rest, targets, finding, thorough=not later)
+    targets = [
+        _free_keys(keyed.columns[number], partners)
+        if number == key_column
+        else keyed.columns[number]
+        for number in candidates
+    ]
+    found = find_program(rest, targets, options.finding, thorough=thorough)
     return None if found is None else (candidates[found.target], found)
+
+
+def _later(
+    reading: TextTable,
+    keyed: TextTable,
+    partners: np.ndarray,
+    key_column: int,
+    programs: Sequence[Program],
+    options: TransformOptions,
+) -> Found | None:
+    """Return one more program for what is left: one before with another constant, or a new one."""
+    rest = _free_rows(reading, partners)
+    if not rest.n_rows:
+        return None
+    keys = keyed.columns[key_column]
+    free = _free_keys(keys, partners)
+    fewer = min(reading.n_rows, len(keys.values))
+    finding = options.finding
+    least = max(_MIN_KEYS_OF_VARIANT, int(np.ceil(_VARIANT_SHARE * fewer)))
+    variant = find_variant(programs, rest, free, replace(finding, min_keys=least, min_share=0.0))
+    if variant is not None:
+        return variant
+    least = max(finding.min_keys, int(np.ceil(_LATER_SHARE * fewer)))
+    return find_program(rest, [free], replace(finding, min_keys=least), thorough=False)
+
+
+def _free_rows(table: TextTable, partners: np.ndarray) -> TextTable:
+    free = pa.array(np.flatnonzero(partners < 0))
+    return TextTable(tuple(TextColumn(each.name, each.cells.take(free)) for each in table.columns))
+
+
+def _free_keys(keys: TextColumn, partners: np.ndarray) -> TextColumn:
+    taken = np.zeros(len(keys.values), bool)
+    taken[partners[partners >= 0]] = True
+    return TextColumn(keys.name, keys.values.take(pa.array(np.flatnonzero(~taken))))
 
 
 def _joined(
@@ -303,21 +360,66 @@ def _is_one_to_one(reading: TextTable, partners: np.ndarray) -> bool:
 def _with_fuzzy(
     found: Transformation, reading: TextTable, keyed: TextTable, options: TransformOptions
 ) -> Transformation:
-    """Join rows without a partner to keys that are nearly what a program writes for them."""
+    """Join rows without a partner to keys that are nearly what a program writes for them.
+
+    First among all texts and all keys, as published: none may have a second partner as near. Then
+    among those that are left, within a smaller distance, where no digit differs.
+    """
     keys = keyed.columns[found.key_column]
     written = _written(found, reading)
-    texts = pc.unique(written).drop_null()
-    if not len(texts) or max(len(texts), len(keys.values)) > options.max_fuzzy:
+    if max(reading.n_rows and len(pc.unique(written)), len(keys.values)) > options.max_fuzzy:
         return found
-    joined = fuzzy_join(texts.to_pylist(), keys.values.to_pylist())
-    nearest = np.full(len(texts), -1, np.int32)
-    nearest[joined.derived] = joined.keys
-    places = _places(written, texts)
-    partners, kinds = found.partners.copy(), found.kinds.copy()
-    free = (partners < 0) & (places >= 0)
-    partners[free] = nearest[places[free]]
-    kinds[free & (partners >= 0)] = KINDS.index("fuzzy")
-    return replace(found, partners=partners, kinds=kinds)
+    found = _nearly_equal(found, written, written, keys, keys)
+    left = written.filter(pa.array(found.partners < 0))
+    free = _free_keys(keys, found.partners) if _is_one_to_one(reading, found.partners) else keys
+    return _nearly_equal(found, written, left, keys, free, _NEAR)
+
+
+def _nearly_equal(
+    found: Transformation,
+    written: pa.Array,
+    texts: pa.Array,
+    keys: TextColumn,
+    among: TextColumn,
+    near: float | None = None,
+) -> Transformation:
+    """Join rows without a partner by the constrained fuzzy join of some texts and some keys.
+
+    Parameters
+    ----------
+    found : Transformation
+    written : pyarrow.Array (r,)
+        Text of each row.
+    texts : pyarrow.Array
+        Those that are compared.
+    keys, among : TextColumn
+        All keys, and those that are compared.
+    near : float, optional
+        The largest distance, and digits must be equal; without it only the constraints count.
+    """
+    texts = pc.unique(texts).drop_null()
+    if not len(texts) or not len(among.values):
+        return found
+    max_distance = 1.0 if near is None else near
+    joined = fuzzy_join(texts.to_pylist(), among.values.to_pylist(), max_distance=max_distance)
+    ours, theirs = texts.take(pa.array(joined.derived)), among.values.take(pa.array(joined.keys))
+    distances = joined.distances
+    if near is not None:
+        same = pc.equal(_digits(ours), _digits(theirs))
+        ours, theirs = ours.filter(same), theirs.filter(same)
+        distances = distances[same.to_numpy(zero_copy_only=False)]
+    free = np.flatnonzero(found.partners < 0)
+    places = _places(written.take(pa.array(free)), ours) if len(ours) else np.full(len(free), -1)
+    free, places = free[places >= 0], places[places >= 0]
+    partners, kinds, far = found.partners.copy(), found.kinds.copy(), found.distances.copy()
+    partners[free] = _places(theirs, keys.values)[places]
+    kinds[free] = KINDS.index("fuzzy")
+    far[free] = distances[places]
+    return replace(found, partners=partners, kinds=kinds, distances=far)
+
+
+def _digits(texts: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(texts, r"\D+", "")
 
 
 def _written(found: Transformation, reading: TextTable) -> pa.Array:

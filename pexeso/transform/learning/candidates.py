@@ -7,14 +7,14 @@ Toronto, 2019, section 4.3 (the order of the logical operators).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pexeso.runtime.jit import loop
 from pexeso.transform.learning.example_parts import CASINGS, Examples
-from pexeso.transform.programs.program import Constant, Operator
+from pexeso.transform.programs.program import Constant, Extract, Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,15 @@ def candidates(
             operator = Constant(examples.keys[0][place[0] : place[0] + size[0]])
         else:
             extractor, casing, backward, start = examples.lines[line].tolist()
-            operator = replace(
-                examples.extractors[extractor],
+            column, splits, replacements = examples.extractors[extractor]
+            operator = Extract(
+                column,
+                splits,
                 start=-1 - start if backward else start,
                 length=length if length >= 0 else None,
-                shorter=length >= 0 and examples.extended and not backward,
                 casing=CASINGS[casing],
+                replacements=replacements,
+                shorter=length >= 0 and examples.extended and not backward,
             )
         found.append(Candidate(operator, tuple(place), tuple(size)))
     return found

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.runtime.jit import loop
+from pexeso.runtime.mixing import mixed
+from pexeso.runtime.ranges import offsets_of
+from pexeso.transform.learning.sampling import sample_texts
 
 _E = 2.718281828459045
 
+_MANY = 20_000
+"""Of more texts or keys than these a sample is looked at, drawn by what they are."""
 
-def hits_by_chance(written: Sequence[str], keys: Sequence[str]) -> float:
+_SIGN, _LETTER, _DIGIT = 0, 1, 2
+
+
+def hits_by_chance(written: pa.Array | Sequence[str], keys: pa.Array | Sequence[str]) -> float:
     """Return how many keys would be hit by texts whose letters come by chance.
 
-    A text of chance has the length of one that was written, and each of its letters is drawn from
-    those that stand at its place in texts of that length, all by themselves. So short codes and
-    numbers hit each other, and words do not. To judge a key, the text that equals it is left out,
-    and where letters vary each that was ever written counts once more. The result is an upper
-    bound: the sum over the keys of the expected number of texts that equal them, at most 1 each.
+    A text of chance has the form of one that was written, letters, digits and signs where that has
+    them, and each letter and each digit is drawn from those that stand at its place in texts of
+    that form, all by themselves. So short codes and numbers hit each other, and words do not. To
+    judge a key, the text that equals it is left out, and where letters vary each that was ever
+    written counts once more. The result is an upper bound: the sum over the keys of the expected
+    number of texts that equal them, at most 1 each. Of more than 20,000 texts or keys it is
+    estimated from as many.
 
     Parameters
     ----------
-    written, keys : sequences of distinct str
+    written, keys : arrays or sequences of distinct str
 
     Examples
     --------
@@ -28,46 +45,200 @@ def hits_by_chance(written: Sequence[str], keys: Sequence[str]) -> float:
     >>> round(hits_by_chance(["anna", "otto"], ["anna", "hans"]), 4)
     0.08
     """
-    by_length: dict[int, list[str]] = defaultdict(list)
-    for text in written:
-        by_length[len(text)].append(text)
-    places = {length: _Places(texts) for length, texts in by_length.items()}
-    known = set(written)
-    n_letters = len(set().union(*(each.varied for each in places.values())))
-    expected = 0.0
-    for key in keys:
-        if len(key) in places:
-            expected += min(1.0, places[len(key)].expected(key, key in known, n_letters))
-    return expected
+    texts, goals = (
+        each.cast(pa.large_string())
+        if isinstance(each, pa.Array)
+        else pa.array(each, pa.large_string())
+        for each in (written, keys)
+    )
+    some = texts.take(pa.array(sample_texts(texts, _MANY)))
+    wanted = goals.take(pa.array(sample_texts(goals, _MANY, 1)))
+    if not len(some) or not len(wanted):
+        return 0.0
+    own = pc.is_in(wanted, some).to_numpy(zero_copy_only=False)
+    letters = _Letters.of(pa.concat_arrays([some, wanted]))
+    counts = _Counts.of(letters, len(some))
+    expected = _expected(
+        letters.codes,
+        letters.offsets,
+        letters.kinds,
+        letters.forms,
+        own,
+        len(some),
+        len(texts) / len(some),
+        counts.n_texts,
+        counts.first_place,
+        counts.pairs,
+        counts.n_of_pair,
+        counts.n_kinds,
+        counts.same_as,
+        counts.n_varied,
+    )
+    return float(expected * len(goals) / len(wanted))
 
 
-class _Places:
-    """The letters at each place of texts of one length."""
+@dataclass(frozen=True, slots=True)
+class _Letters:
+    """Letters of texts, numbered, and the forms of the texts.
 
-    def __init__(self, texts: list[str]) -> None:
-        self.n_texts = len(texts)
-        columns = list(zip(*texts, strict=True))
-        # Places that always hold the same letter, as of a piece that is written twice, count once.
-        first = {column: place for place, column in reversed(list(enumerate(columns)))}
-        self.first = [first[column] for column in columns]
-        self.counts = [Counter(column) for column in columns]
-        # Of a single text nothing is known to vary, so everything may.
-        self.varied = {
-            each for counts in self.counts if len(counts) > 1 or len(texts) == 1 for each in counts
-        }
+    Attributes
+    ----------
+    codes : int64 (c,)
+    offsets : int64 (t + 1,)
+    kinds : int8
+        Of each number, whether it is a sign, a letter or a digit.
+    forms : int64 (t,)
+        Number of the form of each text, by first text.
+    """
 
-    def expected(self, key: str, own: bool, n_letters: int) -> float:
-        """Return how many texts of chance would equal a key."""
-        one = float(self.n_texts)
-        for place, letter in enumerate(key):
-            counts, first = self.counts[place], self.first[place]
-            if first != place:
-                one = one if key[first] == letter else 0.0
-            elif len(counts) > 1 or self.n_texts == 1:
-                one = one * (counts[letter] - own + 1) / (self.n_texts - own + n_letters)
-            elif letter not in counts:
+    codes: np.ndarray
+    offsets: np.ndarray
+    kinds: np.ndarray
+    forms: np.ndarray
+
+    @classmethod
+    def of(cls, texts: pa.Array) -> _Letters:
+        points = np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
+        known, codes = np.unique(points, return_inverse=True)
+        kinds = np.array(
+            [
+                _DIGIT if chr(each).isdigit() else _LETTER if chr(each).isalpha() else _SIGN
+                for each in known.tolist()
+            ],
+            np.int8,
+        )
+        lengths = pc.utf8_length(texts).to_numpy(zero_copy_only=False)
+        offsets = offsets_of(lengths.astype(np.int64))
+        # Signs stand for themselves, letters and digits for their kind.
+        shapes = np.where(kinds[codes] == _SIGN, points, kinds[codes]).astype(np.uint32)
+        buffers = [None, pa.py_buffer(offsets * 4), pa.py_buffer(shapes)]
+        shaped = pa.Array.from_buffers(pa.large_binary(), len(texts), buffers)
+        forms = shaped.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        return cls(codes.astype(np.int64), offsets, kinds, forms.astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What stands at each place of the texts of each form.
+
+    Attributes
+    ----------
+    n_texts : int64 (f,)
+        Of each form.
+    first_place : int64 (f + 1,)
+        Number of the first place of each form.
+    pairs : int64 (p,)
+        Place times the number of letters, plus letter: ascending.
+    n_of_pair : int64 (p,)
+    n_kinds : int64
+        Different letters at each place.
+    same_as : int64
+        The first place of the form that always holds the same letter.
+    n_varied : int64 (3,)
+        Different letters and digits at places where they vary.
+    """
+
+    n_texts: np.ndarray
+    first_place: np.ndarray
+    pairs: np.ndarray
+    n_of_pair: np.ndarray
+    n_kinds: np.ndarray
+    same_as: np.ndarray
+    n_varied: np.ndarray
+
+    @classmethod
+    def of(cls, letters: _Letters, n_written: int) -> _Counts:
+        """Count the letters of the first texts, those that were written."""
+        n_letters = len(letters.kinds)
+        lengths = np.diff(letters.offsets)[:n_written]
+        forms = letters.forms[:n_written]
+        n_forms = int(forms.max()) + 1
+        n_texts = np.bincount(forms, minlength=n_forms)
+        size = np.zeros(n_forms, np.int64)
+        size[forms] = lengths
+        first_place = offsets_of(size)
+        codes = letters.codes[: letters.offsets[n_written]]
+        place = np.arange(len(codes)) - np.repeat(letters.offsets[:n_written], lengths)
+        place += np.repeat(first_place[forms], lengths)
+        pairs, n_of_pair = np.unique(place * n_letters + codes, return_counts=True)
+        n_kinds = np.bincount(pairs // n_letters, minlength=first_place[-1])
+        varies = n_kinds[pairs // n_letters] > 1
+        varies |= np.repeat(n_texts == 1, size)[pairs // n_letters]
+        varied = np.unique(pairs[varies] % n_letters)
+        n_varied = np.bincount(letters.kinds[varied], minlength=3)
+        return cls(
+            n_texts,
+            first_place,
+            pairs,
+            n_of_pair,
+            n_kinds,
+            _same_places(codes, np.repeat(forms, lengths), place, first_place),
+            n_varied,
+        )
+
+
+def _same_places(
+    codes: np.ndarray, forms: np.ndarray, place: np.ndarray, first_place: np.ndarray
+) -> np.ndarray:
+    """Return for each place the first of its form that holds the same letter in all texts."""
+    text = np.cumsum(place == first_place[forms]).astype(np.uint64)
+    sums = np.zeros(first_place[-1], np.uint64)
+    with np.errstate(over="ignore"):
+        np.add.at(sums, place, mixed(mixed(text) + codes.astype(np.uint64)))
+    form = np.repeat(np.arange(len(first_place) - 1), np.diff(first_place))
+    order = np.lexsort((np.arange(len(sums)), sums, form))
+    new = np.ones(len(order), bool)
+    new[1:] = (sums[order][1:] != sums[order][:-1]) | (form[order][1:] != form[order][:-1])
+    same = np.empty(len(order), np.int64)
+    same[order] = order[np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))]
+    return same
+
+
+@loop
+def _expected(
+    codes: Any,
+    offsets: Any,
+    kinds: Any,
+    forms: Any,
+    own: Any,
+    n_written: Any,
+    scale: Any,
+    n_texts: Any,
+    first_place: Any,
+    pairs: Any,
+    n_of_pair: Any,
+    n_kinds: Any,
+    same_as: Any,
+    n_varied: Any,
+) -> Any:
+    """Return how many of the texts behind those that were written are hit by chance."""
+    total = 0.0
+    for key in range(len(forms) - n_written):
+        text = n_written + key
+        form = forms[text]
+        if form >= len(n_texts):
+            continue
+        itself = 1 if own[key] else 0
+        one = n_texts[form] * scale
+        for at in range(offsets[text], offsets[text + 1]):
+            place = first_place[form] + at - offsets[text]
+            same = same_as[place]
+            if same != place:
+                if codes[offsets[text] + same - first_place[form]] != codes[at]:
+                    one = 0.0
+                continue
+            wanted = place * len(kinds) + codes[at]
+            found = np.searchsorted(pairs, wanted)
+            count = 0
+            if found < len(pairs) and pairs[found] == wanted:
+                count = n_of_pair[found]
+            if kinds[codes[at]] > 0 and (n_kinds[place] > 1 or n_texts[form] == 1):
+                others = n_texts[form] - itself + n_varied[kinds[codes[at]]]
+                one = one * (count - itself + 1) / others
+            elif count == 0:
                 one = 0.0
-        return one
+        total += min(1.0, one)
+    return total
 
 
 def bound_on_luck(hits: int, expected: float) -> float:

@@ -8,14 +8,14 @@ that a program should write for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from pexeso.transform.programs.program import (
     Casing,
-    Extract,
     Span,
     Split,
     lower,
@@ -25,7 +25,7 @@ from pexeso.transform.programs.program import (
 CASINGS: tuple[Casing, ...] = ("none", "lower", "upper", "title")
 """In the order in which operators prefer them."""
 
-MAX_LETTERS = 6000
+MAX_LETTERS = 3000
 """Of all parts of cells together from which operators are made, for all examples."""
 
 MAX_STEPS = 4
@@ -35,6 +35,10 @@ NO_LETTER = 0
 """Stands for a letter whose other case is not one letter: it equals nothing."""
 
 
+_Steps = tuple[int, tuple[Split, ...], tuple[tuple[str, str], ...]]
+"""How a part is made: the column, the splits, and the replacements of an `Extract`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Examples:
     """What some rows hold and the keys wanted for them, as letters.
@@ -42,8 +46,9 @@ class Examples:
     Attributes
     ----------
     keys : tuple of str (b,)
-    extractors : tuple of Extract
-        All of a part of a cell, with distinct texts, those with fewer splits first.
+    extractors : tuple of tuples
+        How each part of a cell is made, column, splits and replacements: those with fewer steps
+        first; their texts are distinct.
     plain, small, large : uint32 (c,)
         Letters of their texts, as they are and in both cases.
     is_letter : bool (c,)
@@ -60,7 +65,7 @@ class Examples:
     """
 
     keys: tuple[str, ...]
-    extractors: tuple[Extract, ...]
+    extractors: tuple[_Steps, ...]
     plain: np.ndarray
     small: np.ndarray
     large: np.ndarray
@@ -83,7 +88,8 @@ def examples_of(
 ) -> Examples:
     """Prepare examples.
 
-    Parts of cells are made with ever more steps until they have more than `MAX_LETTERS` letters.
+    Parts of cells are made with ever more steps until they have more than `MAX_LETTERS` letters;
+    first of those parts that hold most of the keys.
 
     Parameters
     ----------
@@ -95,100 +101,148 @@ def examples_of(
     extended : bool
         Use what extends the published operators.
     """
-    parts = _Parts()
+    parts = _Parts(_pieces(keys))
     for column in range(len(rows[0])):
         cells = tuple(row[column] for row in rows)
         texts = tuple(cell for cell in cells if cell)
         if len(texts) == len(cells):
-            parts.add(texts, Extract(column))
+            parts.add(texts, (column, (), ()))
     whole = list(parts.found.items())
-    once = parts.deeper(whole, _splits, any_separator, extended)
-    replaced = list(keys) if extended else []
-    others = parts.deeper(whole, _replacements, replaced)
-    if not any_separator:
-        parts.deeper(once, _splits, any_separator, extended)
-    others += parts.deeper(once, _replacements, replaced)
-    parts.deeper(others, _replacements, replaced)
+    replaced = keys if extended else ()
+    once = parts.deeper(whole, 0.4, _splits, any_separator, extended)
+    several = parts.deeper(whole, 0.6, _spans, any_separator) if extended else []
+    twice = [] if any_separator else parts.deeper(once, 0.8, _splits, False, extended)
+    others = parts.deeper([*whole, *once, *several, *twice], 0.95, _replacements, replaced)
+    parts.deeper(others, 1.0, _replacements, replaced)
+    if extended and not any_separator:
+        parts.deeper(several, 1.0, _splits, False, extended)
+        parts.deeper(once, 1.0, _spans, False)
     ordered = sorted(parts.found.items(), key=lambda each: _n_steps(each[1]))
     return _as_letters(tuple(keys), ordered, extended)
 
 
-def _n_steps(extract: Extract) -> int:
-    return len(extract.splits) + len(extract.replacements)
+_Found = list[tuple[tuple[str, ...], _Steps]]
+
+_PIECE = 3
+"""Letters of a piece of a key, by which the parts are told that hold most of it."""
 
 
-_Found = list[tuple[tuple[str, ...], Extract]]
+def _n_steps(steps: _Steps) -> int:
+    return len(steps[1]) + len(steps[2])
+
+
+def _pieces(keys: Sequence[str]) -> list[list[str]]:
+    size = min(_PIECE, *map(len, keys)) if len(keys) > 1 else min(_PIECE, len(keys[0]))
+    return [
+        sorted({key[at : at + size] for at in range(len(key) - size + 1)})
+        for key in map(lower, keys)
+    ]
 
 
 @dataclass(slots=True)
 class _Parts:
     """Parts of cells by their texts, the simplest for each."""
 
-    found: dict[tuple[str, ...], Extract] = field(default_factory=dict)
+    pieces: list[list[str]]
+    found: dict[tuple[str, ...], _Steps] = field(default_factory=dict)
     letters: int = 0
 
-    def add(self, texts: tuple[str, ...], extract: Extract) -> bool:
+    def add(self, texts: tuple[str, ...], steps: _Steps) -> bool:
         """Add a part, and return whether its texts are new and there is room."""
-        if texts in self.found or (self.found and self.letters > MAX_LETTERS):
+        if texts in self.found:
             return False
-        self.found[texts] = extract
+        self.found[texts] = steps
         self.letters += sum(map(len, texts))
         return True
 
-    def deeper(self, begun: _Found, step: Callable[..., Any], *options: Any) -> _Found:
-        """Add what one step more gives."""
-        new = []
-        for texts, extract in begun:
-            if self.letters > MAX_LETTERS:
-                break
-            for change, made in step(texts, *options):
-                [(name, each)] = change.items()
-                longer = replace(extract, **{name: (*getattr(extract, name), each)})
+    def deeper(
+        self, begun: _Found, share: float, step: Callable[..., Any], *options: Any
+    ) -> _Found:
+        """Add what one step more gives, first of the shortest parts that hold most of the keys.
+
+        Until all parts together have a share of the letters that they may have.
+        """
+        new: _Found = []
+        for texts, steps in sorted(begun, key=self._rank) if len(begun) > 1 else begun:
+            for split, replacement, made in step(texts, *options):
+                if self.letters > share * MAX_LETTERS:
+                    return new
+                longer = steps[0], (*steps[1], *split), (*steps[2], *replacement)
                 if self.add(made, longer):
                     new.append((made, longer))
         return new
 
+    def _rank(self, part: tuple[tuple[str, ...], _Steps]) -> tuple[int, int]:
+        held = 0
+        for text, pieces in zip(part[0], self.pieces, strict=True):
+            small = lower(text)
+            held += sum(piece in small for piece in pieces)
+        return -held, sum(map(len, part[0]))
 
-def _splits(
+
+_Made = Iterator[tuple[tuple[Split, ...], tuple[tuple[str, str], ...], tuple[str, ...]]]
+"""The split or the replacement, and the parts that it gives."""
+
+
+def _splits(texts: tuple[str, ...], any_separator: bool, extended: bool) -> _Made:
+    """Yield the splits that apply to all texts, with the one part they give, never an empty one."""
+    for separator, parts, fewest in _divided(texts, any_separator, extended):
+        for part in (*range(fewest), *(range(-1, -fewest - 1, -1) if extended else ())):
+            taken = tuple([each[part] for each in parts])
+            if all(taken):
+                yield (Split(separator, part),), (), taken
+
+
+def _spans(texts: tuple[str, ...], any_separator: bool) -> _Made:
+    """Yield the splits of which several parts are taken."""
+    for separator, parts, fewest in _divided(texts, any_separator, True):
+        for span, part in _places_of_spans(fewest):
+            if span == "to":
+                taken = tuple([separator.join(each[: part % len(each) + 1]) for each in parts])
+            else:
+                taken = tuple([separator.join(each[part % len(each) :]) for each in parts])
+            if all(taken):
+                yield (Split(separator, part, span),), (), taken
+
+
+@cache
+def _places_of_spans(fewest: int) -> tuple[tuple[Span, int], ...]:
+    spans: list[tuple[Span, int]] = [("to", part) for part in range(-2, -fewest - 1, -1)]
+    spans += (("from", part) for part in range(1, fewest))
+    spans += (("to", part) for part in range(1, fewest - 1))
+    spans += (("from", part) for part in range(-2, -fewest, -1))
+    return tuple(spans)
+
+
+def _divided(
     texts: tuple[str, ...], any_separator: bool, extended: bool
-) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
-    """Yield the splits that apply to all texts, with the parts they give, none of them empty."""
-    for separator in _separators(texts, any_separator):
+) -> Iterator[tuple[str, list[list[str]], int]]:
+    """Yield separators, the parts of each text, and how many each text has at least."""
+    for separator in _separators(texts, any_separator, extended):
         parts = [text.split(separator) for text in texts]
         fewest = min(map(len, parts))
-        if fewest < 2:
-            continue
-        for span, part in _spans(fewest, extended):
-            if span == "one":
-                taken = tuple(each[part] for each in parts)
-            elif span == "to":
-                taken = tuple(separator.join(each[: part % len(each) + 1]) for each in parts)
-            else:
-                taken = tuple(separator.join(each[part % len(each) :]) for each in parts)
-            if all(taken):
-                yield {"splits": Split(separator, part, span)}, taken
+        if fewest > 1:
+            yield separator, parts, fewest
 
 
-def _spans(fewest: int, extended: bool) -> Iterator[tuple[Span, int]]:
-    yield from (("one", part) for part in range(fewest))
-    if extended:
-        yield from (("one", part) for part in range(-1, -fewest - 1, -1))
-        yield from (("to", part) for part in range(-2, -fewest - 1, -1))
-        yield from (("from", part) for part in range(1, fewest))
-        yield from (("to", part) for part in range(1, fewest - 1))
-        yield from (("from", part) for part in range(-2, -fewest, -1))
-
-
-def _separators(texts: tuple[str, ...], any_separator: bool) -> list[str]:
+def _separators(texts: tuple[str, ...], any_separator: bool, extended: bool) -> list[str]:
     shortest = min(texts, key=len)
     short = {shortest[at : at + size] for size in (1, 2) for at in range(len(shortest))}
     if not any_separator:
-        short = {each for each in short if not any(letter.isalnum() for letter in each)}
-        return sorted(short, key=lambda each: (len(each), each))
+        short = {each for each in short if not any(map(str.isalnum, each))}
+        words = _shared_words(texts) if extended else []
+        return [*words, *sorted(short, key=lambda each: (len(each), each))]
     return [
         *sorted(_shared_by_all(texts), key=lambda each: (-len(each), each)),
         *sorted(short, key=lambda each: (len(each), each)),
     ]
+
+
+def _shared_words(texts: tuple[str, ...]) -> list[str]:
+    """Return the words between blanks that all texts hold, with their blanks: ``" by "``."""
+    first, *others = texts
+    words = dict.fromkeys(f" {word} " for word in first.split(" ")[1:-1] if word)
+    return [word for word in words if all(word in other for other in others)]
 
 
 def _shared_by_all(texts: tuple[str, ...]) -> set[str]:
@@ -204,9 +258,7 @@ def _shared_by_all(texts: tuple[str, ...]) -> set[str]:
     return found
 
 
-def _replacements(
-    texts: tuple[str, ...], keys: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
+def _replacements(texts: tuple[str, ...], keys: Sequence[str]) -> _Made:
     """Yield signs of some texts that may give way to signs of the keys or to nothing."""
     if not keys:
         return
@@ -214,9 +266,9 @@ def _replacements(
     wanted = ["", *sorted({letter for key in keys for letter in key if not letter.isalnum()})]
     for old in signs:
         for new in wanted:
-            made = tuple(text.replace(old, new) for text in texts)
+            made = tuple([text.replace(old, new) for text in texts])
             if all(made):
-                yield {"replacements": (old, new)}, made
+                yield (), ((old, new),), made
 
 
 def _as_letters(keys: tuple[str, ...], found: _Found, extended: bool) -> Examples:
@@ -225,7 +277,7 @@ def _as_letters(keys: tuple[str, ...], found: _Found, extended: bool) -> Example
     sizes = np.fromiter(map(len, texts), np.int32, len(texts))
     at = (np.cumsum(sizes) - sizes).astype(np.int32).reshape(len(found), len(keys))
     size = sizes.reshape(len(found), len(keys))
-    extractors = tuple(extract for _, extract in found)
+    extractors = tuple(steps for _, steps in found)
     lines, groups = _lines(extractors, size)
     return Examples(
         keys,
@@ -264,7 +316,7 @@ def _letters(text: str) -> np.ndarray:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
-def _lines(extractors: Sequence[Extract], size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _lines(extractors: Sequence[_Steps], size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     shortest = size.min(axis=1, initial=1 << 30) if size.size else np.zeros(0, np.int32)
     uneven = (size != size[:, :1]).any(axis=1)
     n_steps = np.array([_n_steps(each) for each in extractors], np.int64)

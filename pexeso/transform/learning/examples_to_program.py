@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from pexeso.transform.learning.candidates import Candidate, candidates
 from pexeso.transform.learning.example_parts import Examples, examples_of
+from pexeso.transform.learning.least_pieces import least_pieces
 from pexeso.transform.programs.program import MAX_OPERATORS, Constant, Operator, Program
 
 Row = Sequence[str | None]
@@ -94,6 +95,8 @@ def learn_program(
     'ccraddock@a.us'
     """
     options = options or LearningOptions()
+    if max(least_pieces(rows, keys)) > options.max_operators:
+        return None
     for any_separator in separators:
         examples = examples_of(rows, keys, any_separator=any_separator, extended=options.extended)
         found = _Search(examples, options, effort or Effort()).found()

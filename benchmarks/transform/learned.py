@@ -1,0 +1,82 @@
+"""What pexeso joins in a case, with the key columns named or found, and how well."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+from benchmarks.transform.cases import Case, Key, cleaned_values
+from benchmarks.transform.scores import score
+from pexeso.transform_join.joined import TransformJoin, learn_transformation
+
+
+def warm_up() -> None:
+    """Learn once, so that no measured call compiles loops."""
+    learn_transformation(
+        {"name": ["Ann Bo", "Cid Efe", "Gil Hut", "Ike Jay", "Zoe Yng"]},
+        {"key": ["bo, a", "efe, c", "hut, g", "jay, i", "ying, z"]},
+    )
+
+
+def learned(case: Case, *, named: bool, seed: int = 0) -> dict[str, Any]:
+    """Join a case and score what is joined.
+
+    Rows are joined; a pair is the key values of a joined source row and a joined target row, also
+    where other columns were found to join.
+
+    Parameters
+    ----------
+    case : Case
+    named : bool
+        Whether the key columns are told.
+    seed : int
+
+    Returns
+    -------
+    dict
+        The scores, ``f_as_told`` of the pairs of values that the join itself tells, ``seconds``
+        with reading the files, ``kinds`` of the pairs, ``direction``, ``columns`` and
+        ``key_column`` that were used, ``cardinality``, ``program``.
+    """
+    columns: dict[str, Any] = {}
+    if named:
+        columns = {"columns": case.source_columns, "target_columns": [case.target_column]}
+    started = time.process_time()
+    joined = learn_transformation(str(case.source), str(case.target), seed=seed, **columns)
+    pairs = joined.pairs
+    seconds = time.process_time() - started
+    told = {(_key(left), right) for left, right, _ in pairs}
+    names = joined.reading.texts.names
+    return {
+        **score(row_pairs(joined, case), case.truth),
+        "f_as_told": score(told, case.truth)["f"],
+        "seconds": seconds,
+        "kinds": dict(sorted(Counter(kind for *_, kind in pairs).items())),
+        "direction": joined.found.direction,
+        "columns": [names[at] for at in joined.found.columns],
+        "key_column": joined.key_column,
+        "cardinality": joined.cardinality,
+        "program": joined.program,
+    }
+
+
+def row_pairs(joined: TransformJoin, case: Case) -> set[tuple[Key, str]]:
+    """Return the distinct pairs of true key values in joined rows.
+
+    Rows that share a key of several rows on both sides are joined each with each.
+    """
+    places, target = case.places()
+    table = joined.table(how="inner", many_to_many=True)
+    keys = zip(*(cleaned_values(table.column(at)) for at in places), strict=True)
+    values = cleaned_values(table.column(len(joined.source.names) + target))
+    return {
+        (key, value)
+        for key, value in zip(keys, values, strict=True)
+        if value is not None and any(key)
+    }
+
+
+def _key(values: Any) -> Key:
+    given = list(values) if isinstance(values, tuple) else [values]
+    return tuple(cleaned_values(given))

@@ -1,0 +1,115 @@
+"""What could join a case instead, given its true columns. A pair is of positions of two values.
+
+All but equality look at lower-cased text. A source key of several columns is their values with a
+space between them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.effectiveness.nearest import nearest_of
+from benchmarks.effectiveness.spelled import by_spelling
+from benchmarks.effectiveness.tasks import incidence_of
+from embed.corpus import CorpusOptions, write_corpus
+from embed.registry import create_embedder
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import USUAL_MAX_DISTANCES
+from pexeso.transform.fuzzy.constrained import fuzzy_join
+from pexeso.transform.learning.row_pairs import find_row_pairs
+from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
+
+Joined = set[tuple[int, int]]
+Rival = Callable[[Sequence[str], Sequence[str]], Joined]
+"""From distinct source texts and distinct target values."""
+
+
+def by_equality(sources: Sequence[str], targets: Sequence[str]) -> Joined:
+    """Join equal texts.
+
+    Examples
+    --------
+    >>> by_equality(["a", "b"], ["b", "c"])
+    {(1, 0)}
+    """
+    places = {value: place for place, value in enumerate(targets)}
+    return {(at, places[text]) for at, text in enumerate(sources) if text in places}
+
+
+def by_substring(sources: Sequence[str], targets: Sequence[str]) -> Joined:
+    """Join each source text with the longest target in it, or that it is in (SM).
+
+    The length is that of the shorter of the two; if several are as long, nothing is joined.
+
+    Examples
+    --------
+    >>> sorted(by_substring(["Song by Abba", "Eva"], ["abba", "by", "Evans", "Eva X"]))
+    [(0, 0)]
+    """
+    left, right = ([text.lower() for text in texts] for texts in (sources, targets))
+    found: Joined = set()
+    for at, text in enumerate(left):
+        inside = [
+            (min(len(text), len(value)), place)
+            for place, value in enumerate(right)
+            if value in text or text in value
+        ]
+        longest = max((length for length, _ in inside), default=0)
+        best = [place for length, place in inside if length == longest]
+        if len(best) == 1:
+            found.add((at, best[0]))
+    return found
+
+
+def by_rare_pieces(sources: Sequence[str], targets: Sequence[str]) -> Joined:
+    """Join texts that alone on both sides share a piece of three characters or more (DQ-P)."""
+    texts = [text.lower() for text in (*sources, *targets)]
+    sides = np.full(len(texts), 2, np.int8)
+    sides[: len(sources)] = 1
+    pairs = find_row_pairs(shared_prefixes(sorted_suffixes(texts), sides), sides)
+    alone = pairs.holders == 1
+    places = zip(pairs.sources[alone].tolist(), pairs.targets[alone].tolist(), strict=True)
+    return {(source, target - len(sources)) for source, target in places}
+
+
+def by_constrained_fuzzy(sources: Sequence[str], targets: Sequence[str]) -> Joined:
+    """Join by the constrained fuzzy join, which is told nothing but the columns (FJ-C)."""
+    found = fuzzy_join(sources, targets)
+    return set(zip(found.derived.tolist(), found.keys.tolist(), strict=True))
+
+
+def by_default_model(sources: Sequence[str], targets: Sequence[str]) -> Joined:
+    """Join each source text with the nearest target by the default model of an index.
+
+    That is the lexical model, at its usual largest distance, with the words of the targets and the
+    default normalisation. Of equally near targets the first is taken.
+    """
+    columns = [pa.array(side, pa.string()) for side in (sources, targets)]
+    left, right = (
+        [text or "" for text in column.to_pylist()]
+        for column in Normaliser().normalise_columns(columns)
+    )
+    with tempfile.TemporaryDirectory(prefix="pexeso-transform-") as folder:
+        corpus = Path(folder) / "corpus.txt"
+        held = pa.table({"group": np.zeros(len(right), np.int64), "value": right})
+        write_corpus(held.to_batches(), corpus, CorpusOptions())
+        embedder = create_embedder("lexical", corpus=corpus)
+    # A cosine is 1 - 2 d ** 2 of a distance d as a share of the largest.
+    least = 1 - 2 * USUAL_MAX_DISTANCES["lexical"] ** 2 - 1e-6
+    nothing = incidence_of([], [], (len(left), len(right)))
+    _, _, nearest = nearest_of(by_spelling(embedder)(left, right, least), nothing)
+    return {(at, int(place)) for at, place in enumerate(nearest) if place >= 0}
+
+
+RIVALS: dict[str, Rival] = {
+    "equality": by_equality,
+    "substring": by_substring,
+    "rare pieces": by_rare_pieces,
+    "constrained fuzzy": by_constrained_fuzzy,
+    "semantic": by_default_model,
+}

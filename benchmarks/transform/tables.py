@@ -1,0 +1,252 @@
+"""Results as text: tables for people, which the documentation shows too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from benchmarks.transform.scores import SOLVED
+
+Row = Mapping[str, Any]
+
+NAMES = {
+    "named": "pexeso, columns named",
+    "found": "pexeso, columns found",
+    "equality": "equality",
+    "substring": "substring (SM)",
+    "rare pieces": "rare pieces (DQ-P)",
+    "constrained fuzzy": "constrained fuzzy (FJ-C)",
+    "semantic": "default model alone",
+    "best fuzzy": "best fuzzy (FJ-O, an oracle)",
+}
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table.
+
+    Examples
+    --------
+    >>> print(markdown(["a", "b"], [["1", "2"]]))
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    lines = [heads, ["---"] * len(heads), *rows]
+    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return text.replace("| " + " | ".join(["---"] * len(heads)) + " |", "|---" * len(heads) + "|")
+
+
+def share(value: float | None) -> str:
+    """Return a share with three digits.
+
+    Examples
+    --------
+    >>> share(0.12345), share(1.0), share(None)
+    ('.123', '1.000', '-')
+    """
+    if value is None:
+        return "-"
+    text = f"{value:.3f}"
+    return text.removeprefix("0") if value < 1 else text
+
+
+def means_table(result: Row) -> str:
+    """Return mean precision, recall and F of the methods, for each group of cases."""
+    rows = []
+    for group, methods in result["means"].items():
+        for method, own in methods.items():
+            rates = [share(own[name]) for name in ("precision", "recall", "f")]
+            solved = f"{own['solved']} of {own['cases']}"
+            rows.append([group, NAMES[method], *rates, solved, f"{own['seconds']:.1f}"])
+    return markdown(["cases", "method", "P", "R", "F", "F at least .95", "s"], rows)
+
+
+def cases_table(result: Row) -> str:
+    """Return a line for each case: relations, scores of pexeso, F of the others, the program."""
+    rows = []
+    for row in result["cases"]:
+        own = row["methods"]
+        cells = [row["case"], str(row["true_pairs"]), _relations(row["relations"])]
+        for way in ("named", "found"):
+            if way in own:
+                rates = " ".join(share(own[way][name]) for name in ("precision", "recall", "f"))
+                cells.append(f"{rates}, {own[way]['seconds']:.2f} s, {_kinds(own[way]['kinds'])}")
+        cells += [share(scores["f"]) for method, scores in own.items() if method not in _OURS]
+        if "named" in own:
+            cells.append(_program(own["named"]["program"]))
+        rows.append(cells)
+    methods = list(result["cases"][0]["methods"]) if result["cases"] else []
+    heads = ["case", "true pairs", "relation"]
+    heads += [f"{NAMES[way]}: P R F" for way in _OURS if way in methods]
+    heads += [f"{method}: F" for method in methods if method not in _OURS]
+    heads += ["program, columns named"] if "named" in methods else []
+    return markdown(heads, rows)
+
+
+_OURS = ("named", "found")
+
+
+def entities_table(result: Row) -> str:
+    """Return F of pexeso and of its default model alone, for each entity case."""
+    rows = [
+        [row["case"], *(share(row["methods"][method]["f"]) for method in ("named", "semantic"))]
+        for row in result["cases"]
+        if row["group"] == "entities"
+    ]
+    return markdown(["case", NAMES["named"], NAMES["semantic"]], rows)
+
+
+def unsolved_table(result: Row) -> str:
+    """Return F of the methods for each case of a string rule that pexeso does not solve."""
+    mine = [row for row in result["cases"] if row["group"] == "string rules"]
+    rows = [
+        [row["case"], *(share(scores["f"]) for scores in row["methods"].values())]
+        for row in mine
+        if any(row["methods"][way]["f"] < SOLVED for way in _OURS if way in row["methods"])
+    ]
+    methods = list(result["cases"][0]["methods"]) if result["cases"] else []
+    return markdown(["case", *(NAMES[method] for method in methods)], rows)
+
+
+def _relations(relations: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in relations.items())
+
+
+def _kinds(kinds: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing"
+
+
+def all_cases(result: Row) -> str:
+    """Return the table of cases and that of their means."""
+    return f"{cases_table(result)}\n\n{means_table(result)}"
+
+
+def tasks_table(result: Row) -> str:
+    """Return what is joined of columns whose values are spelt in two ways, task by task."""
+    rows = []
+    for row in result["tasks"]:
+        kinds = [_right(row["kinds"].get(kind)) for kind in _KINDS]
+        rates = [share(row[name]) for name in ("precision", "recall", "f")]
+        sizes = " and ".join(f"{n:,}" for n in row["values"])
+        name, seconds = f"{row['set']}: {row['task']}", f"{row['seconds']:.1f}"
+        program = _program(row["program"])
+        rows.append([name, sizes, *kinds, *rates, row["cardinality"], seconds, program])
+    heads = ["task", "values", *(f"{kind}: right of joined" for kind in _KINDS)]
+    return markdown([*heads, "P", "R", "F", "cardinality", "s", "program"], rows)
+
+
+_KINDS = ("equal", "program", "fuzzy")
+
+
+def tasks_means_table(result: Row) -> str:
+    """Return what is joined of all tasks of a set together."""
+    rows = []
+    for name in dict.fromkeys(row["set"] for row in result["tasks"]):
+        mine = [row for row in result["tasks"] if row["set"] == name]
+        sums = [
+            {
+                what: sum(row["kinds"].get(kind, {}).get(what, 0) for row in mine)
+                for what in ("pairs", "right")
+            }
+            for kind in _KINDS
+        ]
+        with_programs = sum(row["program"] is not None for row in mine)
+        n_true = sum(row["true_pairs"] for row in mine)
+        cells = [_right(own) for own in sums]
+        seconds = sum(row["seconds"] for row in mine)
+        rows.append(
+            [name, str(len(mine)), str(with_programs), f"{n_true:,}", *cells, f"{seconds:.0f}"]
+        )
+    kinds = [f"{kind}: right of joined" for kind in _KINDS]
+    return markdown(["set", "tasks", "with programs", "true pairs", *kinds, "s"], rows)
+
+
+def draws_table(result: Row) -> str:
+    """Return how many drawn pairs of columns get a program."""
+    rows = [
+        [
+            *(str(draw[name]) for name in ("seed", "pairs", "with_programs", "with_equal_values")),
+            f"{draw['seconds']:.0f}",
+            f"{draw['largest_seconds']:.1f}",
+        ]
+        for draw in result["random"]["draws"]
+    ]
+    heads = ["seed", "pairs", "with a program", "with equal values", "s", "longest, s"]
+    return markdown(heads, rows)
+
+
+def programs_table(result: Row) -> str:
+    """Return each program of drawn pairs, with samples of what it joins."""
+    rows = []
+    for draw in result["random"]["draws"]:
+        for row in draw["programs"]:
+            samples = "; ".join(f"{left} = {right}" for left, right in row["samples"])
+            values = " and ".join(f"{n:,}" for n in row["values"])
+            cells = [str(draw["seed"]), row["source"], row["target"], values]
+            cells += [_kinds(row["kinds"]), row["program"], samples]
+            rows.append([cell.replace("|", "\\|") for cell in cells])
+    heads = ["seed", "source", "target", "values", "pairs", "program", "samples"]
+    return markdown(heads, rows)
+
+
+def restraint(result: Row) -> str:
+    """Return all tables of the part ``restraint``."""
+    tables = (tasks_table, tasks_means_table, draws_table, programs_table)
+    return "\n\n".join(table(result) for table in tables)
+
+
+def planted_page_table(result: Row) -> str:
+    """Return seconds, memory and F of drawn tables by rule and rows."""
+    return markdown(_PLANTED, map(_planted_cells, (*result["planted"], *result["synthetic"])))
+
+
+def planted_table(result: Row) -> str:
+    """Return the same with the programs."""
+    rows = (*result["planted"], *result["synthetic"])
+    cells = ([*_planted_cells(row), _program(row["program"])] for row in rows)
+    return markdown([*_PLANTED, "program"], cells)
+
+
+_PLANTED = ("rule", "rows", "learn and join, s", "join, s", "MB", "F", "F without fuzzy")
+
+
+def _planted_cells(row: Row) -> list[str]:
+    joined, peak = row["join_seconds"], row["peak_bytes"]
+    return [
+        row["rule"],
+        f"{row['rows']:,}",
+        f"{row['seconds']:.2f}",
+        "-" if joined is None else f"{joined:.3f}",
+        "-" if peak is None else f"{peak / 1e6:,.0f}",
+        share(row["f"]),
+        share(row["f_without_fuzzy"]),
+    ]
+
+
+def apply_page_table(result: Row) -> str:
+    """Return the rows a second that programs are applied to."""
+    return markdown(_APPLY, map(_apply_cells, result["programs"]))
+
+
+def apply_table(result: Row) -> str:
+    """Return the same with the programs."""
+    rows = result["programs"]
+    cells = ([*_apply_cells(row), _program("; else ".join(row["programs"]))] for row in rows)
+    return markdown([*_APPLY, "text"], cells)
+
+
+_APPLY = ("rule", "rows", "programs", "million rows a second", "right")
+
+
+def _apply_cells(row: Row) -> list[str]:
+    rate = row["rows_per_second"]
+    shown = "-" if rate is None else f"{rate / 1e6:.1f}"
+    return [row["rule"], f"{row['rows']:,}", str(len(row["programs"])), shown, share(row["right"])]
+
+
+def _program(text: str | None) -> str:
+    return (text or "none").replace("|", "\\|")
+
+
+def _right(own: Mapping[str, int] | None) -> str:
+    return f"{own['right']:,} of {own['pairs']:,}" if own and own["pairs"] else "-"

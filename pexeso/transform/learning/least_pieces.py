@@ -1,0 +1,71 @@
+"""How many operators a program needs at least to write some keys, told from the letters alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pexeso.transform.programs.program import lower, upper
+
+_BETWEEN = "\0"
+"""Stands between cells; it is no letter, so that no key has it."""
+
+
+def least_pieces(
+    rows: Sequence[Sequence[str | None]], keys: Sequence[str], *, constants: bool = True
+) -> list[int]:
+    """Return for each example in how few pieces its key can be put together.
+
+    A piece stands in a cell of the row, or in the keys of all examples. Only letters and digits
+    count, in any casing: signs may be constants, and replacements leave them out. So a program that
+    writes the key has at least so many operators.
+
+    Parameters
+    ----------
+    rows : sequence of rows (b,)
+    keys : sequence of str (b,)
+    constants : bool
+        Whether what all keys hold may be a piece; without it each letter that no cell holds is one.
+
+    Returns
+    -------
+    list of int (b,)
+        The number of letters and digits and one more for each that cannot be written at all.
+
+    Examples
+    --------
+    >>> least_pieces([["Kelly Moore"], ["Ann Lee"]], ["kmoore@a.us", "alee@a.us"])
+    [3, 3]
+    """
+    plain = [_letters(key) for key in keys]
+    found = []
+    for row, key in zip(rows, plain, strict=True):
+        held = _BETWEEN.join(_letters(cell) for cell in row if cell)
+        found.append(_count(key, held, plain if constants else None))
+    return found
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, equal in all casings."""
+    return "".join(filter(str.isalnum, lower(upper(text))))
+
+
+def _count(key: str, held: str, keys: Sequence[str] | None) -> int:
+    """Return the number of the longest pieces, taken from the left: no cover has fewer."""
+    pieces = at = 0
+    while at < len(key):
+        end = at + 1
+        if key[at:end] in held:
+            while end < len(key) and key[at : end + 1] in held:
+                end += 1
+            reach = end
+        else:
+            reach = at
+        while keys and reach < len(key) and all(key[at : reach + 1] in each for each in keys):
+            reach += 1
+        if reach == at:
+            if keys:
+                return len(key) + 1
+            reach += 1
+        at = reach
+        pieces += 1
+    return pieces

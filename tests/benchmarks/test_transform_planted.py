@@ -1,0 +1,145 @@
+"""Drawn tables whose rule is known: their rules hold, and their measures are what they say."""
+
+import json
+
+import pyarrow.compute as pc
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import report
+from benchmarks.cli import main
+from benchmarks.transform.applying import applied
+from benchmarks.transform.generated import RULES, SYNTHETIC, Rule, planted_pair
+from benchmarks.transform.planted import measured_pair, measured_planted, scores_of
+from benchmarks.transform.tables import apply_table, planted_table
+from pexeso.errors import InputError
+from pexeso.transform_join.joined import learn_transformation
+
+ALL = {**RULES, **SYNTHETIC}
+
+PLAIN = {
+    "e-mail": lambda row: row["name"].lower().replace(" ", ".") + "@school.example.org",
+    "reversed name": lambda row: " ".join(reversed(row["listed"].split(" (")[0].split(", "))),
+    "three columns": lambda row: f"{row['authors']} {row['title']} {row['year']}",
+    "path": lambda row: row["path"].split("/")[3],
+    "date": lambda row: "/".join(reversed(row["day"].split("-"))),
+    "UserID": lambda row: (row["first"][:4] + row["last"][:6]).lower(),
+    "Time": lambda row: f"{row['hour']}:{row['minute']}:{row['second']}",
+    "NameConcat": lambda row: row["first"] + row["last"],
+    "Citeseer": lambda row: f"{row['authors']}. {row['title']}. {row['year']}.",
+}
+"""Each rule once more, in plain Python."""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_keys_of_true_pairs_are_derived_by_the_rule_and_all_keys_differ(name):
+    pair = planted_pair(ALL[name], 400, share=0.25, seed=3)
+    keys = dict(zip(pair.target["id"].to_pylist(), pair.target["key"].to_pylist(), strict=True))
+    rows = pair.source.to_pylist()
+    assert len(set(keys.values())) == len(rows) == 400
+    written = {row["id"]: PLAIN[name](row) for row in rows}
+    assert len(set(written.values())) == 400
+    both = keys.keys() & written.keys()
+    assert len(both) == pair.n_true == 100
+    assert all(written[each] == keys[each] for each in both)
+    # Nothing else joins: other people have other keys.
+    assert set(written.values()) & set(keys.values()) == {keys[each] for each in both}
+
+
+def test_tables_are_the_same_for_a_seed():
+    pair, again = (planted_pair(RULES["e-mail"], 50, seed=1) for _ in range(2))
+    assert pair.source.equals(again.source)
+    assert pair.target.equals(again.target)
+    assert not pair.source.equals(planted_pair(RULES["e-mail"], 50, seed=2).source)
+    # The order of rows tells nothing.
+    assert pair.target["id"].to_pylist() != sorted(pair.target["id"].to_pylist())
+    lengths = pc.utf8_length(pair.source["name"])
+    assert pc.min(lengths).as_py() < pc.max(lengths).as_py()
+
+
+def test_a_rule_with_fewer_keys_is_refused():
+    rule = Rule(SYNTHETIC["Time"].make, 10)
+    assert planted_pair(rule, 10, share=1).n_true == 10
+    with pytest.raises(InputError, match="has 10 keys, and 15"):
+        planted_pair(rule, 10)
+
+
+def test_scores_count_the_rows_that_are_joined_with_their_own_key():
+    pair = planted_pair(RULES["three columns"], 60, seed=4)
+    joined = learn_transformation(
+        pair.source, pair.target, columns=pair.columns, target_columns=["key"]
+    )
+    mine = dict(zip(map(tuple, _keys(pair)), pair.source["id"].to_pylist(), strict=True))
+    theirs = dict(zip(pair.target["key"].to_pylist(), pair.target["id"].to_pylist(), strict=True))
+    right = {kind: [0, 0] for kind in ("program", "fuzzy")}
+    for left, key, kind in joined.pairs:
+        right[kind][mine[left] == theirs[key]] += 1
+    n_joined = sum(map(sum, right.values()))
+    found = scores_of(joined, pair)
+    n_right = right["program"][1] + right["fuzzy"][1]
+    assert n_right >= 30 == pair.n_true
+    assert found["joined"] == n_joined
+    assert found["f"] == 2 * n_right / (n_joined + 30)
+    assert found["f_without_fuzzy"] == 2 * right["program"][1] / (sum(right["program"]) + 30)
+
+
+def _keys(pair):
+    return zip(*(pair.source[name].to_pylist() for name in pair.columns), strict=True)
+
+
+def test_a_rule_is_measured():
+    found = measured_pair("NameConcat", SYNTHETIC["NameConcat"], 200, share=1, repeats=2)
+    assert (found["f"], found["f_without_fuzzy"]) == (1.0, 1.0)
+    assert found["kinds"] == {"none": 0, "equal": 0, "program": 200, "fuzzy": 0}
+    assert found["seconds"] > 0
+    assert found["join_seconds"] > 0
+    assert found["peak_bytes"] is None or found["peak_bytes"] >= 0
+
+
+def test_sizes_end_at_the_most_rows(monkeypatch):
+    monkeypatch.setattr("benchmarks.transform.planted.RULES", {"date": RULES["date"]})
+    monkeypatch.setattr("benchmarks.transform.planted.SYNTHETIC", {"UserID": SYNTHETIC["UserID"]})
+    found = measured_planted(max_rows=1_000, repeats=1)
+    assert [row["rows"] for row in found["planted"]] == [100, 1_000]
+    assert [row["rule"] for row in found["synthetic"]] == ["UserID"]
+    lines = planted_table(found).splitlines()
+    assert [line.split(" | ")[1] for line in lines[2:]] == ["100", "1,000", "1,000"]
+
+
+def test_stored_programs_are_applied_to_new_rows():
+    found = applied("Citeseer", 500, 1, seed=0)
+    assert found["right"] == 1.0
+    assert found["rows_per_second"] > 0
+    assert found["programs"] == [
+        '"authors", then ". ", then "title", then ". ", then "year", then "."'
+    ]
+
+
+def test_programs_that_read_the_target_are_applied_to_it(monkeypatch):
+    def codes_to_paths(people):
+        columns, code = RULES["path"].make(people)
+        return {"code": code}, columns["path"]
+
+    monkeypatch.setitem(SYNTHETIC, "swapped", Rule(codes_to_paths, 10**10))
+    found = applied("swapped", 300, 1, seed=0)
+    assert found["right"] == 1.0
+    assert all('"key"' in program for program in found["programs"])
+
+
+def test_the_command_writes_what_it_measures(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    rules = {"NameConcat": SYNTHETIC["NameConcat"]}
+    for module in ("planted", "applying"):
+        monkeypatch.setattr(f"benchmarks.transform.{module}.RULES", rules)
+        monkeypatch.setattr(f"benchmarks.transform.{module}.SYNTHETIC", rules)
+    asked = ["transform", "planted", "apply", "--rows", "100", "--repeats", "1", "--write"]
+    done = CliRunner().invoke(main, asked, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    planted, apply = (
+        json.loads((tmp_path / "transform" / f"{part}.json").read_text())
+        for part in ("planted", "apply")
+    )
+    assert (planted["part"], apply["part"]) == ("planted", "apply")
+    assert planted["code"] == apply["code"]
+    assert planted_table(planted) in done.output
+    assert apply_table(apply) in done.output

@@ -1,0 +1,96 @@
+"""What is joined where no rule relates two columns: draws, listings, and scores by kind."""
+
+import json
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import report
+from benchmarks.cli import main
+from benchmarks.effectiveness.tasks import Task, incidence_of
+from benchmarks.transform import restraint
+from benchmarks.transform.restraint import drawn_pairs, lake_columns, program_row, task_row
+from benchmarks.transform.tables import restraint as tables_of
+from pexeso.transform_join.joined import learn_transformation
+
+NAMES = ("Rome", "Oslo", "Lima", "Bern", "Kyiv")
+CITIES = [f"{name}{number}" for number in range(5) for name in NAMES]
+
+
+@pytest.fixture
+def lakes(tmp_path):
+    for lake in ("one", "two"):
+        (tmp_path / lake).mkdir()
+        for table in range(3):
+            rows = [f"{lake}{table} {city},{n + table},x" for n, city in enumerate(CITIES)]
+            text = "\n".join(["city,number,few", *rows]) + "\n"
+            (tmp_path / lake / f"t{table}.csv").write_text(text)
+    return {lake: tmp_path / lake for lake in ("one", "two")}
+
+
+def test_columns_with_enough_values_are_drawn_from_also_those_of_numbers(lakes):
+    found = list(lake_columns(lakes))
+    assert len(found) == 12
+    assert {each.name for each in found} == {"city", "number"}
+    assert found[0].key == "one/t0.csv#0"
+    assert found[0].cells().to_pylist()[0] == "one0 Rome0"
+    assert list(lake_columns(lakes, least=26)) == []
+
+
+def test_draws_are_the_same_for_a_seed_and_of_different_tables(lakes):
+    columns = list(lake_columns(lakes))
+    pairs = drawn_pairs(columns, 8, 1)
+    assert pairs == drawn_pairs(reversed(columns), 8, 1)
+    assert pairs[:3] == drawn_pairs(columns, 3, 1)
+    assert pairs != drawn_pairs(columns, 8, 2)
+    assert all((one.lake, one.table) != (other.lake, other.table) for one, other in pairs)
+    for side in zip(*pairs, strict=True):
+        assert len({each.key for each in side}) == len(side)
+
+
+def test_what_each_kind_joins_in_a_task_is_counted_against_its_truth():
+    left = ["Ann Lee", "Bob Ray", "Cid Moe", "Dan Fox", "Eva Sun", "same"]
+    right = ["lee, a", "ray, b", "moe, c", "fox, d", "sun, e", "same"]
+    # Of five that the rule derives, the truth has four; the equal ones are wrong in it.
+    truth = incidence_of([0, 1, 2, 3], [0, 1, 2, 3], (6, 6))
+    task = Task("t", "t", pa.array(left), pa.array(right), truth)
+    found = task_row("set", task)
+    assert found["kinds"] == {
+        "equal": {"pairs": 1, "right": 0},
+        "program": {"pairs": 5, "right": 4},
+    }
+    assert (found["precision"], found["recall"]) == (pytest.approx(4 / 6), 1.0)
+    assert (found["cardinality"], found["values"], found["true_pairs"]) == ("1:1", [6, 6], 4)
+
+
+def test_a_program_of_drawn_columns_is_listed_with_samples(lakes):
+    source, target = list(lake_columns(lakes))[:2]
+    left = {"source": [f"The city of {city}" for city in CITIES]}
+    joined = learn_transformation(left, {"target": CITIES})
+    row = program_row(source, target, joined)
+    assert row["program"] == joined.program
+    assert row["samples"] == [(f"The city of {city}", city) for city in CITIES[:5]]
+    assert row["kinds"] == {"program": 25}
+    assert row["values"] == [25, 25]
+    assert row["source"] == "one/t0.csv#0: city"
+
+
+def test_the_command_lists_every_program(lakes, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(restraint, "LAKES", tuple(lakes))
+    monkeypatch.setattr(restraint, "_lake", lambda stack, name: lakes[name])
+    monkeypatch.setattr(restraint, "_tasks", lambda: iter(()))
+    asked = ["transform", "restraint", "--pairs", "6", "--draws", "2", "--write"]
+    done = CliRunner().invoke(main, asked, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    result = json.loads((tmp_path / "transform" / "restraint.json").read_text())
+    assert result["random"]["columns"] == 12
+    draws = result["random"]["draws"]
+    assert [(draw["seed"], draw["pairs"]) for draw in draws] == [(0, 6), (1, 6)]
+    # Cities of two tables differ in a prefix, so there are programs.
+    programs = [row for draw in draws for row in draw["programs"]]
+    assert programs
+    assert sum(draw["with_programs"] for draw in draws) == len(programs)
+    assert tables_of(result) in done.output
+    assert programs[0]["source"] in done.output

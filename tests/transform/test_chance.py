@@ -1,0 +1,93 @@
+"""Hits that letters of chance would make: by places counted one text at a time, and by drawing."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+
+import pytest
+
+from pexeso.transform.learning import chance
+from pexeso.transform.learning.chance import bound_on_luck, hits_by_chance
+
+
+def form(text: str) -> str:
+    return "".join("0" if c.isdigit() else "a" if c.isalpha() else c for c in text)
+
+
+def plain_hits(written: list[str], keys: list[str]) -> float:
+    """Return the expected hits from plain counters, one key after the other."""
+    groups = defaultdict(list)
+    for text in written:
+        groups[form(text)].append(text)
+    varied = {
+        letter
+        for texts in groups.values()
+        for column in zip(*texts, strict=True)
+        if len(set(column)) > 1 or len(texts) == 1
+        for letter in column
+        if letter.isalnum()
+    }
+    n_digits = sum(map(str.isdigit, varied))
+    n_varied = {"0": n_digits, "a": len(varied) - n_digits}
+    total = 0.0
+    for key in keys:
+        texts = groups.get(form(key), [])
+        own = key in texts
+        one = float(len(texts))
+        columns = list(zip(*texts, strict=True))
+        for place, letter in enumerate(key if texts else ""):
+            first = columns.index(columns[place])
+            count = Counter(columns[place])
+            if first != place:
+                one *= key[first] == letter
+            elif form(letter) in n_varied and (len(count) > 1 or len(texts) == 1):
+                others = len(texts) - own + n_varied[form(letter)]
+                one *= (count[letter] - own + 1) / others
+            elif letter not in count:
+                one = 0.0
+        total += min(1.0, one)
+    return total
+
+
+@pytest.mark.parametrize("letters", ["01", "ab1-", "Aé9. x", "0123456789"])
+def test_hits_are_those_of_plain_counters(letters):
+    drawn = random.Random(3)
+    for _ in range(150):
+        written, keys = (
+            sorted({"".join(drawn.choices(letters, k=drawn.randint(1, 4))) for _ in range(size)})
+            for size in (drawn.randint(1, 30), drawn.randint(1, 30))
+        )
+        assert hits_by_chance(written, keys) == pytest.approx(plain_hits(written, keys), abs=1e-9)
+
+
+def test_a_sample_tells_nearly_the_same(monkeypatch):
+    drawn = random.Random(4)
+    written = sorted({f"{drawn.randint(0, 99999):05}" for _ in range(9000)})
+    keys = sorted({f"{drawn.randint(0, 99999):05}" for _ in range(7000)})
+    whole = hits_by_chance(written, keys)
+    monkeypatch.setattr(chance, "_MANY", 2000)
+    assert hits_by_chance(written, keys) == pytest.approx(whole, rel=0.1)
+    # That is what independent draws really hit.
+    assert len({*written} & {*keys}) == pytest.approx(whole, rel=0.1)
+
+
+def test_signs_and_digits_do_not_stand_for_each_other():
+    prices = [f"{units}.{cents:02}" for units in range(4) for cents in range(25)]
+    assert hits_by_chance([*prices, "12.5", "7.25.1"], prices) > 0.5 * len(prices)
+
+
+def test_words_are_not_hit_by_chance():
+    names = ["anna karenina", "emma bovary", "effi briest", "jane eyre", "dorian gray"]
+    assert hits_by_chance(names, names) < 1e-6
+    assert hits_by_chance([], names) == hits_by_chance(names, []) == 0
+
+
+def test_luck_is_bounded_from_above():
+    drawn = random.Random(5)
+    for n_events, share, hits in [(50, 0.1, 12), (200, 0.02, 10), (30, 0.3, 18)]:
+        trials = 4000
+        lucky = sum(
+            sum(drawn.random() < share for _ in range(n_events)) >= hits for _ in range(trials)
+        )
+        assert lucky / trials <= bound_on_luck(hits, n_events * share) + 0.005

@@ -1,0 +1,76 @@
+"""The least number of pieces that keys consist of: a bound on the operators of any program."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+
+from pexeso.transform.learning.least_pieces import least_pieces
+from pexeso.transform.programs.program import lower, upper
+from tests.transform.test_learning import drawn_program, drawn_rows
+
+
+def fewest(key: str, held: list[str], keys: list[str]) -> int:
+    """Return the least number of pieces by trying every cut, or more than there are letters."""
+
+    @cache
+    def rest(at: int) -> int:
+        if at == len(key):
+            return 0
+        pieces = [
+            1 + rest(end)
+            for end in range(at + 1, len(key) + 1)
+            if any(key[at:end] in each for each in held) or all(key[at:end] in k for k in keys)
+        ]
+        return min(pieces, default=len(key) + 1)
+
+    return min(rest(0), len(key) + 1)
+
+
+def plain(text: str) -> str:
+    return "".join(filter(str.isalnum, lower(upper(text))))
+
+
+def drawn_text(drawn: random.Random, letters: str) -> str:
+    return "".join(drawn.choices(letters, k=drawn.randint(1, 7)))
+
+
+@pytest.mark.parametrize("letters", ["ab-", "aB1 ."])
+def test_it_is_what_trying_every_cut_finds(letters):
+    drawn = random.Random(5)
+    for _ in range(300):
+        n_examples = drawn.randint(1, 3)
+        rows = [
+            [drawn_text(drawn, letters), drawn.choice([None, drawn_text(drawn, letters)])]
+            for _ in range(n_examples)
+        ]
+        keys = [drawn_text(drawn, letters) for _ in range(n_examples)]
+        expected = [
+            fewest(plain(key), [plain(cell) for cell in row if cell], [plain(k) for k in keys])
+            for row, key in zip(rows, keys, strict=True)
+        ]
+        assert least_pieces(rows, keys) == expected
+
+
+def test_no_program_has_fewer_operators():
+    drawn = random.Random(11)
+    checked = 0
+    while checked < 400:
+        rows = [drawn_rows(drawn, ["name", "date", "last"]) for _ in range(3)]
+        program = drawn_program(drawn, rows)
+        keys = [program.of(row) for row in rows]
+        if all(keys):
+            checked += 1
+            assert max(least_pieces(rows, keys)) <= len(program.operators)
+
+
+def test_signs_and_casings_count_for_nothing():
+    assert least_pieces([["Baby Gear & Co"]], ["BABY_GEAR"]) == [1]
+    assert least_pieces([["Straße ΟΔΟΣ"], ["x"]], ["STRASSE-οδος", "x"]) == [1, 1]
+    assert least_pieces([["--"], ["??"]], ["!!", "."]) == [0, 0]
+
+
+def test_what_stands_nowhere_takes_more_than_all_letters():
+    assert least_pieces([["abc"], ["def"]], ["abq", "def"]) == [4, 1]
