@@ -103,7 +103,7 @@ class FoundRows:
             "table": lambda: pa.array(np.repeat(self.table, len(one_row)), pa.string()),
             "column": lambda: pa.array(np.repeat(self.column, len(one_row)), pa.string()),
             "value": lambda: self.matched_cells.take(one_row),
-            "distance": lambda: pa.array(distance, from_pandas=True),
+            "distance": lambda: pa.array(distance),
         }
         columns = [provenance[name]() for name in PROVENANCE if name in self.options.provenance]
         for position in range(self.rows.num_columns):

@@ -203,7 +203,7 @@ class TransformJoin:
         """Return the source's rows with the target's, as joins with a lake give them.
 
         The columns ``match_value`` and ``match_distance`` say what a row is joined with; the
-        distance is empty where the two are nearly equal.
+        distance is 0 unless the two are nearly equal.
 
         Parameters
         ----------

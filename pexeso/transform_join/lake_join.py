@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     from pexeso.transform_join.joined import TransformJoin
 
-DISTANCES = np.array([np.nan, 0.0, 0.0, np.nan])
-"""By kind; of what is nearly equal it is not known, since programs write one side of it."""
-
 
 def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined:
     """Join the two tables of a learned join.
@@ -95,11 +92,14 @@ def keys_joined(joined: TransformJoin, name: str) -> JoinedKeys:
 def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray]:
     """Return the links of keys, and the number of the key of each row of both tables, or -1."""
     partners, kinds = joined.found.partners, joined.found.kinds.astype(np.int64)
+    distances = joined.found.distances
+    nearness = np.unique(distances, return_inverse=True)[1].reshape(-1)
     side = joined.reading
     columns = joined.source_columns if joined.forward else joined.target_columns
     codes = [side.texts.columns[at].codes for at in columns]
-    # What stands in the lake's rows makes no difference: they are told by key and kind alone.
-    reading = _numbered([*(codes if joined.forward else ()), partners, kinds], partners >= 0)
+    # What stands in the lake's rows makes no difference: they are told by key, kind and distance.
+    parts = [*(codes if joined.forward else ()), partners, kinds, nearness]
+    reading = _numbered(parts, partners >= 0)
     used, key_of_partner = np.unique(partners[partners >= 0], return_inverse=True)
     keyed_codes = joined.key_codes[1 if joined.forward else 0]
     keyed = np.full(len(keyed_codes), -1, np.int64)
@@ -111,11 +111,11 @@ def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray
     first = _first_rows(reading)
     partner = np.zeros(len(first), np.int64)
     partner[reading[partners >= 0]] = key_of_partner
-    kind = kinds[first]
+    kind, distance = kinds[first], distances[first]
     number = np.arange(len(first))
     query, lake = (number, partner) if joined.forward else (partner, number)
     mine, theirs = (reading, keyed) if joined.forward else (keyed, reading)
-    order = np.lexsort((lake, kind, query))
+    order = np.lexsort((lake, distance, kind, query))
     mapping = JoinMapping(
         texts=_numbers(mine),
         query_of_text=np.arange(_n_numbers(mine)),
@@ -124,7 +124,7 @@ def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray
         lake_names=_names(joined.target, joined.target_columns, theirs),
         query=query[order],
         lake=lake[order],
-        distance=DISTANCES[kind[order]],
+        distance=distance[order],
         same=kind[order] == KINDS.index("equal"),
         chosen=np.ones(len(order), dtype=bool),
     )

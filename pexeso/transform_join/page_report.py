@@ -86,6 +86,7 @@ def _rows(joined: TransformJoin, kind: str) -> dict[str, Any]:
     cells = [texts.columns[at].cells.take(pa.array(rows)).to_pylist() for at in columns]
     written = first_written(joined.found.programs, texts, rows)
     partners = joined.found.partners[rows].tolist()
+    distances = joined.found.distances[rows].tolist()
     known = set(keys.to_pylist()) & set(written)
     return {
         "total": len(chosen),
@@ -96,8 +97,11 @@ def _rows(joined: TransformJoin, kind: str) -> dict[str, Any]:
                 "written": text,
                 "is_key": text in known,
                 "key": keys[partner].as_py() if partner >= 0 else None,
+                "distance": distance,
             }
-            for row, text, partner in zip(zip(*cells, strict=True), written, partners, strict=True)
+            for row, text, partner, distance in zip(
+                zip(*cells, strict=True), written, partners, distances, strict=True
+            )
         ],
     }
 

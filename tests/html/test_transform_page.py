@@ -38,7 +38,7 @@ def test_a_page_says_what_joins_which_rows(mixed):
     for said in ("equal 6.7 % (2 rows)", "by a program 80.0 % (24 rows)"):
         assert said in text
     assert "nearly equal 3.3 % (1 row) not joined 10.0 % (3 rows)" in text
-    assert "Known, Nobody known,.nobody@firm.de nobody@firm.de" in text
+    assert "Known, Nobody known,.nobody@firm.de nobody@firm.de 0." in text
     assert "cher cher@firm.de is no key" in text
     assert "empty nothing: no program applies" in text
     assert "Keys without a row" not in text
