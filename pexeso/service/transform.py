@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pexeso.service.requests import JoinRequest
     from pexeso.transform_join.joined import TransformJoin
 
-DEFAULT_PROGRAMS = 8
+DEFAULT_PROGRAMS = 12
+"""As `pexeso.transform.transformation` has it, which brings numba."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
+import pexeso
+from pexeso.service.transform import TransformRequest
 from tests.transform_join.small_tables import (
     EMAILS,
     MAILS,
@@ -178,6 +181,12 @@ def test_repeated_keys_are_told_and_refused(run, fail, files, mails, tmp_path):
     same = run("transform", twice, twice)
     assert "Keys: 100.0 %, N:M" in same.stdout
     assert "No program: all rows are joined by equal values" in same.stdout
+
+
+def test_defaults_are_those_of_python():
+    python = inspect.signature(pexeso.learn_transformation).parameters
+    for name in ("program", "fuzzy", "max_programs", "seed"):
+        assert getattr(TransformRequest, name) == python[name].default
 
 
 def test_the_seed_decides(run, people, mails):
