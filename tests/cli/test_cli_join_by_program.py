@@ -129,6 +129,30 @@ def test_misuse_is_told(fail, small_index, visits, arguments, code, words):
     assert said.splitlines()[-1].startswith("Error: ")
 
 
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("broken.parquet", "The table 'broken.parquet' is not in the index: "),
+        ("notes.txt:a", "The table 'notes.txt' is not in the index: not a table by its extension"),
+    ],
+)
+def test_tables_that_are_not_indexed(fail, small_index, visits, table, words):
+    assert words in fail(2, "join", small_index, visits, table, "--transform")
+
+
+def test_a_table_of_numbers_alone_can_be_joined(run, small_index, tmp_path):
+    path = tmp_path / "orders.csv"
+    path.write_text("order\n" + "\n".join(f"No. {n}" for n in (3, 1, 9)) + "\n")
+    result = run("join", small_index, path, "numbers.csv", "--transform")
+    assert result.exit_code == 0, result.output
+    assert [row["order"] for row in records(result.stdout)] == ["No. 3", "No. 1", "No. 9"]
+
+
+def test_an_index_that_is_not_there(fail, visits, tmp_path):
+    said = fail(1, "join", tmp_path / "none", visits, "cities.csv:city", "--transform")
+    assert said.startswith("Error: There is no index at ")
+
+
 def test_a_program_without_transform_is_refused(fail, small_index, visits):
     said = fail(2, "join", small_index, visits, "cities.csv:city", "--program", "rule.json")
     assert said.endswith("\nError: --program is for a join by a program: add --transform.\n")

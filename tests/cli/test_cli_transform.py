@@ -12,6 +12,7 @@ import pytest
 
 import pexeso
 from pexeso.service.transform import TransformRequest
+from pexeso.service.verbs import Service
 from tests.transform_join.small_tables import (
     EMAILS,
     MAILS,
@@ -84,6 +85,12 @@ def test_a_key_of_two_columns_as_json(run, people, mails):
             for first, last in zip(PEOPLE["first"], PEOPLE["last"], strict=True)
         ]
         assert {"program", "sql", "sql_spark", "python", "direction", "coverage"} < set(document)
+
+
+def test_a_service_answers_the_same(run, people, mails):
+    printed = json.loads(run("transform", people, mails, "--json").stdout)
+    request = {"verb": "transform", "source": str(people), "target": str(mails)}
+    assert json.loads(json.dumps(Service().answer(request))) == printed
 
 
 def test_no_program_as_json(run, files):
