@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.service.requests import ExplainRequest, JoinRequest
 
-_OF_JOIN = ("how", "aggregate", "suffix", "provenance")
+OF_JOIN = ("how", "aggregate", "suffix", "provenance")
 
 
 def join_key(searches: CompositeSearches, request: JoinRequest, key: KeyTable) -> JoinResponse:
     """Join a table with one of the lake by a composite key."""
-    request.require_use(("index", "query", "lake_column", *_OF_JOIN), "A join by a composite key")
+    request.require_use(("index", "query", "lake_column", *OF_JOIN), "A join by a composite key")
     if request.lake_column is None:
         found = searches.search(key, k=1, exclude_self=True)
         if not found.matches:
@@ -31,7 +31,7 @@ def join_key(searches: CompositeSearches, request: JoinRequest, key: KeyTable) -
     else:
         table, columns = split_lake_key(request.lake_column)
     pair = searches.pair(key, None, table)
-    options = {name: getattr(request, name) for name in _OF_JOIN}
+    options = {name: getattr(request, name) for name in OF_JOIN}
     theirs = pair.theirs(columns)
     return JoinResponse(key.describe(), pair.keys_joined(theirs), None, pair.join(theirs, options))
 

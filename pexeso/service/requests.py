@@ -37,6 +37,17 @@ METHODS = ("semantic", "overlap", "containment", "all")
 _OF_EQUAL_KEYS = ("row_filter", "first_column")
 _OF_KEYS = ("k", "min_joinability", "exclude_self")
 _OF_SIMILAR_KEYS = ("max_distance", "explain", "device", "memory_budget", "kernel", "model")
+_OF_TRANSFORM = (
+    "index",
+    "query",
+    "lake_column",
+    "transform",
+    "program",
+    "how",
+    "aggregate",
+    "suffix",
+    "provenance",
+)
 _OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies")
 
 
@@ -185,12 +196,29 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
     ----------
     lake_column : str or None
         As in `ExplainRequest`; None: the best there is.
+    transform : bool
+        Join by a program that writes keys of one table in the form of the other's, learned from
+        the two; see `pexeso.learn_transformation`.
+    program : str or None
+        A file of programs to use instead of learning.
     """
 
     lake_column: str | None = None
+    transform: bool = False
+    program: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.transform:
+            self.require_use(_OF_TRANSFORM, "A join by a program")
+            if self.lake_column is None:
+                raise RequestError(
+                    "A join by a program needs a table of the lake: name TABLE or TABLE:COLUMN, as "
+                    "pexeso search {method} transform finds them."
+                )
+            return
+        if self.program is not None:
+            raise RequestError("{program} is for a join by a program: add {transform}.")
         if self.lake_column is not None and not self.may_be_key:
             split_lake_column(self.lake_column)
 

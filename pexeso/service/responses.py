@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pexeso.search.batch_file import BatchRun
     from pexeso.store.integrity import Problem
     from pexeso.token_search.results import TokenSearchResult
+    from pexeso.transform_join.joined import TransformJoin
 
 Answer = dict[str, Any]
 """Plain JSON."""
@@ -56,20 +57,27 @@ class JoinResponse:
         What chose the distance, where it was to be chosen.
     joined : Joined
         An Arrow table, and the report.
+    transformed : TransformJoin or None
+        What joins by a program.
     """
 
     query: dict[str, Any]
     match: Match | JoinedKeys
     advised: SearchOptions | None
     joined: Joined
+    transformed: TransformJoin | None = None
 
     def to_dict(self) -> Answer:
         """Return the column joined with, the report, and the joined table as names and rows."""
         table = self.joined.table
         columns = [column.to_pylist() for column in table.columns]
+        programs = {}
+        if self.transformed is not None:
+            programs = {"programs": self.transformed.programs, "tried": self.transformed.tried}
         return {
             "query": self.query,
             **self.match.to_dict(),
+            **programs,
             "report": self.joined.report.to_dict(),
             "names": table.column_names,
             "rows": [list(row) for row in zip(*columns, strict=True)],

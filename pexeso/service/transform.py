@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pexeso.errors import InputError
+from pexeso.errors import InputError, OutputError
 from pexeso.service.bases import Request
+from pexeso.service.composite_keys import OF_JOIN, split_lake_key
+from pexeso.service.responses import JoinResponse
+from pexeso.transform.programs.storing import MAX_PROGRAMS
 
 if TYPE_CHECKING:
+    from pexeso.service.requests import JoinRequest
     from pexeso.transform_join.joined import TransformJoin
 
-DEFAULT_PROGRAMS = 8
+DEFAULT_PROGRAMS = 12
+"""As `pexeso.transform.transformation` has it, which brings numba."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +46,38 @@ class TransformRequest(Request, verb="transform"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_programs < 1:
-            raise InputError(f"max_programs is at least 1. Got {self.max_programs!r}.")
+        if not 1 <= self.max_programs <= MAX_PROGRAMS:
+            raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {self.max_programs!r}.")
         if self.seed < 0:
             raise InputError(f"seed is at least 0. Got {self.seed!r}.")
+
+
+def join_by_program(request: JoinRequest) -> JoinResponse:
+    """Join a table with one of the lake by a program, learned or saved."""
+    from pexeso.join.options import JoinOptions
+    from pexeso.transform_join.joined import join_learned  # brings numba
+    from pexeso.transform_join.lake_join import join_sides, keys_joined
+    from pexeso.transform_join.sides import lake_side, side_of
+
+    name, columns = split_lake_key(str(request.lake_column))
+    target = lake_side(request.index, name, columns)
+    query = request.query
+    source = side_of(query if isinstance(query, str) else {"values": list(query)})
+    found = join_learned(source, target, program=request.program)
+    options = JoinOptions(**{each: getattr(request, each) for each in OF_JOIN})
+    columns_of_query = [source.texts.names[at] for at in found.source_columns]
+    described = {"file": source.file, "columns": columns_of_query, "rows": source.n_rows}
+    joined = join_sides(found, name, options)
+    return JoinResponse(described, keys_joined(found, name), None, joined, found)
 
 
 def transform(service: object, request: TransformRequest, **live: Any) -> TransformJoin:
     """Answer a request for a program, and write it where that is asked for."""
     from pexeso.transform_join.joined import learn_transformation  # brings numba
+    from pexeso.transform_join.saved import require_free
 
+    if request.save is not None:
+        require_free(request.save, overwrite=request.overwrite)
     joined = learn_transformation(
         request.source,
         request.target,
@@ -60,5 +87,9 @@ def transform(service: object, request: TransformRequest, **live: Any) -> Transf
         seed=request.seed,
     )
     if request.save is not None:
+        if joined.tried is not None:
+            raise OutputError(
+                f"'{request.save}' is not written, as there is no program: {joined.tried}."
+            )
         joined.save(request.save, overwrite=request.overwrite)
     return joined

@@ -220,6 +220,8 @@ def _explain(service: Service, request: requests.ExplainRequest) -> Explanation 
 
 
 def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
+    if request.transform:
+        return transform.join_by_program(request)
     if (key := request.read_key()) is not None:
         return composite_keys.join_key(service.open_composite(request.index), request, key)
     column, options, advised = request.read_column(), request.options(), None

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError
 from pexeso.transform.learning.finding import FindingOptions
-from pexeso.transform.programs.as_python import as_python
-from pexeso.transform.programs.as_sql import Dialect, as_sql
-from pexeso.transform.programs.describing import in_words, steps_of_row
-from pexeso.transform.programs.storing import (
-    StoredProgram,
-    program_from_text,
-    program_to_json,
-)
+from pexeso.transform.programs.as_python import first_as_python
+from pexeso.transform.programs.as_sql import Dialect, first_as_sql
+from pexeso.transform.programs.describing import in_words
+from pexeso.transform.programs.storing import MAX_PROGRAMS, StoredProgram
 from pexeso.transform.transformation import (
     DEFAULT_PROGRAMS,
     KINDS,
@@ -32,7 +28,11 @@ from pexeso.transform.transformation import (
 from pexeso.transform.transformation import (
     learn_transformation as learn,
 )
-from pexeso.transform_join.sides import Side, side_of
+from pexeso.transform_join.saved import fitted, read_program, saved_direction, write_program
+from pexeso.transform_join.side_by_side import side_by_side
+from pexeso.transform_join.sides import Side, file_name, side_of
+from pexeso.transform_join.steps import RowSteps, first_rows, program_numbers, row_steps
+from pexeso.transform_join.telling import repeated_key, why_no_program
 
 Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
 
@@ -73,10 +73,32 @@ class TransformJoin:
         return self.keyed.texts.names[self.found.key_column]
 
     @property
-    def program(self) -> str | None:
-        """The programs in words, or None; each is for the rows that those before it left."""
+    def source_columns(self) -> tuple[int, ...]:
+        """Of the source's columns that may hold the key, those that do."""
+        return self._read if self.forward else (self.found.key_column,)
+
+    @property
+    def target_columns(self) -> tuple[int, ...]:
+        """Of the target's columns that may hold the key, those that do."""
+        return (self.found.key_column,) if self.forward else self._read
+
+    @property
+    def _read(self) -> tuple[int, ...]:
+        """Columns whose cells are a row's value: those that were named, or that programs read."""
+        if self.reading.named:
+            return tuple(range(len(self.reading.columns)))
+        return self.found.columns
+
+    @property
+    def programs(self) -> list[str]:
+        """Each program in words; each is for the rows that those before it left."""
         names = self.reading.texts.names
-        return "; else ".join(in_words(each, names) for each in self.found.programs) or None
+        return [in_words(each, names) for each in self.found.programs]
+
+    @property
+    def program(self) -> str | None:
+        """The programs in words, in one text, or None."""
+        return "; else ".join(self.programs) or None
 
     def sql(self, dialect: Dialect = "duckdb") -> str | None:
         """Return an SQL expression over the columns that the programs read, or None.
@@ -84,29 +106,14 @@ class TransformJoin:
         Of several programs it takes the first that applies to a row, as SQL knows no partners; one
         that found none there may still apply.
         """
-        names = self.reading.texts.names
-        texts = [as_sql(each, names, dialect) for each in self.found.programs]
-        if len(texts) > 1:
-            return f"coalesce({', '.join(texts)})"
-        return texts[0] if texts else None
+        programs = self.found.programs
+        return first_as_sql(programs, self.reading.texts.names, dialect) if programs else None
 
     @property
     def python(self) -> str | None:
         """Source of a function ``transform(row)``, or None; of several programs as in `sql`."""
-        names = self.reading.texts.names
-        texts = [as_python(each, names) for each in self.found.programs]
-        if len(texts) < 2:
-            return texts[0] if texts else None
-        numbered = [
-            text.replace("def transform(", f"def transform_{number}(")
-            for number, text in enumerate(texts, 1)
-        ]
-        called = ", ".join(f"transform_{number}" for number in range(1, len(texts) + 1))
-        return "\n\n".join(numbered) + (
-            "\n\ndef transform(row: dict[str, str | None]) -> str | None:\n"
-            f"    texts = (each(row) for each in ({called}))\n"
-            "    return next((text for text in texts if text is not None), None)\n"
-        )
+        programs = self.found.programs
+        return first_as_python(programs, self.reading.texts.names) if programs else None
 
     @property
     def coverage(self) -> float:
@@ -121,7 +128,7 @@ class TransformJoin:
         tuple.
         """
         reading, keyed = self.reading.texts, self.keyed.texts
-        columns = range(len(reading.columns)) if self.reading.named else self.found.columns
+        columns = self._read
         joined = np.flatnonzero(self.found.partners >= 0)
         codes = [reading.columns[at].codes[joined] for at in columns]
         rows = np.stack([*codes, self.found.partners[joined], self.found.kinds[joined]], axis=1)
@@ -139,10 +146,7 @@ class TransformJoin:
     @cached_property
     def cardinality(self) -> Cardinality:
         """How many rows of either table a joined key has."""
-        source, target = self._codes()
-        size = len(self.keyed.texts.columns[self.found.key_column].values)
-        n_source = np.bincount(source[source >= 0], minlength=size)
-        n_target = np.bincount(target[target >= 0], minlength=size)
+        n_source, n_target = self.key_counts
         joined = (n_source > 0) & (n_target > 0)
         if not joined.any():
             return "none"
@@ -156,7 +160,15 @@ class TransformJoin:
         }
         return kinds[many_source, many_target]
 
-    def _codes(self) -> tuple[np.ndarray, np.ndarray]:
+    @property
+    def key_counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the source and of the target that each key has."""
+        size = len(self.keyed.texts.columns[self.found.key_column].values)
+        source, target = (np.bincount(each[each >= 0], minlength=size) for each in self.key_codes)
+        return source, target
+
+    @property
+    def key_codes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of the key of each row of the source and of the target, or -1."""
         partners = self.found.partners
         keys = self.keyed.texts.columns[self.found.key_column].codes
@@ -181,56 +193,74 @@ class TransformJoin:
         """
         if self.cardinality == "N:M" and not many_to_many:
             raise InputError(
-                "Some keys have several rows in both tables (N:M), so that rows would multiply: "
-                "name other columns, remove duplicates of one table, or allow many to many."
+                f"Keys have several rows in both tables (N:M), such as {repeated_key(self)}, so "
+                "that rows would multiply. Name other columns, remove duplicates of one table, or "
+                "pass many_to_many (--many-to-many)."
             )
-        source, target = self._codes()
-        order = np.argsort(target, kind="stable")
-        sorted_codes = target[order]
-        first = np.searchsorted(sorted_codes, source, "left")
-        count = np.where(source >= 0, np.searchsorted(sorted_codes, source, "right") - first, 0)
-        kept = np.maximum(count, 1) if how == "left" else count
-        rows = np.repeat(np.arange(len(source)), kept)
-        place = np.arange(len(rows)) - np.repeat(np.cumsum(kept) - kept, kept)
-        at = np.minimum(first[rows] + place, len(order) - 1)
-        theirs = pa.array(order[at], mask=count[rows] == 0)
-        names = list(self.source.names)
-        columns = [_taken(cells, pa.array(rows)) for cells in self.source.cells]
-        for name, cells in zip(self.target.names, self.target.cells, strict=True):
-            names.append(_free_name(name, names))
-            columns.append(_taken(cells, theirs))
-        names.append(_free_name("match_kind", names))
-        columns.append(self._kinds(rows, order[at], count[rows] > 0))
-        return pa.table(columns, names=names)
+        return side_by_side(self, how)
 
-    def _kinds(self, rows: np.ndarray, others: np.ndarray, joined: np.ndarray) -> pa.Array:
-        kinds = self.found.kinds[rows if self.forward else others]
-        return pa.array(KINDS).take(pa.array(kinds, pa.int32(), mask=~joined))
+    def join(self, **options: Any) -> pa.Table:
+        """Return the source's rows with the target's, as joins with a lake give them.
 
-    def steps(self, n_rows: int = 3) -> list[list[tuple[str, str | None]]]:
-        """Return what the operators of the first program wrote for the first rows it joined."""
-        if not self.found.programs:
-            return []
-        texts = self.reading.texts
-        joined = np.flatnonzero(self.found.kinds == KINDS.index("program"))[:n_rows]
-        return [
-            steps_of_row(self.found.programs[0], texts.row(int(row)), texts.names) for row in joined
-        ]
+        The columns ``match_value`` and ``match_distance`` say what a row is joined with; the
+        distance is 0 unless the two are nearly equal.
+
+        Parameters
+        ----------
+        **options
+            ``how``, ``aggregate``, ``suffix`` and ``provenance``: see `pexeso.Match.join`.
+
+        Raises
+        ------
+        InputError
+            There is no such option, or keys have several rows in both tables and rows are not
+            aggregated.
+        """
+        from pexeso.join.options import join_options
+        from pexeso.transform_join.lake_join import join_sides
+
+        name = file_name(self.target.file) or "target"
+        return join_sides(self, name, join_options(options)).table
+
+    @cached_property
+    def program_numbers(self) -> np.ndarray:
+        """Which program joined each row that the programs read, from 1, or 0: int8 (r,)."""
+        numbers = np.zeros(self.reading.n_rows, np.int8)
+        rows = np.flatnonzero(self.found.kinds == KINDS.index("program"))
+        keys = self.keyed.texts.columns[self.found.key_column].values
+        partners = keys.take(pa.array(self.found.partners[rows]))
+        numbers[rows] = program_numbers(self.found.programs, self.reading.texts, rows, partners)
+        return numbers
+
+    def steps(self, n_rows: int = 3) -> list[RowSteps]:
+        """Return what the operators of each program wrote for the first rows that it joined.
+
+        Parameters
+        ----------
+        n_rows : int
+            Of each program, at most. Rows of equal cells are one.
+        """
+        found: list[RowSteps] = []
+        for number in range(1, len(self.found.programs) + 1):
+            rows = first_rows(
+                self.reading.texts, self.found.columns, self.program_numbers == number
+            )
+            found += [
+                row_steps(self.found.programs, self.reading.texts, number, row)
+                for row in rows[:n_rows].tolist()
+            ]
+        return found
+
+    @property
+    def n_rows(self) -> dict[str, int]:
+        """Rows that the programs read, by how they are joined: none, equal, program, fuzzy."""
+        counts = np.bincount(self.found.kinds, minlength=len(KINDS))
+        return {kind: int(counts[number]) for number, kind in enumerate(KINDS)}
 
     @property
     def tried(self) -> str | None:
         """Why there is no program; None where there is one."""
-        if self.found.programs:
-            return None
-        best = self.found.best
-        if best is None:
-            return "no rows that share rare pieces of text are written by one rule"
-        words = in_words(best.program, self.reading.texts.names)
-        return (
-            f"the best rule found, {words}, writes {best.n_keys} of the other column's values, "
-            f"and {best.expected:.1f} would be expected of letters drawn at random: too few to "
-            "trust it"
-        )
+        return None if self.found.programs else why_no_program(self)
 
     @property
     def stored(self) -> StoredProgram:
@@ -249,39 +279,80 @@ class TransformJoin:
             {
                 "direction": self.found.direction,
                 "key_column": self.key_column,
+                "equal_column": self._equal_column,
                 "coverage": self.coverage,
             },
         )
 
+    @property
+    def _equal_column(self) -> str | None:
+        """Name of the column whose cells equal keys; None where no row is joined that way."""
+        rows = np.flatnonzero(self.found.kinds == KINDS.index("equal"))
+        if not len(rows):
+            return None
+        keys = self.keyed.texts.columns[self.found.key_column].values
+        partners = keys.take(pa.array(self.found.partners[rows]))
+        return next(
+            column.name
+            for column in self.reading.texts.columns
+            if pc.all(pc.equal(column.cells.take(pa.array(rows)), partners)).as_py()
+        )
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the programs to a file, from which `learn_transformation` takes them."""
-        text = json.dumps(program_to_json(self.stored), ensure_ascii=False, indent=2) + "\n"
-        try:
-            with open(path, "w" if overwrite else "x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            raise OutputError(
-                f"'{path}' is there already: choose another name, or overwrite it."
-            ) from None
-        except OSError as error:
-            raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
+        """Write the programs to a file, from which `learn_transformation` takes them.
+
+        Raises
+        ------
+        InputError
+            There is none.
+        OutputError
+            The file is there already, or cannot be written.
+        """
+        write_program(self.stored, path, overwrite=overwrite)
+
+    def to_html(self, stream: TextIO | None = None) -> str | None:
+        """Create a self-contained HTML page of it.
+
+        It shows the programs, the steps of 10 rows of each, up to 100 rows that are nearly equal
+        and that have no partner, up to 100 keys without a row, and the programs as SQL and Python.
+
+        Parameters
+        ----------
+        stream : text stream, optional
+            Open for writing as UTF-8.
+
+        Returns
+        -------
+        str or None
+            The page, where no stream was given.
+        """
+        from pexeso.html.page import written
+        from pexeso.html.transform import transform_page
+        from pexeso.transform_join.page_report import page_report
+
+        return written(iter([transform_page(page_report(self))]), stream)
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the programs and the first 20 pairs."""
+        from pexeso.html.transform import transform_table
+
+        return transform_table(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
         names = self.reading.texts.names
-        counts = np.bincount(self.found.kinds, minlength=len(KINDS))
         return {
             "program": self.program,
             "sql": self.sql(),
             "sql_spark": self.sql("spark"),
             "python": self.python,
-            "programs": [in_words(each, names) for each in self.found.programs],
+            "programs": self.programs,
             "direction": self.found.direction,
             "columns": [names[at] for at in self.found.columns],
             "key_column": self.key_column,
             "coverage": self.coverage,
             "cardinality": self.cardinality,
-            "rows": {kind: int(counts[number]) for number, kind in enumerate(KINDS)},
+            "rows": self.n_rows,
             "tried": self.tried,
             "pairs": [
                 [
@@ -292,19 +363,6 @@ class TransformJoin:
                 for left, right, kind in self.pairs
             ],
         }
-
-
-def _taken(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
-    taken = cells.take(rows)
-    return taken if isinstance(taken, pa.ChunkedArray) else pa.chunked_array([taken])
-
-
-def _free_name(name: str, taken: list[str]) -> str:
-    free, number = name, 1
-    while free in taken:
-        number += 1
-        free = f"{name} {number}"
-    return free
 
 
 def learn_transformation(
@@ -352,12 +410,25 @@ def learn_transformation(
     >>> joined.pairs[0], joined.coverage
     (('Suhela Chowdhury', 'schowdhury@a.us', 'program'), 1.0)
     """
-    if max_programs < 1:
-        raise InputError(f"max_programs is at least 1. Got {max_programs!r}.")
-    sides = side_of(source, columns), side_of(target, target_columns)
+    if not 1 <= max_programs <= MAX_PROGRAMS:
+        raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {max_programs!r}.")
     options = TransformOptions(
         finding=FindingOptions(seed=seed), max_programs=max_programs, fuzzy=fuzzy
     )
+    return join_learned(
+        side_of(source, columns), side_of(target, target_columns), program=program, options=options
+    )
+
+
+def join_learned(
+    source: Side,
+    target: Side,
+    *,
+    program: str | Path | None = None,
+    options: TransformOptions | None = None,
+) -> TransformJoin:
+    """Do as `learn_transformation` with tables that are read already."""
+    sides, options = (source, target), options or TransformOptions()
     if len(sides[0].columns) > 1 and sides[0].named:
         options = replace(options, directions=("source to target",))
     elif len(sides[1].columns) > 1 and sides[1].named:
@@ -370,40 +441,10 @@ def learn_transformation(
 def _with_saved(
     source: Side, target: Side, path: str | Path, options: TransformOptions
 ) -> TransformJoin:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The program '{path}' cannot be read: {error}.") from error
-    stored = program_from_text(text)
-    direction = stored.metadata.get("direction")
-    if direction not in ("source to target", "target to source"):
-        raise InputError(
-            f"The program '{path}' does not say whose rows it reads: its metadata has no direction."
-        )
-    reading, keyed = (source, target) if direction == "source to target" else (target, source)
-    needed = [stored.columns[at] for each in stored.programs for at in each.columns]
-    missing = sorted(set(needed) - set(reading.names))
-    if missing:
-        raise InputError(
-            f"The program '{path}' reads columns that the table does not have: "
-            f"{', '.join(map(repr, missing))}. It has {', '.join(map(repr, reading.names[:20]))}."
-        )
-    key = stored.metadata.get("key_column")
-    column = key if key in keyed.names and not keyed.named else None
-    places = tuple(
-        reading.names.index(name) if name in reading.names else 0 for name in stored.columns
-    )
-    reading = replace(reading, columns=places)
-    if not keyed.named:
-        if column is None:
-            raise InputError(f"Name the column of the other table that is written by '{path}'.")
-        keyed = replace(keyed, columns=(keyed.names.index(str(column)),))
-    found = apply_programs(
-        reading.texts,
-        keyed.texts,
-        "source to target" if direction == "source to target" else "target to source",
-        stored.programs,
-        options,
-    )
-    sides = (reading, keyed) if direction == "source to target" else (keyed, reading)
-    return TransformJoin(*sides, found)
+    stored = read_program(path)
+    direction = saved_direction(stored, path)
+    forward = direction == "source to target"
+    sides = (source, target) if forward else (target, source)
+    reading, keyed, programs = fitted(stored, *sides, path)
+    found = apply_programs(reading.texts, keyed.texts, direction, programs, options)
+    return TransformJoin(*((reading, keyed) if forward else (keyed, reading)), found)

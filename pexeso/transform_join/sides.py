@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.composite_search.query import columns_of
-from pexeso.errors import InputError, QueryError
+from pexeso.errors import InputError, PexesoError, QueryError, TableReadError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.key_columns import names_in, names_one_column
 from pexeso.lake.readers.reader import read_table
@@ -57,6 +57,11 @@ class Side:
         )
 
     @property
+    def shown(self) -> str:
+        """The table's name for messages."""
+        return "the table" if self.file is None else f"'{self.file}'"
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.cells[0])
@@ -75,8 +80,8 @@ def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
 
     Raises
     ------
-    TableReadError, ColumnNotFoundError, QueryError, InputError
-        The table or a column is not there, or the table has no rows.
+    TableReadError, ColumnNotFoundError, QueryError
+        The table or a column is not there, or the table has no rows or no text.
     """
     file: str | None = None
     if isinstance(table, str | os.PathLike):
@@ -85,13 +90,76 @@ def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
     else:
         given, cells = columns_of(table)
         names = tuple(label_columns(given))
+    return _side_of(names, cells, columns, file)
+
+
+def _side_of(
+    names: tuple[str, ...],
+    cells: tuple[Any, ...],
+    columns: str | Iterable[str] | None,
+    file: str | None,
+) -> Side:
     if not cells or not len(cells[0]):
-        raise InputError(f"{_shown(file)} has no rows, so there is nothing to join.")
+        raise _empty(file, "has no rows")
     if columns is None:
-        return Side(names, cells, _of_text(cells), False, file)
+        found = _of_text(cells)
+        if not found:
+            raise _empty(file, "has no text")
+        return Side(names, cells, found, False, file)
     specs = columns if not isinstance(columns, str) else _specs(names, columns)
     found = tuple(dict.fromkeys(find_column(names, spec) for spec in specs))
+    for at in found:
+        if _as_text(cells[at]) is None:
+            raise QueryError(
+                f"The column {names[at]!r} holds {cells[at].type}, which is not text: convert it."
+            )
     return Side(names, cells, found, True, file)
+
+
+def _empty(file: str | None, what: str) -> PexesoError:
+    said = f"{'The table' if file is None else repr(file)} {what}, so there is nothing to join."
+    return QueryError(said) if file is None else TableReadError(said)
+
+
+def _as_text(cells: pa.Array | pa.ChunkedArray) -> pa.Array | None:
+    """Return cells as programs read them; None where they are lists, or bytes that are no text."""
+    try:
+        return cleaned(cells)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+
+
+def lake_side(index: str, table: str, columns: str | Iterable[str] | None = None) -> Side:
+    """Read a table of the lake of an index.
+
+    Raises
+    ------
+    StoredIndexError
+        There is no index that this version can search.
+    InputError
+        The index knows no such table, or it is one of Spark's.
+    TableReadError, PlaceError
+        It cannot be read: it is gone, or larger than what was indexed.
+    """
+    return _side_of(*_lake_table(index, table), columns, f"{index}:{table}")
+
+
+def _lake_table(index: str, table: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    from pexeso.join.matched_join import SPARK_LAKE
+    from pexeso.search.open_index import OpenIndex
+    from pexeso.store.opening import open_store_anywhere
+
+    opened = OpenIndex(open_store_anywhere(index))
+    if str(opened.lake).startswith(SPARK_LAKE):
+        raise InputError(
+            "The index was built from Spark's tables, which are not read here: export "
+            f"'{table}' to a file to join it by a program."
+        )
+    if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
+        raise InputError(opened.catalog.why_not(table, opened.lake))
+    most = opened.store.manifest.options["max_table_bytes"]
+    rows = read_rows(opened.lake, table, max_bytes=most)
+    return tuple(rows.schema.names), tuple(rows.columns)
 
 
 def _read(
@@ -100,19 +168,11 @@ def _read(
     index, colon, rest = spec.partition(".pexeso:")
     if colon and (Path(index + ".pexeso") / "manifest.json").is_file():
         table, _, column = rest.partition(":")
-        rows = read_rows(_lake_of(index + ".pexeso"), table)
-        return tuple(rows.schema.names), tuple(rows.columns), columns or column or None
+        return *_lake_table(index + ".pexeso", table), columns or column or None
     if columns is None:
         spec, columns = split_spec(spec)
     read = read_table(spec)
     return tuple(label_columns(read.names)), tuple(read.columns), columns
-
-
-def _lake_of(index: str) -> Any:
-    from pexeso.io.location import locate
-    from pexeso.store.opening import open_store_anywhere
-
-    return locate(open_store_anywhere(index).manifest.facts["lake"])
 
 
 def _specs(names: tuple[str, ...], columns: str) -> list[str]:
@@ -123,17 +183,23 @@ def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the columns that are not of numbers, which equal each other by chance; else all."""
     usable, others = [], []
     for place, column in enumerate(cells):
-        texts = cleaned(column)
-        n_filled = len(texts) - texts.null_count
-        if not n_filled:
+        texts = _as_text(column)
+        n_filled = 0 if texts is None else len(texts) - texts.null_count
+        if texts is None or not n_filled:
             continue
         numbers = pc.sum(pc.match_substring_regex(texts, _NUMBER)).as_py() or 0
         (others if numbers >= _MOSTLY * n_filled else usable).append(place)
-    found = usable or others
-    if not found:
-        raise QueryError("All cells of the table are empty, so there is nothing to join.")
-    return tuple(found)
+    return tuple(usable or others)
 
 
-def _shown(file: str | None) -> str:
-    return "The table" if file is None else repr(file)
+def file_name(spec: str | None) -> str | None:
+    """Return the name of a file, without its folder and the columns that were named with it.
+
+    >>> file_name("data/people.csv:first,last"), file_name("lake.pexeso:a/b.csv:c"), file_name(None)
+    ('people.csv', 'b.csv', None)
+    """
+    if spec is None:
+        return None
+    name = os.path.basename(spec)
+    file, colon, _ = name.rpartition(":")
+    return file if colon and file else name

@@ -9,7 +9,9 @@ import shutil
 
 import pytest
 from hand_made import HOSTILE, explanation, result
+from test_transform_page import hostile_tables
 
+import pexeso
 from pexeso.html.redundancy import redundancy_page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -232,3 +234,20 @@ def contrast(one: str, other: str) -> float:
 
     darker, lighter = sorted([luminance(one), luminance(other)])
     return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_learned_join_fits_and_can_be_read(look, viewport, scheme):
+    source, target = hostile_tables()
+    joined = pexeso.learn_transformation(source, target)
+    page = look(joined.to_html(), viewport, scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 60
+    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+    assert page.get_by_role("article", name="Program 1").count() == 1
+    assert page.get_by_role("table").count() >= 2
+    assert page.evaluate("typeof window.hit") == "undefined"
+    assert page.heard == []

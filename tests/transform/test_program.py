@@ -70,6 +70,20 @@ def test_a_step_that_does_not_apply_writes_nothing_and_is_not_cut_short(operator
     assert operator.of([text]) == piece
 
 
+PLACES = [*range(-4, 5)]
+
+
+@pytest.mark.parametrize("shorter", [False, True])
+@pytest.mark.parametrize("length", [None, 1, 2, 3, 5])
+@pytest.mark.parametrize("start", PLACES)
+def test_a_piece_is_there_from_a_number_of_characters_on(start, length, shorter):
+    extract = Extract(0, start=start, length=length, shorter=shorter)
+    least = extract.min_length
+    for n_characters in range(10):
+        piece = extract.of(["abcdefghij"[:n_characters]])
+        assert (piece is not None) == (least is not None and n_characters >= least)
+
+
 def test_letters_are_cased_one_by_one():
     assert lower("ΑΣ") == "\N{GREEK SMALL LETTER ALPHA}\N{GREEK SMALL LETTER SIGMA}"
     assert lower("İ") == "i"

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from pexeso.composite_search.table_pair import JoinedKeys
     from pexeso.join.report import JoinReport
     from pexeso.results import Match
+    from pexeso.transform_join.joined import TransformJoin
+
+MAX_SENTENCE = 1000
 
 _of_join = partial(field_option, JoinRequest)
 
@@ -85,6 +88,15 @@ def _read_provenance(context: click.Context, option: click.Parameter, text: str)
     callback=_read_provenance,
     metavar="NAME,...|none",
 )
+@_of_join(
+    "transform",
+    "Join by a rule that is learned from the two tables and rewrites the key of one.",
+)
+@_of_join(
+    "program",
+    "With --transform: use programs that pexeso transform --save wrote, instead of learning.",
+    metavar="FILE",
+)
 @click.option("--conflicts", metavar="FILE", help="Write every conflict to a .csv file.")
 @click.option("--overwrite", is_flag=True, help="Replace files that are there.")
 @escape_formulas_option
@@ -98,6 +110,7 @@ def join(request: JoinRequest, output: str | None, conflicts: str | None, overwr
       pexeso join lake.pexeso people.csv:company business/firms.csv:name -o joined.csv
       pexeso join lake.pexeso people.csv:company firms.csv:name --values one-to-one --type inner
       pexeso join lake.pexeso people.csv:company firms.csv:name --aggregate staff=sum
+      pexeso join lake.pexeso people.csv:name mails.csv:address --transform
 
     Every row of FILE is kept, in order; it is repeated where several rows of the lake match
     (--aggregate keeps it one), and has empty cells where none does (--type inner drops it). The
@@ -110,11 +123,16 @@ def join(request: JoinRequest, output: str | None, conflicts: str | None, overwr
     and white space, as in pexeso join lake.pexeso games.csv:year,city
     sport/summer_olympics.csv:year,city.
 
+    --transform joins keys that are written in different forms, such as names and e-mail addresses,
+    by a program that is learned from the two tables, as pexeso transform does; TABLE alone lets
+    the columns be found.
+
     Where the join had to choose, a line on stderr says so: a value of the lake wanted twice,
     several equally near, several rows.
 
-    In Python: pexeso.open_index(INDEX).search(values)[0].join(table), and by a key
-    .search_composite(table, columns)[0].join(table).
+    In Python: pexeso.open_index(INDEX).search(values)[0].join(table), by a key
+    .search_composite(table, columns)[0].join(table), and by a program
+    pexeso.learn_transformation(FILE, "INDEX:TABLE:COLUMN").join().
     """  # noqa: D301  click reads \b
     if output is not None:
         require_writable(output, overwrite=overwrite, option="OUT")
@@ -125,13 +143,24 @@ def join(request: JoinRequest, output: str | None, conflicts: str | None, overwr
                 f"OUT and --conflicts name the same file: {output!r}. Give each its own."
             )
     found = run(request)
-    tell_column(request, found)
+    if found.transformed is None:
+        tell_column(request, found)
+    else:
+        _tell_programs(found.transformed)
     if found.advised is not None:
         tell_advice([found.advised])
     write_table(found.joined.table, output, overwrite=overwrite)
     if conflicts is not None:
         write_table(found.joined.report.conflicts, conflicts, overwrite=overwrite)
     _tell(found.match, found.joined.report, output, conflicts)
+
+
+def _tell_programs(joined: TransformJoin) -> None:
+    """Say on stderr by which programs rows were joined, or why there is none."""
+    for number, words in enumerate(joined.programs, 1):
+        talk(f"Program {number}: {plain(words, MAX_NAME)}")
+    if joined.tried is not None:
+        talk(f"No program: {plain(joined.tried, MAX_SENTENCE)}.")
 
 
 def read_ways(texts: tuple[str, ...]) -> dict[str, str] | None:

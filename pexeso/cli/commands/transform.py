@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from pexeso.cli.options import field_option, takes
+from pexeso.cli.output.files import require_folder
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -19,7 +22,9 @@ from pexeso.cli.output.output import (
     talk,
     write_json,
 )
+from pexeso.cli.output.pages import require_page, write_page
 from pexeso.cli.output.tables import require_writable, write_table
+from pexeso.errors import InputError
 from pexeso.runtime.formatting import percent
 from pexeso.service.transform import TransformRequest
 from pexeso.service.verbs import run
@@ -49,6 +54,11 @@ _LONGEST = 1000
     is_flag=True,
     help="Write OUT even where keys have several rows in both tables.",
 )
+@click.option(
+    "--html",
+    metavar="PAGE",
+    help="Write a page for the browser too: one file, which loads nothing else.",
+)
 @_of_transform("program", "Use programs that --save wrote, instead of learning.", metavar="FILE")
 @_of_transform("save", "Write the programs, for --program.", metavar="FILE")
 @_of_transform("fuzzy", "Join what is nearly equal of what programs leave.")
@@ -59,7 +69,11 @@ _LONGEST = 1000
 @output_options("json")
 @takes(TransformRequest)
 def transform(
-    request: TransformRequest, output: str | None, many_to_many: bool, form: str | None
+    request: TransformRequest,
+    output: str | None,
+    html: str | None,
+    many_to_many: bool,
+    form: str | None,
 ) -> None:
     """Join tables by a learned rule that rewrites the key of one.
 
@@ -82,11 +96,17 @@ def transform(
     """  # noqa: D301  click reads \b
     if output is not None:
         require_writable(output, overwrite=request.overwrite, option="OUT")
+        require_folder(Path(output))
+    if html is not None:
+        require_page(html, overwrite=request.overwrite)
+    _require_different(output, html, request.save)
     joined = run(request)
     if form == "json":
         write_json(joined.to_dict())
     else:
         click.echo("\n".join(transform_lines(joined)))
+    if html is not None:
+        write_page(iter([joined.to_html() or ""]), html, overwrite=request.overwrite)
     if output is not None:
         write_table(joined.table(many_to_many=many_to_many), output, overwrite=request.overwrite)
         talk(f"Joined: '{output}'")
@@ -96,7 +116,7 @@ def transform(
 
 def transform_lines(joined: TransformJoin) -> list[str]:
     """Lay out a learned join for people."""
-    counts = joined.to_dict()["rows"]
+    counts = joined.n_rows
     ways = ", ".join(
         f"{counts[kind]:,} {how}"
         for kind, how in (("equal", "equal"), ("program", "by program"), ("fuzzy", "nearly equal"))
@@ -111,11 +131,16 @@ def transform_lines(joined: TransformJoin) -> list[str]:
         f"{_file(keyed)}:{plain(joined.key_column, MAX_NAME)}",
         f"Rows of {_file(reading)}: {ways or 'none joined'} of {n_rows}",
     ]
+    repeated = "; some keys have several rows in both tables, which -o refuses"
+    lines.append(
+        f"Keys: {percent(joined.coverage)}, {joined.cardinality}"
+        f"{repeated if joined.cardinality == 'N:M' else ''}"
+    )
     if joined.tried is not None:
-        return [*lines, f"No program: {joined.tried}."]
-    lines.append(f"Keys: {percent(joined.coverage)}, {joined.cardinality}")
-    for number, words in enumerate(joined.to_dict()["programs"], 1):
-        lines.append(f"Program {number}: {plain(words, _LONGEST)}")
+        return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
+    for number, words in enumerate(joined.programs, 1):
+        n_rows = count(int((joined.program_numbers == number).sum()), "row")
+        lines.append(f"Program {number} ({n_rows}): {plain(words, _LONGEST)}")
     lines += ["", *_examples(joined)]
     sql = joined.sql() or ""
     if len(sql) <= _LONGEST:
@@ -123,15 +148,23 @@ def transform_lines(joined: TransformJoin) -> list[str]:
     return lines
 
 
+def _require_different(*paths: str | None) -> None:
+    """Refuse one file for two outputs."""
+    named = [os.path.abspath(path) for path in paths if path is not None]
+    if len(set(named)) < len(named):
+        raise InputError("OUT, --html and --save name the same file. Give each its own.")
+
+
 def _file(spec: str) -> str:
-    """Return the name of a file, without the columns that were named with it."""
-    name = os.path.basename(spec)
-    file, colon, _ = name.rpartition(":")
-    return plain(file if colon else name, MAX_NAME)
+    from pexeso.transform_join.sides import file_name
+
+    return plain(file_name(spec) or "", MAX_NAME)
 
 
 def _examples(joined: TransformJoin) -> list[str]:
-    rows = [pair for pair in joined.pairs if pair[2] != "equal"][:_SHOWN]
+    rows = list(islice((pair for pair in joined.pairs if pair[2] != "equal"), _SHOWN))
+    if not rows:
+        return ["No row was joined by a program."]
     cells = [(_one(left), _one(right), kind) for left, right, kind in rows]
     return table_lines(("source", "target", "joined"), cells, "<<<", most=MAX_NAME)
 

@@ -43,6 +43,12 @@ def require_free(target: Path, *, overwrite: bool) -> None:
         )
 
 
+def require_folder(target: Path) -> None:
+    """Refuse a path in a folder that is not there."""
+    if not target.parent.is_dir():
+        raise OutputError(f"'{target}' cannot be written: there is no folder '{target.parent}'.")
+
+
 def _finish(temporary: Path, target: Path) -> None:
     """Put the file on the disk, with the rights that new files have, and rename it."""
     with temporary.open("rb") as stream:

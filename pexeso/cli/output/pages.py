@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from pexeso.cli.output.files import require_free, written_whole
+from pexeso.cli.output.files import require_folder, require_free, written_whole
 from pexeso.cli.output.output import human_bytes, talk
-from pexeso.errors import OutputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,9 +35,7 @@ def require_page(html: str | None, *, overwrite: bool) -> None:
         return
     if not html:
         raise click.UsageError("--html needs the name of a file, such as --html report.html.")
-    folder = Path(html).parent
-    if not folder.is_dir():
-        raise OutputError(f"'{html}' cannot be written: there is no folder '{folder}'.")
+    require_folder(Path(html))
     require_free(Path(html), overwrite=overwrite)
 
 

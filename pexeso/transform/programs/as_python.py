@@ -78,11 +78,55 @@ end, then "-"
         *body.lines,
         f"return {' + '.join(pieces) or repr('')}",
     ]
-    return _header(program) + "\n    ".join(lines) + "\n"
+    return _header([program]) + "\n    ".join(lines) + "\n"
 
 
-def _header(program: Program) -> str:
-    casings: set[Casing] = {each.casing for each in program.operators if isinstance(each, Extract)}
+def first_as_python(programs: Sequence[Program], names: Sequence[str]) -> str:
+    """Return the source of a function `transform(row)` that writes what the first program writes.
+
+    The first of those that apply to the row; it returns None where none does. See `as_python`.
+
+    Parameters
+    ----------
+    programs : sequence of Program
+        At least one.
+    names : sequence of str
+        Of the columns of the row.
+
+    Raises
+    ------
+    InputError
+        If a column that a program reads has no name, or shares it with another one.
+
+    Examples
+    --------
+    >>> initial = Program((Extract(0, length=1, shorter=True),))
+    >>> source = first_as_python([Program((Extract(1),)), initial], ["Name", "Mail"])
+    >>> print(source[source.index("def transform(") :])
+    def transform(row: dict[str, str | None]) -> str | None:
+        texts = (each(row) for each in (transform_1, transform_2))
+        return next((text for text in texts if text is not None), None)
+    <BLANKLINE>
+    """
+    if len(programs) == 1:
+        return as_python(programs[0], names)
+    functions = []
+    for number, program in enumerate(programs, 1):
+        source = as_python(program, names)[len(_header([program])) :]
+        functions.append(source.replace("def transform(", f"def transform_{number}(", 1))
+    called = ", ".join(f"transform_{number}" for number in range(1, len(programs) + 1))
+    functions.append(
+        "def transform(row: dict[str, str | None]) -> str | None:\n"
+        f"    texts = (each(row) for each in ({called}))\n"
+        "    return next((text for text in texts if text is not None), None)\n"
+    )
+    return _header(programs) + "\n\n".join(functions)
+
+
+def _header(programs: Sequence[Program]) -> str:
+    """Return the functions that the casings of programs need."""
+    operators = [operator for program in programs for operator in program.operators]
+    casings: set[Casing] = {each.casing for each in operators if isinstance(each, Extract)}
     needed = {helper for casing in casings for helper in _HELPERS[casing]}
     parts = ["from itertools import groupby\n"] if title in needed else []
     parts += [inspect.getsource(helper) for helper in _HELPERS["title"] if helper in needed]

@@ -67,6 +67,31 @@ def as_sql(program: Program, names: Sequence[str], dialect: Dialect) -> str:
     return _Writer(named, _DIALECTS[dialect]).expression(program)
 
 
+def first_as_sql(programs: Sequence[Program], names: Sequence[str], dialect: Dialect) -> str:
+    """Return an SQL expression that is what the first program writes that applies, or NULL.
+
+    Parameters
+    ----------
+    programs : sequence of Program
+        At least one.
+    names : sequence of str
+        Of the columns of the row.
+    dialect : {"duckdb", "spark"}
+
+    Raises
+    ------
+    InputError
+        As `as_sql` does.
+
+    Examples
+    --------
+    >>> print(first_as_sql([Program((Extract(1),)), Program((Extract(0),))], ["a", "b"], "spark"))
+    coalesce(`b`, `a`)
+    """
+    texts = [as_sql(program, names, dialect) for program in programs]
+    return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
+
+
 class _Dialect(NamedTuple):
     """What databases spell differently, each a function of a text or of an expression."""
 

@@ -157,7 +157,12 @@ class Extract:
 
     @property
     def min_length(self) -> int | None:
-        """Number of characters that a text must have; None where no number is enough."""
+        """Characters that a text needs, split and with its replacements made, for a piece.
+
+        With fewer the operator does not apply. None where no number is enough: a length that, from
+        a start counted backwards, would reach behind the end. A text may be empty where all of it,
+        or as many characters as there are, is taken from the beginning.
+        """
         if self.start >= 0:
             to_end = self.length is None or self.shorter
             return self.start + (min(self.start, 1) if to_end else self.length or 0)

@@ -1,0 +1,108 @@
+"""The page of a join by learned programs: what joined which rows, step by step.
+
+It is one file that runs and loads nothing; names and cells are texts that the templates escape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pexeso
+from pexeso.html.page import MAX_NAME, environment
+from pexeso.runtime.formatting import plain
+
+MAX_CODE = 50_000
+"""Characters of SQL or Python above which it is left out."""
+
+NOTEBOOK_PAIRS = 20
+
+_KINDS = (
+    ("equal", "exact", "equal"),
+    ("program", "alias", "by a program"),
+    ("fuzzy", "spelling", "nearly equal"),
+    ("none", "none", "not joined"),
+)
+"""Kinds of a join, the colours that they have on all pages, and what they are called."""
+
+CARDINALITIES = {
+    "none": "no key is joined",
+    "1:1": "each key has one row in either table",
+    "N:1": "keys have several rows in the first table",
+    "1:N": "keys have several rows in the second table",
+    "N:M": "some keys have several rows in both tables, so that rows would multiply",
+}
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A kind of rows: how many there are, and its part of the bar."""
+
+    kind: str
+    said: str
+    matched: int
+    share: float
+
+
+def transform_page(report: Mapping[str, Any]) -> str:
+    """Return the page of a join by learned programs.
+
+    Parameters
+    ----------
+    report : mapping
+        What `pexeso.transform_join.page_report.page_report` returns.
+
+    Returns
+    -------
+    str
+        One HTML file. Its lists are as long as the report has them, and say what was left out.
+    """
+    return (
+        environment()
+        .get_template("transform.html")
+        .render(
+            title=f"{_columns(report['source'])} joined with {_columns(report['target'])}",
+            segments=_segments(report["rows"]),
+            n_rows=sum(report["rows"].values()),
+            cardinality_said=CARDINALITIES[report["cardinality"]],
+            code=_code,
+            version=pexeso.__version__,
+            **report,
+        )
+    )
+
+
+def transform_table(report: Mapping[str, Any]) -> str:
+    """Return a small table of pairs, for notebooks.
+
+    Parameters
+    ----------
+    report : mapping
+        What `TransformJoin.to_dict` returns.
+    """
+    template = environment().get_template("transform_notebook.html")
+    return template.render(
+        report=report, segments=_segments(report["rows"]), most=NOTEBOOK_PAIRS, one=_one
+    )
+
+
+def _segments(rows: Mapping[str, int]) -> list[Segment]:
+    total = max(1, sum(rows.values()))
+    return [Segment(colour, said, rows[kind], rows[kind] / total) for kind, colour, said in _KINDS]
+
+
+def _columns(side: Mapping[str, Any]) -> str:
+    names = ", ".join(side["columns"])
+    return plain(f"{names} of {side['file']}" if side["file"] else names, MAX_NAME)
+
+
+def _code(text: str) -> str | None:
+    """Return lines of code with what cannot be seen escaped; None where they are too many."""
+    if len(text) > MAX_CODE:
+        return None
+    return "\n".join(plain(line, MAX_CODE) for line in text.split("\n"))
+
+
+def _one(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)

@@ -1,0 +1,183 @@
+"""Programs in files: written whole, and read with suspicion."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pexeso.errors import InputError, OutputError
+from pexeso.runtime.formatting import shown
+from pexeso.transform.programs.program import Extract, Program
+from pexeso.transform.programs.storing import (
+    MAX_DOCUMENT,
+    StoredProgram,
+    program_from_text,
+    program_to_json,
+)
+from pexeso.transform.transformation import Direction
+from pexeso.transform_join.sides import Side
+
+DIRECTIONS: tuple[Direction, ...] = ("source to target", "target to source")
+
+_MAX_NAMED = 20
+
+
+def write_program(stored: StoredProgram, path: str | Path, *, overwrite: bool) -> None:
+    """Write programs to a file, completely or not at all.
+
+    Raises
+    ------
+    OutputError
+        The file is there already and may not be replaced, or cannot be written.
+    """
+    target = Path(path)
+    require_free(target, overwrite=overwrite)
+    text = json.dumps(program_to_json(stored), ensure_ascii=False, indent=2) + "\n"
+    try:
+        descriptor, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(draft, 0o666 & ~mask)
+            os.replace(draft, target)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft)
+    except OSError as error:
+        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+
+
+def require_free(path: str | Path, *, overwrite: bool) -> None:
+    """Refuse, before any work is done, a file that could not be written in the end.
+
+    Raises
+    ------
+    OutputError
+        There is no such folder, or the file is there already and may not be replaced.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise OutputError(f"'{path}' cannot be written: there is no folder '{target.parent}'.")
+    if target.is_dir():
+        raise OutputError(f"'{path}' is a folder: give the name of a file.")
+    if not overwrite and os.path.lexists(target):
+        raise OutputError(f"'{path}' is there already: choose another name, or overwrite it.")
+
+
+def read_program(path: str | Path) -> StoredProgram:
+    """Read the programs of a file, of which no more is read than programs can have.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or holds no programs of this version.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(MAX_DOCUMENT + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"The program '{path}' cannot be read: {reason}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"The program '{path}' cannot be read: it is not UTF-8.") from error
+    try:
+        return program_from_text(text)
+    except InputError as error:
+        raise InputError(f"The program '{path}' cannot be used: {error}.") from error
+
+
+def saved_direction(stored: StoredProgram, path: str | Path) -> Direction:
+    """Return whose rows saved programs read.
+
+    Raises
+    ------
+    InputError
+        The file does not say it.
+    """
+    direction = stored.metadata.get("direction")
+    for allowed in DIRECTIONS:
+        if direction == allowed:
+            return allowed
+    raise InputError(
+        f"The program '{path}' does not say whose rows it reads: direction in its metadata is "
+        f"{shown(direction)}, not {' or '.join(map(repr, DIRECTIONS))}."
+    )
+
+
+def fitted(
+    stored: StoredProgram, reading: Side, keyed: Side, path: str | Path
+) -> tuple[Side, Side, tuple[Program, ...]]:
+    """Find the columns of saved programs in two tables, by their names.
+
+    Parameters
+    ----------
+    stored : StoredProgram
+    reading, keyed : Side
+        The table whose rows the programs read, and the one whose keys they write. The key is the
+        column that is named, or else the one that was there when the programs were saved.
+    path : str or Path
+        Of the file, for messages.
+
+    Returns
+    -------
+    reading, keyed : Side
+        With the columns that the programs read, and with the key alone.
+    programs : tuple of Program
+        With columns numbered as in `reading`.
+
+    Raises
+    ------
+    InputError
+        A column is not there, or the programs read none, or several keys are named.
+    """
+    used = sorted({at for program in stored.programs for at in program.columns})
+    names = [stored.columns[at] for at in used]
+    missing = [name for name in names if name not in reading.names]
+    if missing or not names:
+        reads = f"columns that {reading.shown} does not have: {_listed(missing)}"
+        raise InputError(
+            f"The program '{path}' reads {reads if missing else 'no column'}. The columns are "
+            f"{_listed(reading.names)}."
+        )
+    number_of = {at: number for number, at in enumerate(used)}
+    programs = tuple(
+        Program(
+            tuple(
+                replace(each, column=number_of[each.column]) if isinstance(each, Extract) else each
+                for each in program.operators
+            )
+        )
+        for program in stored.programs
+    )
+    places = tuple(reading.names.index(name) for name in names)
+    return replace(reading, columns=places), _with_key(stored, keyed, path), programs
+
+
+def _with_key(stored: StoredProgram, keyed: Side, path: str | Path) -> Side:
+    if keyed.named:
+        if len(keyed.columns) > 1:
+            raise InputError(
+                f"The program '{path}' writes one column of {keyed.shown}. Name one, not "
+                f"{len(keyed.columns)}."
+            )
+        return keyed
+    key = stored.metadata.get("key_column")
+    if key not in keyed.names:
+        raise InputError(
+            f"The program '{path}' writes a column that {keyed.shown} does not have: {shown(key)}. "
+            f"Name the column that it is to be joined with: {_listed(keyed.names)}."
+        )
+    return replace(keyed, columns=(keyed.names.index(str(key)),))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMED
+    listed = ", ".join(shown(name) for name in names[:_MAX_NAMED])
+    return f"{listed} and {more} more" if more > 0 else listed

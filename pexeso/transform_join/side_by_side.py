@@ -1,0 +1,57 @@
+"""The joined table: rows of the source, repeated for several partners, and those beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.transform.transformation import KINDS
+
+if TYPE_CHECKING:
+    from pexeso.transform_join.joined import TransformJoin
+
+
+def side_by_side(joined: TransformJoin, how: Literal["left", "inner"]) -> pa.Table:
+    """Return the source's rows with the columns of the target beside them.
+
+    Parameters
+    ----------
+    joined : TransformJoin
+    how : {"left", "inner"}
+        Keep rows without a partner, or drop them.
+    """
+    source, target = joined.key_codes
+    order = np.argsort(target, kind="stable")
+    sorted_codes = target[order]
+    first = np.searchsorted(sorted_codes, source, "left")
+    count = np.where(source >= 0, np.searchsorted(sorted_codes, source, "right") - first, 0)
+    kept = np.maximum(count, 1) if how == "left" else count
+    rows = np.repeat(np.arange(len(source)), kept)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(kept) - kept, kept)
+    partners = order[np.minimum(first[rows] + place, len(order) - 1)]
+    is_joined = count[rows] > 0
+    theirs = pa.array(partners, mask=~is_joined)
+    names = list(joined.source.names)
+    columns = [_taken(cells, pa.array(rows)) for cells in joined.source.cells]
+    for name, cells in zip(joined.target.names, joined.target.cells, strict=True):
+        names.append(_free_name(name, names))
+        columns.append(_taken(cells, theirs))
+    names.append(_free_name("match_kind", names))
+    kinds = joined.found.kinds[rows if joined.forward else partners]
+    columns.append(pa.array(KINDS).take(pa.array(kinds, pa.int32(), mask=~is_joined)))
+    return pa.table(columns, names=names)
+
+
+def _taken(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
+    taken = cells.take(rows)
+    return taken if isinstance(taken, pa.ChunkedArray) else pa.chunked_array([taken])
+
+
+def _free_name(name: str, taken: list[str]) -> str:
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name} {number}"
+    return free

@@ -1,0 +1,52 @@
+"""Sentences on a join: why there is no program, and which keys repeat in both tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pexeso.runtime.formatting import shown
+from pexeso.transform.programs.describing import in_words
+from pexeso.transform_join.sides import Side
+
+if TYPE_CHECKING:
+    from pexeso.transform_join.joined import TransformJoin
+
+MAX_NAMED = 5
+"""Columns that are named; of more their number."""
+
+
+def why_no_program(joined: TransformJoin) -> str:
+    """Return what was tried, and the best program that was not trusted."""
+    if joined.n_rows["none"] == 0:
+        return "all rows are joined by equal values, so that no row is left to learn from"
+    several = [len(side.columns) > 1 and side.named for side in (joined.source, joined.target)]
+    looked_at = (
+        f"{_columns(joined.source, 'the first table')} and "
+        f"{_columns(joined.target, 'the second')} were compared"
+        f"{'' if any(several) else ' in both directions'}"
+    )
+    best = joined.found.best
+    if best is None:
+        return f"{looked_at}, and no rows that share pieces of text are written by one rule"
+    words = in_words(best.program, joined.reading.texts.names)
+    return (
+        f"{looked_at}; the best rule found, {words}, writes {best.n_keys} of the other "
+        f"column's values, and {best.expected:.1f} would be expected of letters drawn at "
+        "random: too few to trust it"
+    )
+
+
+def repeated_key(joined: TransformJoin) -> str:
+    """Return the key that has most rows in both tables, and their numbers."""
+    n_source, n_target = joined.key_counts
+    place = int(np.argmax(np.minimum(n_source, n_target)))
+    key = joined.keyed.texts.columns[joined.found.key_column].values[place].as_py()
+    return f"{shown(key)} with {n_source[place]:,} and {n_target[place]:,}"
+
+
+def _columns(side: Side, table: str) -> str:
+    names = side.texts.names[:MAX_NAMED]
+    more = len(side.texts.names) - len(names)
+    return f"{', '.join(map(repr, names))}{f' and {more} more' if more else ''} of {table}"
