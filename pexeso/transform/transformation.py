@@ -38,7 +38,8 @@ _VARIANT_SHARE = 0.003
 _MIN_KEYS_OF_VARIANT = 2
 
 _NEAR = 0.35
-"""Largest distance of texts that are joined by fuzzy comparison of what everything else left."""
+"""Largest distance of texts that are nearly equal; the source has none, so that what is left of two
+small tables is joined whatever it is."""
 
 _ENOUGH = 0.9
 """Share of the smaller side's values at which the other direction is not looked at."""
@@ -363,16 +364,16 @@ def _with_fuzzy(
     """Join rows without a partner to keys that are nearly what a program writes for them.
 
     First among all texts and all keys, as published: none may have a second partner as near. Then
-    among those that are left, within a smaller distance, where no digit differs.
+    among those that are left, where no digit differs.
     """
     keys = keyed.columns[found.key_column]
     written = _written(found, reading)
-    if max(reading.n_rows and len(pc.unique(written)), len(keys.values)) > options.max_fuzzy:
+    if max(len(pc.unique(written)), len(keys.values)) > options.max_fuzzy:
         return found
     found = _nearly_equal(found, written, written, keys, keys)
     left = written.filter(pa.array(found.partners < 0))
     free = _free_keys(keys, found.partners) if _is_one_to_one(reading, found.partners) else keys
-    return _nearly_equal(found, written, left, keys, free, _NEAR)
+    return _nearly_equal(found, written, left, keys, free, equal_digits=True)
 
 
 def _nearly_equal(
@@ -381,7 +382,8 @@ def _nearly_equal(
     texts: pa.Array,
     keys: TextColumn,
     among: TextColumn,
-    near: float | None = None,
+    *,
+    equal_digits: bool = False,
 ) -> Transformation:
     """Join rows without a partner by the constrained fuzzy join of some texts and some keys.
 
@@ -394,17 +396,16 @@ def _nearly_equal(
         Those that are compared.
     keys, among : TextColumn
         All keys, and those that are compared.
-    near : float, optional
-        The largest distance, and digits must be equal; without it only the constraints count.
+    equal_digits : bool
+        Join no texts whose digits differ.
     """
     texts = pc.unique(texts).drop_null()
     if not len(texts) or not len(among.values):
         return found
-    max_distance = 1.0 if near is None else near
-    joined = fuzzy_join(texts.to_pylist(), among.values.to_pylist(), max_distance=max_distance)
+    joined = fuzzy_join(texts.to_pylist(), among.values.to_pylist(), max_distance=_NEAR)
     ours, theirs = texts.take(pa.array(joined.derived)), among.values.take(pa.array(joined.keys))
     distances = joined.distances
-    if near is not None:
+    if equal_digits:
         same = pc.equal(_digits(ours), _digits(theirs))
         ours, theirs = ours.filter(same), theirs.filter(same)
         distances = distances[same.to_numpy(zero_copy_only=False)]

@@ -103,7 +103,7 @@ class FindingOptions:
     n_examples: int = 3
     n_pairs: int = 400
     n_sets: int = 16
-    max_sets: int = 128
+    max_sets: int = 256
     max_pieces: int = 6
     max_effort: int = 50_000_000
     min_keys: int = 3
