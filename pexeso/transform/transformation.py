@@ -165,6 +165,8 @@ def apply_programs(
     direction: Direction,
     programs: Sequence[Program],
     options: TransformOptions | None = None,
+    *,
+    equal_column: int | None = None,
 ) -> Transformation:
     """Join two tables by programs that are there already.
 
@@ -179,14 +181,20 @@ def apply_programs(
     programs : sequence of Program
         At least one; each for the rows that those before it left.
     options : TransformOptions, optional
+    equal_column : int, optional
+        Of the reading table, whose cells are joined with equal keys first.
     """
     options = options or TransformOptions()
     columns = tuple(sorted({each for program in programs for each in program.columns}))
     partners = np.full(reading.n_rows, -1, np.int32)
+    if equal_column is not None:
+        equal = TextTable((reading.columns[equal_column],))
+        partners = _by_equality(equal, keyed, [0])[0]
+    kinds = np.where(partners >= 0, KINDS.index("equal"), 0).astype(np.int8)
     for number in range(len(programs)):
         used = programs[: number + 1]
         partners = _joined(reading, keyed.columns[0], programs[number], partners, used)
-    kinds = np.where(partners >= 0, KINDS.index("program"), 0).astype(np.int8)
+    kinds[(kinds == 0) & (partners >= 0)] = KINDS.index("program")
     n_joinable = min(reading.n_rows, len(keyed.columns[0].values))
     zeros = np.zeros(reading.n_rows)
     found = Transformation(

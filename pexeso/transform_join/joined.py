@@ -446,5 +446,13 @@ def _with_saved(
     forward = direction == "source to target"
     sides = (source, target) if forward else (target, source)
     reading, keyed, programs = fitted(stored, *sides, path)
-    found = apply_programs(reading.texts, keyed.texts, direction, programs, options)
+    names, equal = reading.texts.names, stored.metadata.get("equal_column")
+    found = apply_programs(
+        reading.texts,
+        keyed.texts,
+        direction,
+        programs,
+        options,
+        equal_column=names.index(str(equal)) if equal in names else None,
+    )
     return TransformJoin(*((reading, keyed) if forward else (keyed, reading)), found)

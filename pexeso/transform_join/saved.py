@@ -128,7 +128,8 @@ def fitted(
     Returns
     -------
     reading, keyed : Side
-        With the columns that the programs read, and with the key alone.
+        With the columns that the programs read, then one whose cells are joined with equal keys
+        where it is another one; and with the key alone.
     programs : tuple of Program
         With columns numbered as in `reading`.
 
@@ -156,7 +157,9 @@ def fitted(
         )
         for program in stored.programs
     )
-    places = tuple(reading.names.index(name) for name in names)
+    equal = stored.metadata.get("equal_column")
+    more = [str(equal)] if equal in reading.names and equal not in names else []
+    places = tuple(reading.names.index(name) for name in [*names, *more])
     return replace(reading, columns=places), _with_key(stored, keyed, path), programs
 
 

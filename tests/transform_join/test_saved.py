@@ -61,9 +61,6 @@ def test_several_programs_join_as_those_that_were_learned(tmp_path):
     assert saved.to_dict() == learned.to_dict()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="programs that are applied do not join equal keys first, as learning does"
-)
 def test_saved_programs_join_rows_that_are_equal_already(tmp_path):
     learned = learn(MIXED, MIXED_MAILS)
     learned.save(tmp_path / "rule.json")
