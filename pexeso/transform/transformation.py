@@ -363,7 +363,7 @@ def _is_one_to_one(reading: TextTable, partners: np.ndarray) -> bool:
     rows = np.stack([column.codes[joined] for column in reading.columns], axis=1)
     pairs = np.unique(np.column_stack([partners[joined], rows]), axis=0)
     counts = np.unique(pairs[:, 0], return_counts=True)[1]
-    return float((counts == 1).mean()) >= _ONE_TO_ONE
+    return int((counts == 1).sum()) >= _ONE_TO_ONE * len(counts)
 
 
 def _with_fuzzy(

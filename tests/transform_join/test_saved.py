@@ -88,9 +88,6 @@ def test_columns_that_no_program_reads_need_not_be_there(tmp_path):
     assert joined.n_rows["program"] == 12
 
 
-@pytest.mark.xfail(
-    strict=True, raises=RuntimeWarning, reason="programs that join nothing warn of an empty mean"
-)
 def test_programs_may_join_nothing(rule):
     mails = {"mail": MAILS["room"]}
     assert learn(PEOPLE, mails, program=rule).n_rows["program"] == 0
