@@ -63,6 +63,8 @@ class TransformOptions:
         Distinct values of a side above which nothing is joined that is not equal.
     directions : tuple
         Which table's rows programs read.
+    keys_repeat : bool
+        Columns that repeat values may be keys too.
     """
 
     finding: FindingOptions = field(default_factory=FindingOptions)
@@ -70,6 +72,7 @@ class TransformOptions:
     fuzzy: bool = True
     max_fuzzy: int = 50_000
     directions: tuple[Direction, ...] = ("source to target", "target to source")
+    keys_repeat: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,10 @@ def _one_way(
 
     No second program is learned where the first joins less than that of the other direction.
     """
-    candidates = [0] if len(keyed.columns) == 1 else key_columns(keyed)
+    if len(keyed.columns) == 1 or options.keys_repeat:
+        candidates = list(range(len(keyed.columns)))
+    else:
+        candidates = key_columns(keyed)
     equal = _by_equality(reading, keyed, candidates)
     # Where columns are to be found, equal values of some others may be chance.
     partners, column, key_column = equal

@@ -435,7 +435,24 @@ def join_learned(
         options = replace(options, directions=("target to source",))
     if program is not None:
         return _with_saved(*sides, program, options)
-    return TransformJoin(*sides, learn(sides[0].texts, sides[1].texts, options))
+    found = learn(source.texts, target.texts, options)
+    if not _joins(found) and not (source.named and target.named):
+        wider = source.with_all_columns(), target.with_all_columns()
+        for some, several_rows in ((sides, True), (wider, False)):
+            found = learn(some[0].texts, some[1].texts, replace(options, keys_repeat=several_rows))
+            sides = some
+            if _joins(found):
+                break
+    joined = TransformJoin(*sides, found)
+    if found.programs or not options.fuzzy or not (source.named and target.named):
+        return joined
+    from pexeso.transform_join.similar import with_similar  # brings the model
+
+    return replace(joined, found=with_similar(found, joined.reading.texts, joined.keyed.texts))
+
+
+def _joins(found: Transformation) -> bool:
+    return bool(found.programs) or bool((found.partners >= 0).any())
 
 
 def _with_saved(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,14 @@ class Side:
     def shown(self) -> str:
         """The table's name for messages."""
         return "the table" if self.file is None else f"'{self.file}'"
+
+    def with_all_columns(self) -> Side:
+        """Return the table with all columns that may be read as text, unless some were named."""
+        if self.named:
+            return self
+        texts = map(_as_text, self.cells)
+        columns = (at for at, each in enumerate(texts) if each is not None)
+        return replace(self, columns=tuple(columns))
 
     @property
     def n_rows(self) -> int:

@@ -57,6 +57,9 @@ _MORE_LUCK = 100
 _MORE_LUCK_OF_ONE = 10
 """As many times that of such a program of one operator: there are few of them to choose from."""
 
+_LUCK_OF_ALL = 1e-2
+"""The luck allowed to a program that writes every key and nothing else."""
+
 _MAX_FRUITLESS = 24
 """Sets of examples in a row that may bring no better program than one that is good enough."""
 
@@ -92,7 +95,7 @@ class FindingOptions:
         Of the smaller side's distinct values that it must hit, inclusive, 0 to 1.
     max_luck : float
         Bound on the probability that letters drawn at random hit as many keys, inclusive: see
-        `pexeso.transform.learning.chance`.
+        `pexeso.transform.learning.chance`. With 1, as published, chance is not considered.
     participation : float
         Share of the target rows that join at least (r), for the size of samples. Over 0, to 1.
     seed : int
@@ -310,12 +313,15 @@ def judged(
         expected = hits_by_chance(written, column.values)
     both = hits >= _NEARLY_ALL * max(len(written), len(column.values))
     max_luck = options.max_luck
-    if both:
+    if hits == len(written) == len(column.values):
+        max_luck = max(max_luck, _LUCK_OF_ALL)
+    elif both:
         max_luck *= _MORE_LUCK * (_MORE_LUCK_OF_ONE if len(program.operators) == 1 else 1)
     # Each operator could be fitted to an example of its own.
     fitted = len(program.operators) if n_fitted is None else n_fitted
-    accepted = hits > fitted and hits >= enough
-    accepted = accepted and bound_on_luck(hits, expected) <= max_luck
+    accepted = hits >= enough
+    if options.max_luck < 1:
+        accepted = accepted and hits > fitted and bound_on_luck(hits, expected) <= max_luck
     return Found(program, target, hits, len(written), expected, accepted)
 
 
