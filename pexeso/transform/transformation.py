@@ -37,7 +37,7 @@ _VARIANT_SHARE = 0.003
 
 _MIN_KEYS_OF_VARIANT = 2
 
-_NEAR = 0.35
+_NEAR = 0.3
 """Largest distance of texts that are nearly equal; the source has none, so that what is left of two
 small tables is joined whatever it is."""
 
