@@ -12,7 +12,7 @@ import numpy as np
 
 from pexeso.runtime.jit import loop
 
-Q = 4
+Q = 3
 """Letters of a piece."""
 
 MIN_LETTERS = 2
@@ -174,6 +174,7 @@ def compare_columns(
     max_holders: int,
     most: int,
     partners: Any,
+    strengths: Any,
     scores: Any,
 ) -> None:
     """Find for each text the query value that shares most telling pieces, and score columns.
@@ -201,6 +202,8 @@ def compare_columns(
     partners : int32 (t,)
         Written: the query value with most telling pieces, the first of several; -1 where there is
         none, or an equal one.
+    strengths : int32 (t,)
+        Written: telling pieces that it shares with it.
     scores : int64 (c, 2)
         Written: query values that are partners of some text, without those that a text equals; and
         the telling pieces of each with its best text, at most `most`, in sum.
@@ -267,6 +270,7 @@ def compare_columns(
                     n_partnered += 1
                 best[chosen] = max(best[chosen], min(pieces[chosen], most))
             partners[each] = chosen
+            strengths[each] = pieces[chosen] if chosen >= 0 else 0
             for place in range(n_touched):
                 pieces[touched[place]] = 0
         scores[column, 0] = n_partnered

@@ -43,12 +43,15 @@ class SharedGrams:
         Query values that a value of each column equals.
     partners : int32 (t,)
         For each value of all columns the query value that shares most with it, or -1.
+    strengths : int32 (t,)
+        Telling pieces that it shares with it.
     """
 
     n_values: np.ndarray
     n_pieces: np.ndarray
     n_equal: np.ndarray
     partners: np.ndarray
+    strengths: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class QueryGrams:
         found = pc.index_in(texts.cast(pa.large_string()), self.texts)
         equal = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         partners = np.full(len(texts), -1, np.int32)
+        strengths = np.zeros(len(texts), np.int32)
         scores = np.zeros((len(columns) - 1, 2), np.int64)
         compare_columns(
             *_letters(texts),
@@ -122,10 +126,11 @@ class QueryGrams:
             MAX_HOLDERS,
             MOST_PIECES,
             partners,
+            strengths,
             scores,
         )
         n_equal = np.diff(np.concatenate([[0], np.cumsum(equal >= 0)])[columns])
-        return SharedGrams(scores[:, 0], scores[:, 1], n_equal, partners)
+        return SharedGrams(scores[:, 0], scores[:, 1], n_equal, partners, strengths)
 
 
 def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
