@@ -1,8 +1,12 @@
 """Which columns share rare pieces of text with a query column, and how many of its values.
 
-A piece of text that few values of the query and few of a column hold, n times m of them, joins the
-right ones with a probability of about 1 / (n m) (source, section 4.2). So columns that a program may
-join with the query have such pieces in many of its values.
+A piece of text that few values of the query and few of a column hold, n times m of them, joins
+the right ones with a probability of about 1 / (n m).
+
+Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
+Toronto, 2019, section 4.2. There the pieces are those of two columns, here those of all columns of
+a lake, of one length: columns that a program may join with the query share such pieces with many
+of its values.
 """
 
 from __future__ import annotations
