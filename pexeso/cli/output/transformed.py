@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pexeso.cli.output.output import MAX_NAME, count, table_lines
-from pexeso.cli.output.report import ALL_PAIRS, INDENT, Layout, Table, milliseconds, more_line
+from pexeso.cli.output.output import MAX_NAME, count
+from pexeso.cli.output.report import INDENT, Layout, Table, milliseconds, transformed_lines
 from pexeso.runtime.formatting import percent, plain
 
 if TYPE_CHECKING:
@@ -36,14 +36,8 @@ def _short(program: str) -> str:
 def _transformed_why(match: TransformMatch, n_shown: float, option: str) -> list[str]:
     """Return the whole program, whose values it reads, and values that are joined by it."""
     whose = "yours" if match.direction == "source to target" else "theirs"
-    pairs = sorted(match.pairs(), key=lambda pair: pair[2] == "equal")
-    chosen = pairs if n_shown == ALL_PAIRS else pairs[: int(n_shown)]
-    lines = [INDENT + line for line in table_lines(("",) * 3, chosen, "<<<")] if chosen else []
-    return [
-        f"{INDENT}reads {whose}: {plain(match.program, MAX_NAME)}",
-        *lines,
-        *more_line(len(pairs) - len(chosen), "pair", option),
-    ]
+    program = f"{INDENT}reads {whose}: {plain(match.program, MAX_NAME)}"
+    return [program, *transformed_lines(match, n_shown, option)]
 
 
 def _nothing_transformed(result: TransformSearchResult) -> str:

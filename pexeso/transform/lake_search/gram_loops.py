@@ -55,7 +55,7 @@ def decode(text: Any, first: int, last: int, letters: Any) -> int:
 @loop
 def gram(letters: Any, first: int, size: int, kind: int) -> Any:
     """Return the number of a piece: uint64, never 0, another for each size and kind."""
-    mixed = np.uint64(2 * size + kind)
+    mixed = np.uint64(2 * size + kind) * np.uint64(_MULTIPLIER)
     for place in range(first, first + size):
         mixed = (mixed ^ np.uint64(letters[place])) * np.uint64(_MULTIPLIER)
         mixed ^= mixed >> np.uint64(29)
