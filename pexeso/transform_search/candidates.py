@@ -68,9 +68,17 @@ class Candidate:
         return query.take(pa.array(self.partners[at])).to_pylist(), theirs
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """The likeliest columns, best first, and the number of all that were compared."""
+
+    columns: tuple[Candidate, ...]
+    n_compared: int
+
+
 def find_candidates(
     store: Store, query: QueryGrams, limit: int, *, exclude_table: str | None = None
-) -> list[Candidate]:
+) -> Candidates:
     """Find the columns of an index that share most telling pieces with a query.
 
     Parameters
@@ -83,11 +91,13 @@ def find_candidates(
         Whose columns are left out.
     """
     best: list[Candidate] = []
+    n_compared = 0
     for number in range(store.n_partitions):
         tables, labels = store.texts(number, "tables"), store.texts(number, "labels")
         for batch in _batches(store, number):
             shared = query.compare(batch.texts, batch.bounds)
             scores = _scores(query, batch, shared)
+            n_compared += len(batch.columns)
             least = best[-1].score if len(best) == limit else 1
             kept = np.flatnonzero(scores >= least)
             names = zip(
@@ -113,7 +123,7 @@ def find_candidates(
                     )
                 )
             best = sorted(best, key=lambda each: each.rank)[:limit]
-    return best
+    return Candidates(tuple(best), n_compared)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 from pexeso.diagnostics.info import left_out
 from pexeso.errors import InputError
 from pexeso.io.location import Location
+from pexeso.lake.sniff import profile_column
 from pexeso.options import ALL, columns_wanted
 from pexeso.parts.metadata import require_contents
+from pexeso.runtime.formatting import plain_scalar, shown
 from pexeso.runtime.ranges import offsets_of
 from pexeso.search.column_matches import Hints
 from pexeso.search.copies import ColumnSets, fold, lines_of
@@ -28,6 +30,7 @@ from pexeso.transform.lake_search.screening import Direction, ScreeningOptions, 
 from pexeso.transform.lake_search.shared_grams import QueryGrams
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.learning.sampling import sample_texts
+from pexeso.transform.programs.program import Constant, Program
 from pexeso.transform.texts import MAX_LEARNED, cleaned
 from pexeso.transform.transformation import KINDS, TransformOptions, learn_transformation
 from pexeso.transform_join.joined import TransformJoin
@@ -42,9 +45,13 @@ MAX_SAMPLE = 4096
 """Values of the query by which candidates are found, a sample of all."""
 
 _MAX_LUCK = 1e-6
-"""Bound on the probability that any of the candidates is joined by chance."""
+"""Bound on the probability that any of the columns compared is joined by chance."""
 
-_MAX_EFFORT = 5_000_000
+_MIN_SHARE = 0.2
+"""Of the smaller column's values that the first program must join: vocabularies that have nothing
+to do with each other, such as surnames and counties, have a few values in common."""
+
+_MAX_EFFORT = 2_000_000
 _MAX_SETS = 16
 _MAX_PROGRAMS = 4
 
@@ -91,7 +98,9 @@ class TransformSearches:
             An option is out of its range.
         """
         started = time.perf_counter()
-        wanted = columns_wanted(k)
+        wanted, least = columns_wanted(k), plain_scalar(min_joinability)
+        if least is not None:
+            _require_share(least)
         _require(max_candidates, "max_candidates", 1)
         _require(seed, "seed", 0)
         column = query_from_values(values)
@@ -103,12 +112,12 @@ class TransformSearches:
         )
         screening, learned = ScreeningOptions(seed=seed), 0
         found = []
-        for candidate in candidates:
+        for candidate in candidates.columns:
             likely = screen(*candidate.pairs(query.grams.texts), screening)
             if likely is not None:
                 learned += 1
-                match = query.joined(candidate, likely.direction, max_candidates, seed)
-                if match is not None and match.joinability >= (min_joinability or 0):
+                match = query.joined(candidate, likely.direction, candidates.n_compared, seed)
+                if match is not None and match.joinability >= (least or 0):
                     found.append(match)
         found.sort(key=lambda each: (-each.matched, each.table, each.column))
         lines = _lines(found, wanted) if fold_copies else [[each] for each in found]
@@ -119,13 +128,14 @@ class TransformSearches:
             shown.append(replace(first, copies=tuple(copies)))
         options = {
             "k": ALL if wanted is None else wanted,
-            "min_joinability": min_joinability,
+            "min_joinability": least,
             "exclude_table": own,
             "max_candidates": max_candidates,
             "seed": seed,
         }
         stats = {
-            "candidates": len(candidates),
+            "columns": candidates.n_compared,
+            "candidates": len(candidates.columns),
             "learned": learned,
             "seconds": round(time.perf_counter() - started, 6),
         }
@@ -170,6 +180,7 @@ class _Query:
             n_sets=_MAX_SETS,
             max_sets=_MAX_SETS,
             max_effort=_MAX_EFFORT,
+            min_share=_MIN_SHARE,
             max_luck=_MAX_LUCK / n_tests,
             seed=seed,
         )
@@ -178,7 +189,7 @@ class _Query:
         )
         target = _side(candidate.label, candidate.texts)
         found = learn_transformation(self.side.texts, target.texts, options)
-        if not found.programs:
+        if not found.programs or self._is_other_date(found.programs, target):
             return None
         joined = found.kinds > 0
         equal = int((found.kinds == KINDS.index("equal")).sum())
@@ -195,6 +206,26 @@ class _Query:
             equal,
             TransformJoin(self.side, target, found),
         )
+
+    def _is_other_date(self, programs: tuple[Program, ...], target: Side) -> bool:
+        """Return whether programs write dates or numbers by putting in some of their own.
+
+        The days of one year are those of another, whatever happened on them.
+        """
+        kinds = {_kind(self.side), _kind(target)}
+        constants = "".join(
+            each.text
+            for program in programs
+            for each in program.operators
+            if isinstance(each, Constant)
+        )
+        if "date" in kinds and any(map(str.isdigit, constants)):
+            return True
+        return kinds <= {"date", "number"} and any(map(str.isalnum, constants))
+
+
+def _kind(side: Side) -> str:
+    return profile_column(side.cells[0].cast(pa.string())).kind
 
 
 def _side(name: str, texts: pa.Array) -> Side:
@@ -217,6 +248,22 @@ def _lines(found: list[TransformMatch], limit: int | None) -> list[list[Transfor
 def _hints(opened: OpenIndex) -> Hints:
     files, columns = left_out(opened.catalog)
     return Hints((), columns, files)
+
+
+def _require_share(share: Any) -> None:
+    """Refuse a smallest joinability that is none.
+
+    Raises
+    ------
+    InputError
+        It is no number in (0, 1].
+    """
+    is_number = isinstance(share, int | float) and not isinstance(share, bool)
+    if not (is_number and 0 < share <= 1):
+        raise InputError(
+            f"min_joinability must be a number in (0, 1]. Got {shown(share)} instead. It is the "
+            "share of your distinct values that are joined."
+        )
 
 
 def _require(number: Any, name: str, least: int) -> None:

@@ -14,7 +14,9 @@ NAMES = [f"{first} {last}" for first in FIRST for last in LAST][::2]
 
 
 def test_the_side_that_holds_more_is_read():
-    dated = [f"{name.split()[1]}, {name.split()[0]} ({1900 + at}-)" for at, name in enumerate(NAMES)]
+    dated = [
+        f"{name.split()[1]}, {name.split()[0]} ({1900 + at}-)" for at, name in enumerate(NAMES)
+    ]
     assert screen(NAMES, dated).direction == "target to source"
     assert screen(dated, NAMES).direction == "source to target"
     assert screen(NAMES, dated).share == 1.0

@@ -18,19 +18,20 @@ from pexeso.transform_search.searches import open_transform_searches
 
 pytestmark = pytest.mark.spark
 
-FIRST = (
-    "Suhela Maureen Carolyn Kelly Missy Barack Ronald Bill George Ingrid Tomás Zoë Akira Farid "
-    "Wanjiru Pedro Olga Niamh Rajesh Hanne"
-).split()
-LAST = (
-    "Chowdhury Paluzzi Craddock Moore Payne Obama Reagan Clinton Bush Nordahl Quiroga Lindqvist "
-    "Tanaka Haddad Kamau Almeida Petrova Gallagher Srinivasan Vestergaard"
-).split()
+FIRST = [
+    *("Suhela", "Maureen", "Carolyn", "Kelly", "Missy", "Barack", "Ronald", "Bill", "George"),
+    *("Ingrid", "Tomás", "Zoë", "Akira", "Farid", "Wanjiru", "Pedro", "Olga", "Niamh", "Rajesh"),
+]
+LAST = [
+    *("Chowdhury", "Paluzzi", "Craddock", "Moore", "Payne", "Obama", "Reagan", "Clinton", "Bush"),
+    *("Nordahl", "Quiroga", "Lindqvist", "Tanaka", "Haddad", "Kamau", "Almeida", "Petrova"),
+    *("Gallagher", "Srinivasan", "Vestergaard"),
+]
 _drawn = random.Random(3)
 NAMES = [
     f"{first} {last}"
     for first, last in zip(
-        _drawn.sample(FIRST * 3, 60), _drawn.sample([*LAST, *LAST, *LAST], 60), strict=True
+        _drawn.sample(FIRST * 4, 60), _drawn.sample([*LAST, *LAST, *LAST], 60), strict=True
     )
 ]
 NAMES = list(dict.fromkeys(NAMES))[:50]
@@ -39,7 +40,11 @@ PLANTED = {
     ("register.csv", "person"): "target to source",
     ("pages/wiki.csv", "url"): "source to target",
 }
-WORDS = "amber birch cedar dune ember fjord grove heath isle juniper knoll lagoon mesa".split()
+MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "October", "November", "December"]
+WORDS = [
+    *("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "isle", "juniper"),
+    *("knoll", "lagoon", "mesa"),
+]
 
 
 def _table(columns: dict[str, list[str]]) -> str:
@@ -227,6 +232,18 @@ def test_queries_that_nothing_is_learned_from(index, values):
     assert found.hints().nearest == ()
 
 
+def test_the_same_days_of_another_year_are_no_join(tmp_path, spark):
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    every = [f"{month} {day}" for month in MONTHS for day in range(1, 29)]
+    days = random.Random(4).sample(every, 24)
+    held = {"day": [f"{day}, 1998" for day in days], "short": days}
+    (folder / "days.csv").write_text(_table(held), encoding="utf-8")
+    index = open_index(build_index(folder, tmp_path / "lake.pexeso").path)
+    found = index.search([f"{day}, 2007" for day in days], method="transform")
+    assert {each.column for each in found} == {"short"}
+
+
 def test_shuffled_letters_are_joined_by_nothing(index):
     drawn = random.Random(5)
     for _ in range(20):
@@ -285,9 +302,8 @@ def test_the_command_line(path, people):
     shown = run(*asked)
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
-    assert lines[0].split() == ["joinability", "joined", "table", "column", "program", "copies"] + [
-        "brings"
-    ]
+    names = "joinability joined table column program copies brings"
+    assert lines[0].split() == names.split()
     assert lines[1].split()[:5] == ["100.0", "%", "50/50", "mails.csv", "address"]
     assert "learned from" in shown.stderr
     explained = run(*asked, "--explain", "--pairs", 2, "-k", 1).stdout
