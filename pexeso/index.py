@@ -213,9 +213,8 @@ class Index:
         values : list, numpy.ndarray, pandas.Series, pyarrow.Array or QueryColumn
             The query column, one entry a row.
         method : {"semantic", "overlap", "containment", "transform", "all"}
-            By values alike; by equal values, as `overlap` and `contain`; by a program, learned from
-            the values, that writes them in the form of the column's, or the column's in theirs; or
-            all of these in one list, as `pexeso.answers.combined.search_combined`.
+            By values alike; by equal ones; by a learned program that writes the values of one
+            column in the form of the other's; or all of these (`pexeso.answers.by_method`).
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
@@ -230,16 +229,15 @@ class Index:
             every column that meets the thresholds), `counts`, `exact`, `ignore_missing`, ... A
             number `k` without `min_joinability` gives the k best, however few values match. With
             ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise`
-            gives. Of other methods: `k` and `min_joinability`; by programs also `max_candidates`
-            (100), columns that programs are learned from, and `seed` (0). See
-            `pexeso.answers.by_method`.
+            gives. Other methods take `k` and `min_joinability`; by programs also `max_candidates`,
+            columns that are learned from (100).
 
         Returns
         -------
         SearchResult
             Best first; equal ones by joinability, then table and column. ``n_more`` tells how
-            many more there are, and ``hints()``, where there is none, what came near. Of other
-            methods a `TokenSearchResult`, a `TransformSearchResult`, a `CombinedResult`.
+            many more there are, and ``hints()``, where there is none, what came near. By another
+            method a `TokenSearchResult`, `TransformSearchResult` or `CombinedResult`.
 
         Raises
         ------
@@ -249,9 +247,8 @@ class Index:
         if method != "semantic":
             from pexeso.answers.by_method import search_by_method
 
-            return search_by_method(
-                self, values, method, exclude_self=exclude_self, fold_copies=fold_copies, **options
-            )
+            options |= {"exclude_self": exclude_self, "fold_copies": fold_copies}
+            return search_by_method(self, values, method, **options)
         return self.search_batch(
             [values],
             exclude_self=exclude_self,

@@ -48,9 +48,6 @@ DEFAULT_MIN_JOINABILITY = 0.5
 DEFAULT_COLUMNS = 20
 """Columns that a search gives where it is not asked for a number: `k`."""
 
-METHODS = ("semantic", "overlap", "containment", "transform", "all")
-"""Of searches for columns: by values alike, by equal values, by a learned program, by all of it."""
-
 ALL = "all"
 """What `k` is where every column is wanted."""
 

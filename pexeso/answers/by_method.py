@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError
-from pexeso.options import METHODS
 
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedResult
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
     from pexeso.transform_search.results import TransformSearchResult
 
     AnySearchResult = SearchResult | TokenSearchResult | TransformSearchResult | CombinedResult
+
+METHODS = ("semantic", "overlap", "containment", "transform", "all")
+"""By values alike, by equal values, by a learned program, by all of these."""
 
 _OPTIONS = {
     "overlap": ("k",),

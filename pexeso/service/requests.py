@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from pexeso.answers.by_method import METHODS
 from pexeso.composite.key_options import (
     DEFAULT_KEYS,
     DEFAULT_MAX_COLUMNS,
@@ -16,7 +17,6 @@ from pexeso.errors import InputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import (
     DEFAULT_MIN_CONTAINMENT,
-    METHODS,
     BuildOptions,
     require_min_containment,
 )

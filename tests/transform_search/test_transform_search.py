@@ -40,7 +40,7 @@ PLANTED = {
     ("register.csv", "person"): "target to source",
     ("pages/wiki.csv", "url"): "source to target",
 }
-MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "October", "November", "December"]
+MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "October"]
 WORDS = [
     *("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "isle", "juniper"),
     *("knoll", "lagoon", "mesa"),
