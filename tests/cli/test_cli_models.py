@@ -90,7 +90,7 @@ OTHER = ("--model", "hashing")
 def test_combined_search_shows_what_each_model_found(run, built, query):
     asked = (query, "--method", "all", "--min-joinability", 0.5)
     document = json.loads(shown(run, "search", built["both"], *asked, "--json"))
-    assert set(document["options"]) == set(document["stats"]) == {*MODELS, "overlap"}
+    assert set(document["options"]) == set(document["stats"]) == {*MODELS, "overlap", "transform"}
     alone = {
         model: {
             each["table"]: each["joinability"]
