@@ -94,9 +94,12 @@ class CombinedMatch(ColumnMatch):
         return max(self._shares)
 
     @property
-    def rank(self) -> tuple[tuple[float, ...], str, str]:
-        """What results are ordered by: the shares, the largest first, then table and column."""
-        return tuple(sorted(-share for share in self._shares)), self.table, self.column
+    def rank(self) -> tuple[float, float, str, str]:
+        """What results are ordered by: the largest share, and that without a program, then names.
+
+        Of the share without a program the smaller one counts, of values alike and of equal ones.
+        """
+        return -max(self._shares), -min(self._shares[:2]), self.table, self.column
 
     @property
     def _shares(self) -> tuple[float, float, float]:
