@@ -114,7 +114,7 @@ def test_combined_search_shows_what_each_model_found(run, built, query):
     assert set(one["options"]) == {"hashing", "overlap", "transform"}
     assert [list(each["models"]) for each in one["results"]][:1] == [["hashing"]]
     plain = json.loads(shown(run, "search", built["hashing"], *asked, *OTHER, "--json"))
-    assert set(plain["options"]) == {"meaning", "overlap"}
+    assert set(plain["options"]) == {"meaning", "overlap", "transform"}
     assert "models" not in plain["results"][0]
 
 
