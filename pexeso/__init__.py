@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pexeso.results import Match, SearchResult
     from pexeso.token_search.results import TokenMatch, TokenSearchResult
     from pexeso.transform_join.joined import TransformJoin, learn_transformation
+    from pexeso.transform_search.results import TransformMatch, TransformSearchResult
 
 __version__ = "0.1.0"
 
@@ -64,6 +65,7 @@ _HOMES = {
     "pexeso.lake.normalise.normaliser": ("Normaliser",),
     "pexeso.results": ("Match", "SearchResult"),
     "pexeso.transform_join.joined": ("TransformJoin", "learn_transformation"),
+    "pexeso.transform_search.results": ("TransformMatch", "TransformSearchResult"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -100,6 +102,8 @@ __all__ = [
     "TokenMatch",
     "TokenSearchResult",
     "TransformJoin",
+    "TransformMatch",
+    "TransformSearchResult",
     "__version__",
     "apply_plan",
     "build_index",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.search.executor import Executor
     from pexeso.token_search.searches import TokenSearches
+    from pexeso.transform_search.searches import TransformSearches
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,13 @@ class Answering:
         from pexeso.composite_search.searches import CompositeSearches
 
         return CompositeSearches(self.opened, self.semantic.executor)
+
+    @cached_property
+    def transform(self) -> TransformSearches:
+        """What searches for columns that join after a program; loaded when it is first asked."""
+        from pexeso.transform_search.searches import TransformSearches
+
+        return TransformSearches(self.opened)
 
     def by_model(self, model: str) -> Answering:
         """Return what answers by a model, which is kept with what it learns.

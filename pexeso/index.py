@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import torch
 
     from embed.protocol import Embedder
+    from pexeso.answers.by_method import AnySearchResult
     from pexeso.build.add_part import Added
     from pexeso.build.job import Update
     from pexeso.composite_search.results import CompositeResult
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pexeso.thresholds.advisor import Advisor
     from pexeso.thresholds.labels import ColumnLabel, ValueLabel
     from pexeso.token_search.results import TokenSearchResult
+    from pexeso.transform_search.searches import TransformSearches
 
 
 class Index:
@@ -198,22 +200,26 @@ class Index:
         self,
         values: Any,
         *,
+        method: str = "semantic",
         exclude_self: bool = False,
         rerank: bool = True,
         fold_copies: bool = True,
         **options: Any,
-    ) -> SearchResult:
+    ) -> AnySearchResult:
         """Find the columns that a query column can be joined with.
 
         Parameters
         ----------
         values : list, numpy.ndarray, pandas.Series, pyarrow.Array or QueryColumn
             The query column, one entry a row.
+        method : {"semantic", "overlap", "containment", "transform", "all"}
+            By values alike; by equal ones; by a learned program that writes the values of one
+            column in the form of the other's; or all of these (`pexeso.answers.by_method`).
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
-            Order what is found by the similarity of all values: see `pexeso.answers.similarity`.
-            False: by joinability.
+            Order what semantic search finds by the similarity of all values: see
+            `pexeso.answers.similarity`. False: by joinability.
         fold_copies : bool
             Fold columns of the same values, or nearly the same, into one: the others are its
             `copies` (`pexeso.search.copies`). False: each stands for itself.
@@ -223,19 +229,26 @@ class Index:
             every column that meets the thresholds), `counts`, `exact`, `ignore_missing`, ... A
             number `k` without `min_joinability` gives the k best, however few values match. With
             ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise`
-            gives.
+            gives. Other methods take `k` and `min_joinability`; by programs also `max_candidates`,
+            columns that are learned from (100).
 
         Returns
         -------
         SearchResult
             Best first; equal ones by joinability, then table and column. ``n_more`` tells how
-            many more there are, and ``hints()``, where there is none, what came near.
+            many more there are, and ``hints()``, where there is none, what came near. By another
+            method a `TokenSearchResult`, `TransformSearchResult` or `CombinedResult`.
 
         Raises
         ------
         InputError
             When an option is out of its range.
         """
+        if method != "semantic":
+            from pexeso.answers.by_method import search_by_method
+
+            options |= {"exclude_self": exclude_self, "fold_copies": fold_copies}
+            return search_by_method(self, values, method, **options)
         return self.search_batch(
             [values],
             exclude_self=exclude_self,
@@ -544,6 +557,11 @@ class Index:
         >>> index.search_composite("gdp.csv", ["country", "year"])[0].fan_out  # doctest: +SKIP
         """
         return self._answering.composite.search(table, columns, **options)
+
+    @property
+    def transform_searches(self) -> TransformSearches:
+        """What searches for columns that join after a program."""
+        return self._answering.transform
 
     @property
     def composite_searches(self) -> CompositeSearches:

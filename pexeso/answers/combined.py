@@ -1,10 +1,10 @@
-"""Combined answer: one list of the columns found by semantic, overlap and containment search.
+"""Combined answer: one list of the columns that semantic, exact-value or program search finds.
 
 The list says which of the searches found each column.
 
 Shares are comparable enough to rank by: semantically that of the query column's distinct values
-with a match, by equal values that of those which the other column has. A column is ranked by the
-larger of the two.
+with a match, by equal values that of those which the other column has, by programs that of those
+with an equal value after one. A column is ranked by the largest of them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,14 @@ from pexeso.token_search.results import TokenMatch
 
 if TYPE_CHECKING:
     from pexeso.index import Index
+    from pexeso.transform_search.results import TransformMatch
 
-MEANING, OVERLAP, CONTAINMENT = "meaning", "overlap", "containment"
+MEANING, OVERLAP, CONTAINMENT, TRANSFORM = "meaning", "overlap", "containment", "transform"
 """The searches whose answers are put together; those by several models have the models' names."""
+
+CANDIDATES = 32
+"""Columns from which programs are learned, unless another number is asked for: fewer than where
+programs alone are searched for, so that the other searches need not wait long for it."""
 
 _joinability = attrgetter("joinability")
 
@@ -47,6 +52,8 @@ FIELDS = (
     "joinability_of",
     "overlap",
     "containment",
+    "transformed",
+    "program",
 )
 
 
@@ -59,7 +66,7 @@ class CombinedMatch(ColumnMatch):
     table, column : str
     found_by : tuple of str
         Which searches found it: ``"meaning"``, or of an index of several models their names;
-        ``"overlap"``, ``"containment"``.
+        ``"overlap"``, ``"containment"``, ``"transform"``.
     meaning : Match or None
         None where semantic search did not find it; of several models that of the largest
         joinability.
@@ -67,30 +74,39 @@ class CombinedMatch(ColumnMatch):
         None where it shares no value with the query, or is no token set of the index.
     by_model : dict of str to Match or None
         Of an index of several models what each found, by its name; else empty.
+    transform : TransformMatch or None
+        None where no program was found that joins it.
     """
 
     found_by: tuple[str, ...]
     meaning: Match | None
     equal_text: TokenMatch | None
     by_model: Mapping[str, Match | None] = field(default_factory=dict)
+    transform: TransformMatch | None = None
 
     @property
     def share(self) -> float:
         """Return the share that the column is ranked by, in [0, 1].
 
-        It is the larger of semantic joinability and exact-value containment.
+        It is the largest of semantic joinability, exact-value containment, and joinability after
+        a program.
         """
         return max(self._shares)
 
     @property
     def rank(self) -> tuple[float, float, str, str]:
-        """What results are ordered by: the larger share, the smaller one, table and column."""
-        return -max(self._shares), -min(self._shares), self.table, self.column
+        """What results are ordered by: the largest share, and that without a program, then names.
+
+        Of the share without a program the smaller one counts, of values alike and of equal ones.
+        """
+        return -max(self._shares), -min(self._shares[:2]), self.table, self.column
 
     @property
-    def _shares(self) -> tuple[float, float]:
-        return self.meaning.joinability if self.meaning else 0.0, (
-            self.equal_text.containment if self.equal_text else 0.0
+    def _shares(self) -> tuple[float, float, float]:
+        return (
+            self.meaning.joinability if self.meaning else 0.0,
+            self.equal_text.containment if self.equal_text else 0.0,
+            self.transform.joinability if self.transform else 0.0,
         )
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
@@ -112,6 +128,8 @@ class CombinedMatch(ColumnMatch):
             "found_by": list(self.found_by),
         }
         told |= by_meaning | by_text
+        told["transformed"] = self.transform.joinability if self.transform else None
+        told["program"] = self.transform.program if self.transform else None
         if self.by_model:
             found = self.by_model.items()
             told["models"] = {name: match and match.joinability for name, match in found}
@@ -120,6 +138,8 @@ class CombinedMatch(ColumnMatch):
                 [pair.to_list() for pair in self.meaning.pairs()] if self.meaning else []
             )
             told |= self.equal_text.explained() if self.equal_text else {"shared": []}
+            if self.transform is not None:
+                told["transform"] = self.transform.to_dict(explain=True)
         return told
 
 
@@ -153,7 +173,8 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
         ----------
         explain : bool
             Add ``"pairs"``, values that match semantically, and ``"shared"``, values that both
-            columns have, to each result.
+            columns have, to each result; ``"transform"``, with SQL, Python and pairs, where a
+            program joins it.
         hints : bool
             Add ``"hints"`` where nothing was found; see `hints`.
         """
@@ -172,9 +193,10 @@ def search_combined(
     exclude_self: bool = False,
     fold_copies: bool = True,
     models: Iterable[str] | None = None,
+    max_candidates: int = CANDIDATES,
     **options: Any,
 ) -> CombinedResult:
-    """Combine semantic search, overlap search and containment search in one ranked list.
+    """Combine semantic, overlap, containment and program search in one ranked list.
 
     Containment search takes part only where the index has that part.
 
@@ -193,6 +215,8 @@ def search_combined(
         Fold columns that hold the same values, as equal texts, or nearly the same.
     models : iterable of str, optional
         Of the models that the index holds those to search by; by default all of them.
+    max_candidates : int
+        Columns that programs are learned from, at least 1.
     **options
         Of semantic search; see `Index.search`.
 
@@ -239,6 +263,17 @@ def search_combined(
             "min_containment has no meaning: add it with "
             f"'pexeso contain build {index.path}', or leave min_containment out."
         )
+    transformed = index.search(
+        column,
+        method="transform",
+        k=given["k"],
+        min_joinability=by_meaning.options.min_joinability,
+        max_candidates=max_candidates,
+        **alike,
+    )
+    _add(found, TRANSFORM, transformed)
+    told[TRANSFORM], stats[TRANSFORM] = transformed.options, transformed.stats
+    are_counted.append(transformed.n_more == 0)
     query = token_query(column, index.normaliser)
     matches = _with_overlaps(index, query, found, list(semantic))
     lines = _lines(matches, wanted) if fold_copies else [[match] for match in matches]
@@ -302,7 +337,9 @@ def _with_overlaps(
         equal_text = by.get(OVERLAP) or by.get(CONTAINMENT) or counted.get(name)
         by_model = {model: by.get(model) for model in semantic}
         best = max(filter(None, by_model.values()), key=_joinability, default=None)
-        found_by = tuple(how for how in (*semantic, OVERLAP, CONTAINMENT) if how in by)
+        ways = (*semantic, OVERLAP, CONTAINMENT, TRANSFORM)
+        found_by = tuple(how for how in ways if how in by)
         told = {} if semantic == [MEANING] else by_model
-        matches.append(CombinedMatch(*name, found_by, best, equal_text, told))
+        transform = by.get(TRANSFORM)
+        matches.append(CombinedMatch(*name, found_by, best, equal_text, told, transform))
     return tuple(sorted(matches, key=lambda match: match.rank))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from pexeso.answers.by_method import METHODS
 from pexeso.composite.key_options import (
     DEFAULT_KEYS,
     DEFAULT_MAX_COLUMNS,
@@ -33,7 +34,6 @@ from pexeso.thresholds.advice import require_min_precision
 
 WAYS = ("auto", "none", "bloom", "xash", "intersection")
 FIRST_COLUMNS = ("postings", "cardinality", "order", "longest")
-METHODS = ("semantic", "overlap", "containment", "all")
 _OF_EQUAL_KEYS = ("row_filter", "first_column")
 _OF_KEYS = ("k", "min_joinability", "exclude_self")
 _OF_SIMILAR_KEYS = ("max_distance", "explain", "device", "memory_budget", "kernel", "model")
@@ -57,10 +57,12 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
 
     Attributes
     ----------
-    method : {"semantic", "overlap", "containment", "all"}
-        By values alike, by equal values, or by all evidence in one list.
+    method : {"semantic", "overlap", "containment", "transform", "all"}
+        By values alike, by equal values, by a learned program, or by all evidence in one list.
     min_joinability : float or None
         In (0, 1]; by containment the smallest one.
+    max_candidates : int or None
+        By programs: columns of the lake that programs are learned from, at least 1.
     counts : {"exact", "decide"} or None
         See `pexeso.options.SearchOptions`.
     rerank : bool
@@ -78,6 +80,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
 
     method: Literal[METHODS] = "semantic"  # type: ignore[valid-type]
     min_joinability: float | None = None
+    max_candidates: int | None = None
     counts: str | None = None
     rerank: bool = True
     keys: Literal["auto"] | None = None
@@ -86,9 +89,18 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.max_candidates is not None and self.max_candidates < 1:
+            raise InputError(f"max_candidates is at least 1. Got {self.max_candidates!r}.")
         if self.method in ("semantic", "all"):
+            if self.method == "semantic":
+                others = {each.name for each in fields(self)} - {"max_candidates"}
+                self.require_use(others, "Semantic search")
             return
         usable = {*_OF_TOKENS, "method", "rerank"}
+        if self.method == "transform":
+            usable |= {"min_joinability", "max_candidates"}
+            self.require_use(usable, "{method} transform learns programs and")
+            return
         if self.method == "containment":
             usable.add("min_joinability")
         self.require_use(usable, f"{{method}} {self.method} compares equal texts and")
@@ -132,6 +144,14 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
     def require_for_a_column(self) -> None:
         """Refuse options of composite keys."""
         self.require_use({each.name for each in fields(self)} - {*_OF_EQUAL_KEYS}, "One column")
+
+    def by_programs(self) -> dict[str, Any]:
+        """Return the options of the search where `method` learns programs."""
+        names = ("k", "min_joinability", "exclude_self", "fold_copies")
+        given = {name: getattr(self, name) for name in names}
+        if self.max_candidates is not None:
+            given["max_candidates"] = self.max_candidates
+        return given
 
     def by_tokens(self) -> OverlapRequest | ContainRequest:
         """Return the same request as one by equal values, where `method` is such a search."""

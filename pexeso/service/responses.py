@@ -29,7 +29,7 @@ class SearchResponse:
     Attributes
     ----------
     request : SearchRequest, OverlapRequest or ContainRequest
-    results : list of SearchResult, TokenSearchResult or CombinedResult
+    results : list of SearchResult, TokenSearchResult, TransformSearchResult or CombinedResult
     """
 
     request: Any

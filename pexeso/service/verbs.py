@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pexeso.store.local.reader import Store
     from pexeso.thresholds.advice import Advice
     from pexeso.token_search.searches import TokenSearches
+    from pexeso.transform_search.searches import TransformSearches
 
 
 class Service:
@@ -140,6 +141,17 @@ class Service:
 
         return open_token_sets(path)
 
+    def open_transform(self, path: str) -> TransformSearches:
+        """Return what searches for columns that join after a program.
+
+        Models are not loaded, unless indexes are kept open.
+        """
+        if self._keep_open:
+            return self.open(path).transform_searches
+        from pexeso.transform_search.searches import open_transform_searches
+
+        return open_transform_searches(path)
+
     def open_composite(self, path: str) -> CompositeSearches:
         """Return what searches and joins by composite keys.
 
@@ -188,6 +200,8 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
 def _search(service: Service, request: requests.SearchRequest) -> SearchResponse:
     if request.keys is not None:
         request = request.with_key()
+    if request.method == "transform":
+        return _search_by_programs(service, request)
     if (key := request.read_key()) is not None:
         options = request.by_keys(similar=key.is_similar)
         if key.is_similar:
@@ -208,8 +222,23 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
         return SearchResponse(request, found)
     from pexeso.answers.combined import search_combined
 
+    if request.max_candidates is not None:
+        asked["max_candidates"] = request.max_candidates
     asked["models"] = None if request.model is None else (request.model,)
     return SearchResponse(request, [search_combined(index, query, **asked) for query in queries])
+
+
+def _search_by_programs(service: Service, request: requests.SearchRequest) -> SearchResponse:
+    if request.may_be_key and request.read_key() is not None:
+        raise RequestError(
+            "{method} transform takes one column. Got several in %r: learn from one after the "
+            "other, or from all with two tables by pexeso transform.",
+            request.query,
+        )
+    searches = service.open_transform(request.index)
+    queries = request.read_columns(numbers=True)
+    found = [searches.search(query, **request.by_programs()) for query in queries]
+    return SearchResponse(request, found)
 
 
 def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:

@@ -333,10 +333,13 @@ def test_all_ways_as_documents(run, index, towns):
         "joinability_of": "values",
         "overlap": 3,
         "containment": 0.75,
+        "transformed": None,
+        "program": None,
         **CITY_BESIDE,
     }
     assert by_key["nested/capitals.tsv", "Capital"]["overlap"] is None
-    assert set(document["stats"]) == set(document["options"]) == {"meaning", "overlap"}
+    ways = {"meaning", "overlap", "transform"}
+    assert set(document["stats"]) == set(document["options"]) == ways
     explained = json.loads(run(*asked, "--explain", "--json").stdout)["results"][0]
     assert explained["pairs"][0] == ["Oslo", "Oslo", 0.0, "exact"]
     assert explained["shared"] == ["Dublin", "Madrid", "Oslo"]
@@ -395,7 +398,7 @@ def test_search_by_overlap_is_overlap(run, index, towns):
             ["all", "--explain", "--csv"],
             "--method all writes one row a column as CSV: leave --explain out",
         ),
-        (["nearness"], "'nearness' is not one of 'semantic', 'overlap', 'containment', 'all'"),
+        (["nearness"], "'nearness' is not one of 'semantic', 'overlap', 'containment', "),
     ],
 )
 def test_options_that_a_way_has_no_use_for(fail, index, towns, given, words):
@@ -539,9 +542,8 @@ def test_search_by_containment_and_by_all_with_both_parts(run, both, towns):
         "cities.csv,city,0.75,False,0,country; people"
     ]
     document = json.loads(run(*asked, "all", "--max-distance", 0.1, "-k", 9, "--json").stdout)
-    assert (
-        set(document["stats"]) == set(document["options"]) == {"meaning", "overlap", "containment"}
-    )
+    ways = {"meaning", "overlap", "containment", "transform"}
+    assert set(document["stats"]) == set(document["options"]) == ways
     assert document["options"]["containment"]["min_containment"] == 1.0
     assert run(*asked, "all", "--max-distance", 0.1, "-k", 9).stdout == EVERY_WAY
     rows = run(

@@ -90,7 +90,7 @@ OTHER = ("--model", "hashing")
 def test_combined_search_shows_what_each_model_found(run, built, query):
     asked = (query, "--method", "all", "--min-joinability", 0.5)
     document = json.loads(shown(run, "search", built["both"], *asked, "--json"))
-    assert set(document["options"]) == set(document["stats"]) == {*MODELS, "overlap"}
+    assert set(document["options"]) == set(document["stats"]) == {*MODELS, "overlap", "transform"}
     alone = {
         model: {
             each["table"]: each["joinability"]
@@ -106,15 +106,15 @@ def test_combined_search_shows_what_each_model_found(run, built, query):
         assert each["models"] == by_model
         assert each["joinability"] == max(filter(None, by_model.values()))
         found = [model for model in MODELS if by_model[model] is not None]
-        assert [name for name in each["found_by"] if name != "overlap"] == found
+        assert [name for name in each["found_by"] if name in MODELS] == found
     table = shown(run, "search", built["both"], *asked)
     assert {"hashing" in line for line in table.splitlines()[1:]} == {True, False}
     assert "lexical 5/5, hashing 3/5 values" in table
     one = json.loads(shown(run, "search", built["both"], *asked, *OTHER, "--json"))
-    assert set(one["options"]) == {"hashing", "overlap"}
+    assert set(one["options"]) == {"hashing", "overlap", "transform"}
     assert [list(each["models"]) for each in one["results"]][:1] == [["hashing"]]
     plain = json.loads(shown(run, "search", built["hashing"], *asked, *OTHER, "--json"))
-    assert set(plain["options"]) == {"meaning", "overlap"}
+    assert set(plain["options"]) == {"meaning", "overlap", "transform"}
     assert "models" not in plain["results"][0]
 
 

@@ -28,6 +28,8 @@ CLASSES = (
     pexeso.Redundancy,
     pexeso.PlanCheck,
     pexeso.TransformJoin,
+    pexeso.TransformMatch,
+    pexeso.TransformSearchResult,
 )
 SHOWN_FIELDS = (
     pexeso.ColumnRules,

@@ -20,12 +20,13 @@ from pexeso.cli.output.report import (
     unmatchable,
     write_results,
 )
+from pexeso.cli.output.transformed import TRANSFORMED
 from pexeso.composite_search.results import CompositeResult
 from pexeso.service.requests import SearchRequest
 from pexeso.service.verbs import run
 
 _of_search = partial(field_option, SearchRequest)
-_LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
+_LAYOUTS = {"semantic": ALIKE, "transform": TRANSFORMED, "all": COMBINED}
 
 
 @click.command()
@@ -51,8 +52,14 @@ _LAYOUTS = {"semantic": ALIKE, "all": COMBINED}
 )
 @_of_search(
     "method",
-    "What joins: values alike, equal texts (as in pexeso overlap or contain), or all of these in "
-    "one list that says which.",
+    "What joins: values alike, equal texts (as in pexeso overlap or contain), values that a "
+    "learned program writes, or all of these in one list that says which.",
+)
+@_of_search(
+    "max_candidates",
+    "With --method transform or all: learn programs from so many columns of the lake, those that "
+    "share most pieces of text with yours.  [default: 100, or 32 with all]",
+    metavar="N",
 )
 @_of_search(
     "keys",
@@ -83,6 +90,7 @@ def search(
       pexeso search lake.pexeso people.csv:company --min-joinability 0.3 --json
       pexeso search lake.pexeso people.csv:company --html found.html
       pexeso search lake.pexeso people.csv:company --method all
+      pexeso search lake.pexeso people.csv:email --method transform --explain
       pexeso search lake.pexeso gdp.csv:country,year
       pexeso search lake.pexeso gdp.csv --keys auto
       pexeso search lake.pexeso gdp.csv:country~,year --explain
@@ -90,6 +98,10 @@ def search(
     FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the
     column; #3 is the one at position 3, counted from 0. Without a column, the text column with most
     distinct values is taken.
+
+    With --method transform columns are found whose values are written differently by one rule: it
+    is learned, and shown in words ("Obama, Barack (1961-)" becomes "Barack Obama"). pexeso
+    transform learns more from the two tables, and joins them.
 
     Several columns with commas between them are a composite key: found are tables whose rows have
     the same values together, in whatever columns, with the number of keys that each joins, the rows

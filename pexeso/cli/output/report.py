@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pexeso.results import Match, Pair, SearchResult
     from pexeso.search.match_kinds import KindCounts
     from pexeso.token_search.results import TokenMatch, TokenSearchResult
+    from pexeso.transform_search.results import TransformMatch
 
 ALL_PAIRS = math.inf
 INDENT = "    "
@@ -226,6 +227,14 @@ def value_lines(match: TokenMatch, n_shown: float, option: str) -> list[str]:
     return [*lines, *more_line(len(values) - len(chosen), "value", option)]
 
 
+def transformed_lines(match: TransformMatch, n_shown: float, option: str) -> list[str]:
+    """Lay out values joined after a program, those that are equal last."""
+    pairs = sorted(match.pairs(), key=lambda pair: pair[2] == "equal")
+    chosen = pairs if n_shown == ALL_PAIRS else pairs[: int(n_shown)]
+    lines = [INDENT + line for line in table_lines(("",) * 3, chosen, "<<<")] if chosen else []
+    return [*lines, *more_line(len(pairs) - len(chosen), "pair", option)]
+
+
 def more_line(n_more: int, noun: str, option: str) -> list[str]:
     """Return the line that counts those left out, if any, with the option that shows them."""
     return [f"{INDENT}and {count(n_more, f'more {noun}')} ({option} all)"] if n_more else []
@@ -326,10 +335,10 @@ def _nothing_equal(result: TokenSearchResult) -> str:
 
 
 def _combined_table(result: CombinedResult) -> Table:
-    """Lay out the columns that two searches found, a row each.
+    """Lay out the columns that several searches found, a row each.
 
-    A row has the share that the column is ranked by, what matches semantically, and the
-    values that it shares.
+    A row has the share that the column is ranked by, what matches semantically, the values that it
+    shares, and where some column joins after a program, the values that do.
     """
     rows = [
         (
@@ -343,7 +352,13 @@ def _combined_table(result: CombinedResult) -> Table:
         )
         for match in result
     ]
-    return ("share", "semantic", "equal values", "table", "column"), rows, ">>><<"
+    names, align = ("share", "semantic", "equal values", "table", "column"), ">>><<"
+    programs = [match.transform for match in result]
+    if not any(programs):
+        return names, rows, align
+    cells = ["" if each is None else f"{each.matched:,}/{each.total:,} values" for each in programs]
+    rows = [(*row[:3], cell, *row[3:]) for row, cell in zip(rows, cells, strict=True)]
+    return (*names[:3], "by program", *names[3:]), rows, f">{align}"
 
 
 def _semantically(match: CombinedMatch) -> str:
@@ -359,11 +374,20 @@ def _semantically(match: CombinedMatch) -> str:
 def _combined_why(match: CombinedMatch, n_shown: float, option: str) -> list[str]:
     """Format the semantic pairs of a match, or its shared values if there are none.
 
-    The shared values are among the semantic pairs.
+    The shared values are among the semantic pairs. A program that joins the column comes first.
     """
+    if match.transform is not None:
+        program = f"{INDENT}program: {plain(match.transform.program, MAX_NAME)}"
+        return [program, *_combined_values(match, n_shown, option)]
+    return _combined_values(match, n_shown, option)
+
+
+def _combined_values(match: CombinedMatch, n_shown: float, option: str) -> list[str]:
     if match.meaning is not None:
         return pair_lines(match.meaning.pairs(), n_shown, option)
-    return [] if match.equal_text is None else value_lines(match.equal_text, n_shown, option)
+    if match.equal_text is not None:
+        return value_lines(match.equal_text, n_shown, option)
+    return [] if match.transform is None else transformed_lines(match.transform, n_shown, option)
 
 
 def _shared(match: TokenMatch) -> list[tuple[str]]:

@@ -1,0 +1,1 @@
+"""Search for columns of a lake that join a query column after a learned program."""

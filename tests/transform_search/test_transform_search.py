@@ -1,0 +1,376 @@
+"""Search for columns that join after a learned program: a lake with planted columns and decoys."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+
+import pytest
+from click.testing import CliRunner
+
+from pexeso.cli.main import cli
+from pexeso.errors import InputError
+from pexeso.index import build_index, open_index
+from pexeso.service.verbs import Service
+from pexeso.transform_search.searches import open_transform_searches
+
+pytestmark = pytest.mark.spark
+
+FIRST = [
+    *("Suhela", "Maureen", "Carolyn", "Kelly", "Missy", "Barack", "Ronald", "Bill", "George"),
+    *("Ingrid", "Tomás", "Zoë", "Akira", "Farid", "Wanjiru", "Pedro", "Olga", "Niamh", "Rajesh"),
+]
+LAST = [
+    *("Chowdhury", "Paluzzi", "Craddock", "Moore", "Payne", "Obama", "Reagan", "Clinton", "Bush"),
+    *("Nordahl", "Quiroga", "Lindqvist", "Tanaka", "Haddad", "Kamau", "Almeida", "Petrova"),
+    *("Gallagher", "Srinivasan", "Vestergaard"),
+]
+_drawn = random.Random(3)
+NAMES = [
+    f"{first} {last}"
+    for first, last in zip(
+        _drawn.sample(FIRST * 4, 60), _drawn.sample([*LAST, *LAST, *LAST], 60), strict=True
+    )
+]
+NAMES = list(dict.fromkeys(NAMES))[:50]
+PLANTED = {
+    ("mails.csv", "address"): "source to target",
+    ("register.csv", "person"): "target to source",
+    ("pages/wiki.csv", "url"): "source to target",
+}
+MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "October"]
+WORDS = [
+    *("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "isle", "juniper"),
+    *("knoll", "lagoon", "mesa"),
+]
+
+
+def _table(columns: dict[str, list[str]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def _shuffled(values: list[str], seed: int) -> list[str]:
+    return random.Random(seed).sample(values, len(values))
+
+
+def _address(name: str) -> str:
+    first, last = name.split()
+    return f"{last}.{first}@corp.example"
+
+
+def _person(name: str, number: int) -> str:
+    first, last = name.split()
+    return f"{last}, {first} ({1930 + number}-)"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    drawn = random.Random(11)
+    folder = tmp_path_factory.mktemp("planted") / "lake"
+    mails = [_address(name) for name in NAMES]
+    strangers = [
+        "".join(drawn.choices("bcdfglmnprst", k=6)) + " " + "".join(drawn.choices("aeiourst", k=7))
+        for _ in range(50)
+    ]
+    tables = {
+        "mails.csv": {"address": _shuffled(mails, 1), "floor": [f"f{at % 7}" for at in range(50)]},
+        "old/mails.csv": {"mail": _shuffled(mails, 2)},
+        "register.csv": {
+            "person": [_person(name, at) for at, name in enumerate(_shuffled(NAMES, 3)[:40])],
+            "seat": [f"{drawn.choice(WORDS)} {drawn.choice(WORDS)}" for _ in range(40)],
+        },
+        "pages/wiki.csv": {
+            "url": [f"https://wiki.example/{n.replace(' ', '_')}" for n in _shuffled(NAMES, 4)],
+            "views": [str(drawn.randint(10, 10**6)) for _ in range(50)],
+        },
+        # Decoys: equal names alone, other names, words, mails of others.
+        "staff.csv": {"name": NAMES, "team": [drawn.choice(WORDS) for _ in NAMES]},
+        "strangers.csv": {
+            "name": strangers,
+            "mail": [f"{'.'.join(reversed(n.split()))}@corp.example" for n in strangers],
+        },
+        "places.csv": {
+            "place": [" ".join(drawn.sample(WORDS, 3)) for _ in range(60)],
+            "code": ["".join(drawn.choices("ABCDEF0123456789", k=8)) for _ in range(60)],
+        },
+    }
+    for name, columns in tables.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_table(columns), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def path(lake, spark, tmp_path_factory):
+    out = tmp_path_factory.mktemp("planted_index") / "lake.pexeso"
+    return build_index(lake, out, n_partitions=2, parts=["overlap"]).path
+
+
+@pytest.fixture(scope="module")
+def index(path):
+    return open_index(path)
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    file = tmp_path_factory.mktemp("query") / "people.csv"
+    columns = {"name": NAMES, "first": [each.split()[0] for each in NAMES]}
+    columns["last"] = [each.split()[1] for each in NAMES]
+    file.write_text(_table(columns), encoding="utf-8")
+    return file
+
+
+def test_exactly_the_planted_columns_are_found(index):
+    found = index.search(NAMES, method="transform")
+    assert {(each.table, each.column): each.direction for each in found} == PLANTED
+    assert [each.matched for each in found] == [50, 50, 40]
+    assert [each.table for each in found] == ["mails.csv", "pages/wiki.csv", "register.csv"]
+    assert [each.joinability for each in found] == [1.0, 1.0, 0.8]
+    assert (found.query["values"], found.n_more) == (50, 0)
+    assert all(each.equal == 0 and each.total == 50 for each in found)
+
+
+def test_the_pairs_are_right(index):
+    found = {each.table: each for each in index.search(NAMES, method="transform")}
+    pairs = found["mails.csv"].pairs()
+    assert sorted(pairs) == sorted((name, _address(name), "program") for name in NAMES)
+    for mine, theirs, kind in found["register.csv"].pairs():
+        last, first = theirs.split(" (")[0].split(", ")
+        assert (mine, kind) == (f"{first} {last}", "program")
+
+
+def test_a_program_is_shown_in_words_sql_and_python(index):
+    match = index.search(NAMES, method="transform")[0]
+    assert '"@corp.example"' in match.program
+    assert match.sql().count("@corp.example") == match.sql("spark").count("@corp.example") == 1
+    named: dict = {}
+    exec(match.python, named)
+    assert named["transform"]({"value": "Ada Lovelace"}) == "Lovelace.Ada@corp.example"
+
+
+def test_the_other_way_round(index):
+    mails = [_address(name) for name in NAMES[:30]]
+    found = index.search(mails, method="transform")
+    assert ("staff.csv", "name") in {(each.table, each.column) for each in found}
+    assert ("strangers.csv", "name") not in {(each.table, each.column) for each in found}
+    assert ("mails.csv", "address") not in {(each.table, each.column) for each in found}
+
+
+def test_copies_are_folded_unless_asked_not_to(index):
+    first = index.search(NAMES, method="transform")[0]
+    assert [(each.table, each.column) for each in first.copies] == [("old/mails.csv", "mail")]
+    every = index.search(NAMES, method="transform", fold_copies=False)
+    assert [each.table for each in every] == [
+        "mails.csv",
+        "old/mails.csv",
+        "pages/wiki.csv",
+        "register.csv",
+    ]
+
+
+def test_what_a_join_brings(index):
+    assert index.search(NAMES, method="transform")[0].brings == ("floor",)
+
+
+def test_k_and_the_smallest_joinability(index):
+    found = index.search(NAMES, method="transform", k=1)
+    assert (len(found), found.n_more) == (1, 2)
+    assert len(index.search(NAMES, method="transform", min_joinability=0.9)) == 2
+
+
+def test_fewer_candidates_are_those_that_share_most(index):
+    found = index.search(NAMES, method="transform", max_candidates=2, fold_copies=False)
+    assert found.stats["candidates"] == 2
+    assert {each.table for each in found} <= {"mails.csv", "old/mails.csv", "pages/wiki.csv"}
+
+
+def test_the_own_table_is_left_out_when_asked(index, lake):
+    from pexeso.search.query import read_query
+
+    query = read_query(lake / "mails.csv", "address")
+    found = index.search(query, method="transform", exclude_self=True, fold_copies=False)
+    assert found.options["exclude_table"] == "mails.csv"
+    assert all(each.table != "mails.csv" for each in found)
+
+
+def test_deleted_tables_are_not_found(path, tmp_path):
+    import shutil
+
+    from pexeso.build.delete import delete
+
+    copy = shutil.copytree(path, tmp_path / "copy.pexeso")
+    delete(copy, ["mails.csv", "register.csv"])
+    found = open_index(copy).search(NAMES, method="transform")
+    assert [each.table for each in found] == ["old/mails.csv", "pages/wiki.csv"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [None, "", "  "],
+        ["same"] * 30,
+        ["one row"],
+        list(range(40)),
+        ["x" * 100_000 + str(at) for at in range(5)],
+        ["\x00\x1b\u0301" + str(at) for at in range(20)],
+        [f"שלום עולם {at}" for at in range(20)],
+        [f"東京都{at}号" for at in range(20)],
+        ["٣٤٥", "🤷🏽‍♀️", "é", "e\u0301"] * 5,
+    ],
+)
+def test_queries_that_nothing_is_learned_from(index, values):
+    found = index.search(values, method="transform")
+    assert len(found) == 0
+    assert found.hints().nearest == ()
+
+
+def test_the_same_days_of_another_year_are_no_join(tmp_path, spark):
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    every = [f"{month} {day}" for month in MONTHS for day in range(1, 29)]
+    days = random.Random(4).sample(every, 24)
+    held = {"day": [f"{day}, 1998" for day in days], "short": days}
+    (folder / "days.csv").write_text(_table(held), encoding="utf-8")
+    index = open_index(build_index(folder, tmp_path / "lake.pexeso").path)
+    found = index.search([f"{day}, 2007" for day in days], method="transform")
+    assert {each.column for each in found} == {"short"}
+
+
+def test_shuffled_letters_are_joined_by_nothing(index):
+    drawn = random.Random(5)
+    for _ in range(20):
+        query = ["".join(drawn.sample(name, len(name))) for name in NAMES]
+        assert len(index.search(query, method="transform")) == 0
+
+
+def test_the_same_answer_for_rows_in_another_order_and_repeated(index):
+    plain = index.search(NAMES, method="transform")
+    other = index.search(_shuffled(NAMES * 2, 9), method="transform")
+    named = [(each.table, each.column, each.matched, each.total) for each in plain]
+    assert named == [(each.table, each.column, each.matched, each.total) for each in other]
+
+
+def test_other_methods_under_one_name(index):
+    by_overlap = index.search(NAMES, method="overlap", k=3)
+    assert by_overlap.to_dict()["results"] == index.overlap(NAMES, k=3).to_dict()["results"]
+    assert index.search(NAMES, method="semantic", k=2).matches == index.search(NAMES, k=2).matches
+    combined = index.search(NAMES, method="all", k=10)
+    by_name = {(each.table, each.column): each for each in combined}
+    assert by_name["mails.csv", "address"].found_by[-1] == "transform"
+    assert by_name["mails.csv", "address"].share == 1.0
+    assert by_name["staff.csv", "name"].transform is None
+    told = by_name["mails.csv", "address"].to_dict(explain=True)
+    assert told["transformed"] == 1.0
+    assert len(told["transform"]["pairs"]) == 50
+    semantic = {(e.table, e.column): e.meaning for e in combined if e.meaning is not None}
+    for match in index.search(NAMES, k=10):
+        assert semantic[match.table, match.column] == match
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "nearness"}, "method must be one of semantic, overlap, containment, transform"),
+        ({"method": "transform", "max_candidates": 0}, "max_candidates must be a whole number"),
+        ({"method": "transform", "max_candidates": True}, "max_candidates must be a whole number"),
+        ({"method": "transform", "seed": -1}, "seed must be a whole number of at least 0"),
+        ({"method": "transform", "k": 0}, "k must be"),
+        ({"method": "transform", "min_joinability": 2}, "min_joinability must be"),
+        ({"method": "transform", "max_distance": 0.1}, "has the options k, min_joinability"),
+    ],
+)
+def test_options_that_are_refused(index, options, words):
+    with pytest.raises(InputError) as refused:
+        index.search(NAMES, **options)
+    assert words in str(refused.value)
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, [str(each) for each in arguments], prog_name="pexeso")
+
+
+def test_the_command_line(path, people):
+    asked = ("search", path, f"{people}:name", "--method", "transform")
+    shown = run(*asked)
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    names = "joinability joined table column program copies brings"
+    assert lines[0].split() == names.split()
+    assert lines[1].split()[:5] == ["100.0", "%", "50/50", "mails.csv", "address"]
+    assert "learned from" in shown.stderr
+    explained = run(*asked, "--explain", "--pairs", 2, "-k", 1).stdout
+    assert "    reads yours: " in explained
+    assert "    and 48 more pairs (--pairs all)" in explained
+    document = json.loads(run(*asked, "--json", "--explain").stdout)
+    assert [each["table"] for each in document["results"]] == [
+        "mails.csv",
+        "pages/wiki.csv",
+        "register.csv",
+    ]
+    assert len(document["results"][0]["pairs"]) == 50
+    assert document["results"][0]["copies"][0]["table"] == "old/mails.csv"
+    rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
+    assert [row["matched"] for row in rows] == ["50", "50", "40"]
+    pairs = list(csv.DictReader(io.StringIO(run(*asked, "--csv", "--explain").stdout)))
+    assert len(pairs) == 140
+    assert {row["joined"] for row in pairs} == {"program"}
+    assert len(run(*asked, "--jsonl").stdout.splitlines()) == 3
+
+
+def test_the_service_says_what_the_command_line_says(path, people):
+    asked = {"verb": "search", "index": str(path), "query": f"{people}:name"}
+    answered = Service().answer({**asked, "method": "transform", "max_candidates": 5})
+    shown = run("search", path, f"{people}:name", "--method", "transform", "--max-candidates", 5)
+    document = json.loads(run(*shown_arguments(path, people), "--json").stdout)
+    del answered["stats"], document["stats"]
+    assert shown.exit_code == 0
+    assert answered == document
+    kept = Service(keep_open=True).answer({**asked, "method": "transform", "max_candidates": 5})
+    assert kept["results"] == answered["results"]
+
+
+def shown_arguments(path, people):
+    return "search", path, f"{people}:name", "--method", "transform", "--max-candidates", 5
+
+
+def test_nothing_found_is_told(path, tmp_path):
+    file = tmp_path / "odd.csv"
+    file.write_text("code\nzzqx1\nqqzv2\nxxjw3\n", encoding="utf-8")
+    said = run("search", path, f"{file}:code", "--method", "transform")
+    assert (said.exit_code, said.stdout) == (0, "")
+    assert said.stderr.startswith("No program joins a column with yours: ")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["transform", "--max-distance", 0.1], "has no use for --max-distance: leave it out"),
+        (["transform", "--max-candidates", 0], "max_candidates is at least 1"),
+        (["semantic", "--max-candidates", 5], "has no use for --max-candidates"),
+        (["overlap", "--max-candidates", 5], "has no use for --max-candidates"),
+        (["transform", "--html", "page.html"], "--html shows what semantic search finds"),
+    ],
+)
+def test_options_of_the_command_line_that_are_refused(path, people, given, words):
+    said = run("search", path, f"{people}:name", "--method", *given)
+    assert said.exit_code == 2
+    assert words in said.stderr
+
+
+def test_every_column_of_a_table(path, people):
+    done = run("search", path, people, "--all-columns", "--method", "transform", "--json")
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["query"]["column"] for each in documents] == ["name", "first", "last"]
+
+
+def test_models_are_not_needed(path):
+    found = open_transform_searches(path).search(NAMES)
+    assert {(each.table, each.column) for each in found} == set(PLANTED)
