@@ -32,6 +32,9 @@ DEFAULT_PROGRAMS = 12
 _LATER_SHARE = 0.01
 """Of the smaller side's values that a program after the first must hit, inclusive."""
 
+_LATER_SHARE_OF_REST = 0.05
+"""Of what is left, the same."""
+
 _VARIANT_SHARE = 0.003
 """The same of a program that differs from one before it in a constant alone."""
 
@@ -330,7 +333,8 @@ def _later(
     if variant is not None:
         return variant
     least = max(finding.min_keys, int(np.ceil(_LATER_SHARE * fewer)))
-    return find_program(rest, [free], replace(finding, min_keys=least), thorough=False)
+    later = replace(finding, min_keys=least, min_share=min(finding.min_share, _LATER_SHARE_OF_REST))
+    return find_program(rest, [free], later, thorough=False)
 
 
 def _free_rows(table: TextTable, partners: np.ndarray) -> TextTable:

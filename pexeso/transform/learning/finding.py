@@ -110,7 +110,7 @@ class FindingOptions:
     max_pieces: int = 6
     max_effort: int = 50_000_000
     min_keys: int = 3
-    min_share: float = 0.05
+    min_share: float = 0.15
     max_luck: float = 1e-6
     participation: float = 0.01
     seed: int = 0
