@@ -231,10 +231,9 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
         super().__post_init__()
         if self.transform:
             self.require_use(_OF_TRANSFORM, "A join by a program")
-            if self.lake_column is None:
+            if self.lake_column is None and self.program is not None:
                 raise RequestError(
-                    "A join by a program needs a table of the lake: name TABLE or TABLE:COLUMN, as "
-                    "pexeso search {method} transform finds them."
+                    "{program} is for a table of the lake that you name: add TABLE or TABLE:COLUMN."
                 )
             return
         if self.program is not None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, OutputError
-from pexeso.service.bases import Request
+from pexeso.lake.key_columns import spec_of
+from pexeso.service.bases import Request, RequestError
 from pexeso.service.composite_keys import OF_JOIN, split_lake_key
-from pexeso.service.responses import JoinResponse
+from pexeso.service.responses import JoinResponse, SearchResponse
 from pexeso.transform.programs.storing import MAX_PROGRAMS
 
 if TYPE_CHECKING:
-    from pexeso.service.requests import JoinRequest
+    from pexeso.service.requests import JoinRequest, SearchRequest
+    from pexeso.service.verbs import Service
     from pexeso.transform_join.joined import TransformJoin
 
 DEFAULT_PROGRAMS = 12
@@ -50,6 +52,34 @@ class TransformRequest(Request, verb="transform"):
             raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {self.max_programs!r}.")
         if self.seed < 0:
             raise InputError(f"seed is at least 0. Got {self.seed!r}.")
+
+
+def search_by_programs(service: Service, request: SearchRequest) -> SearchResponse:
+    """Answer a search for columns that join after a program."""
+    if request.may_be_key and request.read_key() is not None:
+        raise RequestError(
+            "{method} transform takes one column. Got several in %r: learn from one after the "
+            "other, or from all with two tables by pexeso transform.",
+            request.query,
+        )
+    searches = service.open_transform(request.index)
+    queries = request.read_columns(numbers=True)
+    found = [searches.search(query, **request.by_programs()) for query in queries]
+    return SearchResponse(request, found)
+
+
+def with_best_table(service: Service, request: JoinRequest) -> JoinRequest:
+    """Name the column of the lake that joins most values after a program."""
+    column = request.read_column()
+    searches = service.open_transform(request.index)
+    found = searches.search(column, k=1, exclude_self=True, fold_copies=False)
+    if not len(found):
+        raise RequestError(
+            "No column of the lake joins '%s' by a program. Name TABLE or TABLE:COLUMN to learn "
+            "one from two tables alone.",
+            column.column or "values",
+        )
+    return replace(request, lake_column=f"{found[0].table}:{spec_of([found[0].column])}")
 
 
 def join_by_program(request: JoinRequest) -> JoinResponse:

@@ -201,7 +201,7 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
     if request.keys is not None:
         request = request.with_key()
     if request.method == "transform":
-        return _search_by_programs(service, request)
+        return transform.search_by_programs(service, request)
     if (key := request.read_key()) is not None:
         options = request.by_keys(similar=key.is_similar)
         if key.is_similar:
@@ -228,19 +228,6 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
     return SearchResponse(request, [search_combined(index, query, **asked) for query in queries])
 
 
-def _search_by_programs(service: Service, request: requests.SearchRequest) -> SearchResponse:
-    if request.may_be_key and request.read_key() is not None:
-        raise RequestError(
-            "{method} transform takes one column. Got several in %r: learn from one after the "
-            "other, or from all with two tables by pexeso transform.",
-            request.query,
-        )
-    searches = service.open_transform(request.index)
-    queries = request.read_columns(numbers=True)
-    found = [searches.search(query, **request.by_programs()) for query in queries]
-    return SearchResponse(request, found)
-
-
 def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:
     if (key := request.read_key()) is not None:
         return composite_keys.explain_key(service.open_composite(request.index), request, key)
@@ -250,6 +237,8 @@ def _explain(service: Service, request: requests.ExplainRequest) -> Explanation 
 
 def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
     if request.transform:
+        if request.lake_column is None:
+            request = transform.with_best_table(service, request)
         return transform.join_by_program(request)
     if (key := request.read_key()) is not None:
         return composite_keys.join_key(service.open_composite(request.index), request, key)

@@ -57,6 +57,27 @@ def test_columns_may_be_left_out(run, small_index, visits):
     assert found.stderr == named.stderr
 
 
+def test_the_best_table_is_taken_where_none_is_named(run, small_index, visits):
+    found = run("search", small_index, f"{visits}:where", "--method", "transform", "--json")
+    best = json.loads(found.stdout)["results"][0]
+    named = f"{best['table']}:{best['column']}"
+    expected = run("join", small_index, f"{visits}:where", named, "--transform")
+    result = run("join", small_index, f"{visits}:where", "--transform")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == expected.stdout
+    assert f"Joined with {named}: " in result.stderr
+
+
+def test_nothing_is_joined_where_no_column_is_found(fail, small_index, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text("code\n" + "\n".join(f"zq{n}wx" for n in range(30)) + "\n")
+    said = fail(2, "join", small_index, f"{path}:code", "--transform")
+    assert said.splitlines()[-1] == (
+        "Error: No column of the lake joins 'code' by a program. Name TABLE or TABLE:COLUMN to "
+        "learn one from two tables alone."
+    )
+
+
 def test_the_options_of_a_join_hold(run, small_index, visits, tmp_path):
     output = tmp_path / "joined.parquet"
     result = run(
@@ -106,8 +127,7 @@ def test_rows_of_yours_may_have_one_key(run, small_index, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ([], 2, "A join by a program needs a table of the lake: name TABLE or TABLE:COLUMN, as "),
-        ([], 2, "pexeso search --method transform finds them."),
+        (["--program", "rule.json"], 2, "--program is for a table of the lake that you name: "),
         (["cities.csv:city", "--values", "all"], 2, "A join by a program has no use for --values"),
         (
             ["cities.csv:city", "--max-distance", "0.1"],
