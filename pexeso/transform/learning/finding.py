@@ -6,39 +6,29 @@ Toronto, 2019, sections 4.2 and 4.3 (``LearnTransform``).
 
 from __future__ import annotations
 
-import random
-import re
-from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.transform.learning.chance import bound_on_luck, hits_by_chance
+from pexeso.transform.learning.example_sets import (
+    ExampleGroup,
+    Pairs,
+    example_sets,
+    example_sets_by_words,
+)
 from pexeso.transform.learning.examples_to_program import (
     Effort,
-    LearningOptions,
     Row,
     learn_program,
 )
-from pexeso.transform.learning.least_pieces import least_pieces
+from pexeso.transform.learning.options import FindingOptions
 from pexeso.transform.learning.other_constants import with_other_constants
-from pexeso.transform.learning.row_pairs import MIN_LENGTHS, RowPairs, find_row_pairs
-from pexeso.transform.learning.sampling import sample_sizes, sample_texts
-from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
+from pexeso.transform.learning.row_pairs import MIN_LENGTHS
 from pexeso.transform.programs.applying import apply_program
-from pexeso.transform.programs.program import Constant, Program, lower
-from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable
-
-MAX_MEDIAN_LENGTH = 200
-"""Characters of the median value of a column above which it is free text, and not a key."""
-
-_CHECKED = 100
-"""Likely pairs of rows by which a program is checked."""
+from pexeso.transform.programs.program import Constant, Program
+from pexeso.transform.texts import TextColumn, TextTable
 
 _NEARLY_SURE = 0.9
 """Share of them from which on an accepted program is the one that was looked for."""
@@ -65,55 +55,6 @@ _MAX_FRUITLESS = 24
 
 _MAX_FRUITLESS_AT_FIRST = 64
 """The same where none is good enough yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class FindingOptions:
-    """How a program is looked for, and what it must join.
-
-    Attributes
-    ----------
-    learning : LearningOptions
-    n_examples : int
-        Of a set, from which a program is learned (b of the source).
-    n_pairs : int
-        Of two columns, the most telling ones, of which examples are drawn (k). Where columns are
-        sampled, no more than joining pairs are expected, and at most 40.
-    n_sets : int
-        Sets of examples that are drawn for two columns at least (r).
-    max_sets : int
-        For all columns together (L), unless that is less than one for two columns each.
-    max_pieces : int
-        Pieces of which the keys of a set consist at least (`least_pieces`), above which it is not
-        learned from: no program of fewer operators writes them. Of 1,891 sets of the shared cases
-        that a program was learned from, all had at most 5, and of 23,000 others a tenth.
-    max_effort : int
-        What learning may take: see `pexeso.transform.learning.examples_to_program.Effort`.
-    min_keys : int
-        That a program must hit, inclusive.
-    min_share : float
-        Of the smaller side's distinct values that it must hit, inclusive, 0 to 1.
-    max_luck : float
-        Bound on the probability that letters drawn at random hit as many keys, inclusive: see
-        `pexeso.transform.learning.chance`. With 1, as published, chance is not considered.
-    participation : float
-        Share of the target rows that join at least (r), for the size of samples. Over 0, to 1.
-    seed : int
-        Of samples and sets.
-    """
-
-    learning: LearningOptions = field(default_factory=LearningOptions)
-    n_examples: int = 3
-    n_pairs: int = 400
-    n_sets: int = 16
-    max_sets: int = 256
-    max_pieces: int = 6
-    max_effort: int = 50_000_000
-    min_keys: int = 3
-    min_share: float = 0.15
-    max_luck: float = 1e-6
-    participation: float = 0.01
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,27 +93,6 @@ class Found:
         return self.accepted and self.agreeing >= _NEARLY_SURE
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Pairs of rows of two columns."""
-
-    source: int
-    target: int
-    pairs: RowPairs
-    limit: int
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """Mean score and mean length, the best first."""
-        return (
-            -float(np.mean(1 / self.pairs.holders)),
-            -float(np.mean(self.pairs.lengths)),
-        )
-
-
-_Pairs = tuple[list[Row], list[str]]
-
-
 def find_program(
     source: TextTable,
     targets: Sequence[TextColumn],
@@ -189,8 +109,8 @@ def find_program(
         In which keys are looked for.
     options : FindingOptions, optional
     thorough : bool
-        Where no program is accepted, look on with any text as a separator, and with pairs of rows
-        that share shorter pieces.
+        Where no program is accepted, look on with any text as a separator, with pairs of rows that
+        share shorter pieces, and with those that share several words.
 
     Returns
     -------
@@ -204,8 +124,14 @@ def find_program(
     ways = [(first, False)]
     if thorough:
         ways += [(first, True), *((length, False) for length in shorter)]
+    if thorough and len(source.columns) > 1:
+        ways.append((0, False))
     for min_length, any_separator in ways:
-        sets = _example_sets(source, targets, min_length, options)
+        sets = (
+            example_sets(source, targets, min_length, options)
+            if min_length
+            else example_sets_by_words(source, targets, options)
+        )
         later = (min_length, any_separator) != ways[0]
         for found in _programs(source, targets, sets, any_separator, later, options, effort):
             if best is None or _rank(found) < _rank(best):
@@ -224,7 +150,7 @@ def _rank(found: Found) -> tuple[bool, int, int, int]:
 def _programs(
     source: TextTable,
     targets: Sequence[TextColumn],
-    sets: Iterable[tuple[_Group, _Pairs, _Pairs]],
+    sets: Iterable[tuple[ExampleGroup, Pairs, Pairs]],
     any_separator: bool,
     later: bool,
     options: FindingOptions,
@@ -323,154 +249,3 @@ def judged(
     if options.max_luck < 1:
         accepted = accepted and hits > fitted and bound_on_luck(hits, expected) <= max_luck
     return Found(program, target, hits, len(written), expected, accepted)
-
-
-def _example_sets(
-    source: TextTable, targets: Sequence[TextColumn], min_length: int, options: FindingOptions
-) -> Iterator[tuple[_Group, _Pairs, _Pairs]]:
-    """Yield sets of examples of the best groups first, with more pairs to check a program by.
-
-    Of a group first those whose keys consist of few pieces of the rows.
-    """
-    groups, left, right = _groups(source, targets, min_length, options)
-    n_sets = max(options.n_sets, options.max_sets // max(1, len(groups)))
-    for group in sorted(groups, key=lambda each: (*each.rank, each.source, each.target)):
-        column = source.columns[group.source]
-        rows = [
-            source.row(int(column.first_rows[left[group.source][number]]))
-            for number in group.pairs.sources.tolist()
-        ]
-        keys = [right[group.target][number] for number in group.pairs.targets.tolist()]
-        order = _fewest_pieces_first(group.pairs, rows, keys)[: group.limit]
-        group = replace(group, pairs=_at(group.pairs, order))
-        rows, keys = [rows[each] for each in order], [keys[each] for each in order]
-        checks = rows[:_CHECKED], keys[:_CHECKED]
-        drawn = _drawn_sets(group, [_form(key) for key in keys], n_sets, options)
-        sets = [([rows[each] for each in one], [keys[each] for each in one]) for one in drawn]
-        n_pieces = [max(least_pieces(*examples)) for examples in sets]
-        for number in np.argsort(n_pieces, kind="stable").tolist():
-            if n_pieces[number] <= options.max_pieces:
-                yield group, sets[number], checks
-
-
-def _drawn_sets(
-    group: _Group, forms: Sequence[str], n_sets: int, options: FindingOptions
-) -> Iterator[tuple[int, ...]]:
-    """Yield sets of pairs without a value twice, of the best and then of as many as allowed.
-
-    Every other set is of keys that have one form, as few formats of a column are alike by chance.
-    """
-    drawn = random.Random(f"{options.seed} {group.source} {group.target}")
-    alike: dict[str, list[int]] = defaultdict(list)
-    for place, form in enumerate(forms):
-        alike[form].append(place)
-    seen: set[tuple[int, ...]] = set()
-    for size in (options.n_examples, 2):
-        for number in range(n_sets):
-            # The first sets are of the most telling pairs, which a sample has few of.
-            among: Sequence[int] = range(min(len(group.pairs), 2 * size + 4 * number))
-            if number % 2:
-                same = alike[forms[drawn.choice(among)]]
-                among = same[: bisect_left(same, len(among))]
-            # More than needed, since some share a value.
-            places = drawn.sample(among, min(len(among), 4 * size))
-            chosen = _chosen(group.pairs, places, size)
-            if len(chosen) == size and chosen not in seen:
-                seen.add(chosen)
-                yield chosen
-
-
-def _form(text: str) -> str:
-    """Return a text with one letter for each run of letters, and one digit for one of digits."""
-    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", text))
-
-
-def _chosen(pairs: RowPairs, places: list[int], size: int) -> tuple[int, ...]:
-    chosen: list[int] = []
-    sources: set[int] = set()
-    targets: set[int] = set()
-    for place in places:
-        source, target = int(pairs.sources[place]), int(pairs.targets[place])
-        if source not in sources and target not in targets:
-            chosen.append(place)
-            sources.add(source)
-            targets.add(target)
-            if len(chosen) == size:
-                break
-    return tuple(sorted(chosen))
-
-
-def _groups(
-    source: TextTable, targets: Sequence[TextColumn], min_length: int, options: FindingOptions
-) -> tuple[list[_Group], list[list[int]], list[list[str]]]:
-    """Find the most telling pairs of each two columns.
-
-    Returns
-    -------
-    groups : list of _Group
-        Whose numbers are places in the lists that follow.
-    left : list of lists of int
-        For each source column, numbers of the values that were looked at.
-    right : list of lists of str
-        For each target column, the values that were looked at.
-    """
-    n_targets = max((len(column.values) for column in targets), default=0)
-    n_sources = max((len(column.values) for column in source.columns), default=0)
-    sizes = sample_sizes(n_sources, n_targets, participation=options.participation)
-    limit = options.n_pairs
-    if sizes.n_source < n_sources or sizes.n_target < n_targets:
-        limit = max(2 * options.n_examples, min(40, int(sizes.expected_pairs)))
-    left = [_looked_at(column, sizes.n_source, 2 * options.seed) for column in source.columns]
-    numbers = [_looked_at(column, sizes.n_target, 2 * options.seed + 1) for column in targets]
-    columns = [*source.columns, *targets]
-    texts = [
-        column.values.take(pa.array(chosen, pa.int64())).to_pylist()
-        for column, chosen in zip(columns, [*left, *numbers], strict=True)
-    ]
-    at = np.concatenate([[0], np.cumsum([len(each) for each in texts])])
-    order = sorted_suffixes([lower(text) for each in texts for text in each])
-    groups = []
-    for one in range(len(source.columns)):
-        for number in range(len(targets)):
-            other = len(source.columns) + number
-            sides = np.zeros(at[-1], np.int8)
-            sides[at[one] : at[one + 1]] = 1
-            sides[at[other] : at[other + 1]] = 2
-            pairs = find_row_pairs(shared_prefixes(order, sides), sides, min_length=min_length)
-            if len(pairs):
-                pairs = replace(
-                    pairs, sources=pairs.sources - at[one], targets=pairs.targets - at[other]
-                )
-                groups.append(_Group(one, number, _at(pairs, slice(options.n_pairs)), limit))
-    return groups, left, texts[len(source.columns) :]
-
-
-def _at(pairs: RowPairs, places: Any) -> RowPairs:
-    return RowPairs(
-        pairs.sources[places], pairs.targets[places], pairs.holders[places], pairs.lengths[places]
-    )
-
-
-def _fewest_pieces_first(pairs: RowPairs, rows: Sequence[Row], keys: Sequence[str]) -> list[int]:
-    """Order pairs of as few holders by how long the pieces are that their keys consist of.
-
-    A rare piece alone tells less: with many rows some share a long one by chance.
-    """
-    lengths = [
-        len(key) / (1 + least_pieces([row], [key], constants=False)[0])
-        for row, key in zip(rows, keys, strict=True)
-    ]
-    holders = pairs.holders.tolist()
-    return sorted(range(len(keys)), key=lambda each: (holders[each], -lengths[each]))
-
-
-def _looked_at(column: TextColumn, size: int, seed: int) -> list[int]:
-    """Return numbers of values: of all that can be learned from, or of a sample."""
-    lengths = pc.utf8_length(column.values).to_numpy(zero_copy_only=False)
-    if not len(lengths) or np.median(lengths) > MAX_MEDIAN_LENGTH:
-        return []
-    usable = np.flatnonzero(lengths <= MAX_LEARNED)
-    if len(usable) <= size:
-        return usable.tolist()
-    texts = column.values.take(pa.array(usable))
-    return usable[sample_texts(texts, size, seed)].tolist()
