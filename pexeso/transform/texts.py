@@ -110,6 +110,16 @@ class TextTable:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
+    def rows(self, numbers: np.ndarray) -> list[tuple[str | None, ...]]:
+        """Return the cells of some rows.
+
+        >>> TextTable.of({"Name": ["Ann", "Bo"], "Age": ["7", ""]}).rows(np.array([1, 0]))
+        [('Bo', None), ('Ann', '7')]
+        """
+        chosen = pa.array(numbers)
+        columns = [column.cells.take(chosen).to_pylist() for column in self.columns]
+        return list(zip(*columns, strict=True))
+
     def row(self, number: int) -> tuple[str | None, ...]:
         """Return the cells of a row."""
         return tuple(column.cells[number].as_py() for column in self.columns)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.transform.fuzzy.constrained import fuzzy_join
+from pexeso.transform.fuzzy.constrained import ALL_CONFIGURATIONS, fuzzy_join
 from pexeso.transform.learning.finding import FindingOptions, Found, find_program, find_variant
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.program import Program
@@ -44,6 +44,15 @@ _NEAR = 0.3
 """Largest distance of texts that are nearly equal; the source has none, so that what is left of two
 small tables is joined whatever it is."""
 
+_LEAST_OF_LONGER = 0.4
+"""Share of the characters of the longer of two texts that are left, that the shorter one has."""
+
+_MANY_TEXTS = 5_000
+_QUICK_CONFIGURATIONS = tuple(
+    each for each in ALL_CONFIGURATIONS if each.tokeniser in ("word", "3-gram")
+)
+"""By which more texts than these are compared: the time grows with their square."""
+
 _ENOUGH = 0.9
 """Share of the smaller side's values at which the other direction is not looked at."""
 
@@ -63,7 +72,8 @@ class TransformOptions:
     fuzzy : bool
         Join what is nearly equal of the rest.
     max_fuzzy : int
-        Distinct values of a side above which nothing is joined that is not equal.
+        Distinct values of a side above which nothing is joined that is not equal. Above 5,000
+        texts are compared by words and 3-grams alone.
     directions : tuple
         Which table's rows programs read.
     keys_repeat : bool
@@ -73,7 +83,7 @@ class TransformOptions:
     finding: FindingOptions = field(default_factory=FindingOptions)
     max_programs: int = DEFAULT_PROGRAMS
     fuzzy: bool = True
-    max_fuzzy: int = 50_000
+    max_fuzzy: int = 20_000
     directions: tuple[Direction, ...] = ("source to target", "target to source")
     keys_repeat: bool = False
 
@@ -382,7 +392,7 @@ def _with_fuzzy(
     """Join rows without a partner to keys that are nearly what a program writes for them.
 
     First among all texts and all keys, as published: none may have a second partner as near. Then
-    among those that are left, where no digit differs.
+    among those that are left, where no digit differs and neither is much shorter.
     """
     keys = keyed.columns[found.key_column]
     written = _written(found, reading)
@@ -391,7 +401,7 @@ def _with_fuzzy(
     found = _nearly_equal(found, written, written, keys, keys)
     left = written.filter(pa.array(found.partners < 0))
     free = _free_keys(keys, found.partners) if _is_one_to_one(reading, found.partners) else keys
-    return _nearly_equal(found, written, left, keys, free, equal_digits=True)
+    return _nearly_equal(found, written, left, keys, free, alike=True)
 
 
 def _nearly_equal(
@@ -401,7 +411,7 @@ def _nearly_equal(
     keys: TextColumn,
     among: TextColumn,
     *,
-    equal_digits: bool = False,
+    alike: bool = False,
 ) -> Transformation:
     """Join rows without a partner by the constrained fuzzy join of some texts and some keys.
 
@@ -414,17 +424,28 @@ def _nearly_equal(
         Those that are compared.
     keys, among : TextColumn
         All keys, and those that are compared.
-    equal_digits : bool
-        Join no texts whose digits differ.
+    alike : bool
+        Join no texts whose digits differ, or of which one is much shorter.
     """
     texts = pc.unique(texts).drop_null()
     if not len(texts) or not len(among.values):
         return found
-    joined = fuzzy_join(texts.to_pylist(), among.values.to_pylist(), max_distance=_NEAR)
+    many = max(len(texts), len(among.values)) > _MANY_TEXTS
+    joined = fuzzy_join(
+        texts.to_pylist(),
+        among.values.to_pylist(),
+        max_distance=_NEAR,
+        configurations=_QUICK_CONFIGURATIONS if many else ALL_CONFIGURATIONS,
+    )
     ours, theirs = texts.take(pa.array(joined.derived)), among.values.take(pa.array(joined.keys))
     distances = joined.distances
-    if equal_digits:
-        same = pc.equal(_digits(ours), _digits(theirs))
+    if alike:
+        lengths = pc.utf8_length(ours), pc.utf8_length(theirs)
+        least = pc.multiply(pc.max_element_wise(*lengths), _LEAST_OF_LONGER)
+        same = pc.and_(
+            pc.equal(_digits(ours), _digits(theirs)),
+            pc.greater_equal(pc.min_element_wise(*lengths), least),
+        )
         ours, theirs = ours.filter(same), theirs.filter(same)
         distances = distances[same.to_numpy(zero_copy_only=False)]
     free = np.flatnonzero(found.partners < 0)

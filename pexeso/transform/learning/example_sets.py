@@ -36,7 +36,7 @@ _CHECKED = 100
 _WHOLE = 20_000
 """Values of a column up to which all are looked at, more than the bounds on samples ask for."""
 
-_MAX_PAIRS = 4000
+_MAX_PAIRS = 2000
 """Of all columns together whose keys are taken to pieces, but `n_pairs` for two columns each."""
 
 _MAX_ROWS_BY_WORDS = 400
@@ -79,10 +79,8 @@ def example_sets(
     for group in sorted(groups, key=lambda each: (*each.rank, each.source, each.target)):
         column = source.columns[group.source]
         group = replace(group, pairs=_some(group, most, options))
-        rows = [
-            source.row(int(column.first_rows[left[group.source][number]]))
-            for number in group.pairs.sources.tolist()
-        ]
+        values = np.array(left[group.source], np.int64)[group.pairs.sources]
+        rows = source.rows(column.first_rows[values])
         keys = [right[group.target][number] for number in group.pairs.targets.tolist()]
         order = _fewest_pieces_first(group.pairs, rows, keys, options.seed)[: group.limit]
         group = replace(group, pairs=_at(group.pairs, order))
@@ -100,7 +98,7 @@ def example_sets_by_words(
     do. At most 400 rows and 2,000 keys are compared, by words that at most 200 of the keys hold.
     """
     rows = sample_texts(_rows_as_texts(source), _MAX_ROWS_BY_WORDS, 2 * options.seed)
-    cells = [source.row(int(number)) for number in rows]
+    cells = source.rows(rows)
     for number, column in enumerate(targets):
         some = sample_texts(column.values, _MAX_KEYS_BY_WORDS, 2 * options.seed + 1)
         keys = column.values.take(pa.array(some)).to_pylist()
