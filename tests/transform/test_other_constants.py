@@ -1,0 +1,87 @@
+"""Programs with another constant: against trying every constant on every row."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+from pexeso.transform.learning.finding import FindingOptions, find_variant
+from pexeso.transform.learning.other_constants import with_other_constants
+from pexeso.transform.programs.program import Constant, Extract, Program
+from pexeso.transform.texts import TextColumn, TextTable
+
+PROGRAMS = {
+    "at the end": Program((Extract(0, length=2, shorter=True), Constant("01"))),
+    "at the beginning": Program((Constant("x"), Extract(0))),
+    "between": Program((Extract(0, length=1), Constant("-"), Extract(0, start=1))),
+}
+
+
+def texts(cells: list[str]) -> pa.Array:
+    return pa.array(cells, pa.large_string())
+
+
+def plain_constants(program: Program, rows: list[str], keys: list[str]) -> Counter[str]:
+    """Count the keys that each constant of any length writes for some row."""
+    [at] = [at for at, each in enumerate(program.operators) if isinstance(each, Constant)]
+    left, right = Program(program.operators[:at]), Program(program.operators[at + 1 :])
+    found: set[tuple[str, str]] = set()
+    for row in rows:
+        before, after = (each.of([row]) if each.operators else "" for each in (left, right))
+        if before is None or after is None:
+            continue
+        for key in keys:
+            inside = len(key) - len(before) - len(after)
+            if inside > 0 and key.startswith(before) and key.endswith(after):
+                found.add((key[len(before) : len(before) + inside], key))
+    return Counter(constant for constant, _ in found)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_constants_are_those_that_write_most_keys(name):
+    program, drawn = PROGRAMS[name], random.Random(2)
+    [at] = [at for at, each in enumerate(program.operators) if isinstance(each, Constant)]
+    compared = 0
+    for _ in range(80):
+        rows, keys = (
+            sorted({"".join(drawn.choices("ab-01", k=drawn.randint(1, 6))) for _ in range(30)})
+            for _ in range(2)
+        )
+        counts = plain_constants(program, rows, keys)
+        counts.pop(program.operators[at].text, None)
+        wanted = {text: count for text, count in counts.items() if count >= 2}
+        found = with_other_constants(program, [texts(rows)], texts(keys), limit=1000)
+        assert {each.operators[at].text for each in found} == set(wanted)
+        order = [wanted[each.operators[at].text] for each in found]
+        assert order == sorted(order, reverse=True)
+        compared += len(found)
+    assert compared > 10
+
+
+def test_of_many_keys_constants_have_the_length_of_the_program():
+    rows = [f"n{number}" for number in range(11_000)]
+    keys = [f"n{number}{'zz' if number % 2 else 'yyy'}" for number in range(11_000)]
+    program = Program((Extract(0), Constant("ab")))
+    found = with_other_constants(program, [texts(rows)], texts(keys))
+    assert [each.operators[1].text for each in found] == ["zz"]
+
+
+def test_a_program_alone_and_a_constant_alone_have_no_variants():
+    cells = [texts(["a", "b"])]
+    for program in (Program((Extract(0),)), Program((Constant("a"),))):
+        assert with_other_constants(program, cells, texts(["a1", "b1"])) == []
+
+
+def test_a_variant_is_accepted_as_programs_are():
+    names = ["anna", "bertram", "cyd", "dorothea", "emil", "fritz", "gustav", "hanna"]
+    source = TextTable.of({"name": names})
+    keys = TextColumn("key", texts([f"{name}101" for name in names[:5]]))
+    program = Program((Extract(0), Constant("001")))
+    found = find_variant([program], source, keys, FindingOptions(min_keys=2, min_share=0.0))
+    assert found.program == Program((Extract(0), Constant("101")))
+    assert (found.n_keys, found.accepted) == (5, True)
+    few = FindingOptions(min_keys=6, min_share=0.0)
+    assert find_variant([program], source, keys, few) is None

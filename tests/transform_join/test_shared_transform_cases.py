@@ -1,0 +1,43 @@
+"""The shared cases, whole: every string rule is found, and unrelated columns stay apart."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+
+from benchmarks.datasets.tables import SHARED
+from benchmarks.transform.cases import shared_cases
+from benchmarks.transform.learned import learned
+from benchmarks.transform.scores import means
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (SHARED / "transform").is_dir(),
+        reason="the shared cases (../shared/data/transform) are not on this machine",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def scores():
+    with ExitStack() as stack:
+        cases = stack.enter_context(shared_cases())
+        yield {case.name: (case.by_rule, learned(case, named=True)) for case in cases}
+
+
+def test_every_string_rule_is_found(scores):
+    rules = {name: found for name, (by_rule, found) in scores.items() if by_rule}
+    assert len(rules) == 43
+    assert {name: found["f"] for name, found in rules.items() if found["f"] < 0.95} == {}
+    mean = means(rules.values())
+    assert mean["precision"] >= 0.97
+    assert mean["recall"] >= 0.93
+
+
+def test_columns_of_the_same_entities_are_joined_as_well_as_by_similarity(scores):
+    entities = [found for by_rule, found in scores.values() if not by_rule]
+    assert len(entities) == 21
+    # The default model alone: .8579, in benchmarks/results/transform/cases.json.
+    assert means(entities)["f"] >= 0.858
