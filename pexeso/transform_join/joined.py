@@ -391,7 +391,8 @@ def learn_transformation(
     program : path, optional
         Use programs that were saved instead of learning.
     fuzzy : bool
-        Join what is nearly equal of what programs leave.
+        Join what is nearly equal of what programs leave; and the most similar keys where columns
+        of both tables are named and no program is found.
     max_programs : int
         At least 1; each is learned from the rows that the ones before it left.
     seed : int

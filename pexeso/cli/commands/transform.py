@@ -61,7 +61,10 @@ _LONGEST = 1000
 )
 @_of_transform("program", "Use programs that --save wrote, instead of learning.", metavar="FILE")
 @_of_transform("save", "Write the programs, for --program.", metavar="FILE")
-@_of_transform("fuzzy", "Join what is nearly equal of what programs leave.")
+@_of_transform(
+    "fuzzy",
+    "Join what is nearly equal of what programs leave; similar keys where named columns have none.",
+)
 @_of_transform("max_programs", "Learn at most so many, each from what others leave.", metavar="N")
 @_of_transform("seed", "Of samples and sets of examples.", metavar="N")
 @_of_transform("overwrite", "Replace files that are there.")
