@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 from hand_made import HOSTILE, explanation, result
-from test_transform_page import hostile_tables
+from test_html_transform import hostile_tables
 
 import pexeso
 from pexeso.html.redundancy import redundancy_page
