@@ -1,7 +1,7 @@
 """Exact measures of tables that could be bought: what they join, tell, get wrong and cost (DANCE).
 
 Y. Li, H. Sun, B. Dong and H. Wang, "Cost-efficient Data Acquisition on Online Data Marketplaces for
-Correlation Analysis", PVLDB 12(4), 2018. Where its text leaves something open, or contradicts
+Correlation Analysis", PVLDB 12 (4). Where its text leaves something open, or contradicts
 itself, the modules say what is done.
 
 ==================================  ================================================================
