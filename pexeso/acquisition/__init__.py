@@ -13,6 +13,7 @@ h, h(X|Y), cumulative entropies     `cumulative_entropy`
 CORR, correlation                   `correlation`
 Q, quality by dependencies (AFDs)   `quality`
 entropy-based prices                `prices`
+join results                        `join_counts`
 ==================================  ================================================================
 
 Tables are bags: each row counts, equal rows too. Attributes are matched by equal names. Logarithms

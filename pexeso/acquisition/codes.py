@@ -14,6 +14,9 @@ import pyarrow.compute as pc
 
 from pexeso.errors import ColumnNotFoundError, InputError
 
+MAX_ROWS = 2**53
+"""Sums of counts up to it are exact as doubles."""
+
 
 def column_of(table: pa.Table, name: str) -> pa.Array:
     """Return a column in one piece, of a plain type.
@@ -130,6 +133,54 @@ def paired_codes(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.unique(pairs, return_inverse=True)[1].astype(np.int64)
 
 
+def key_codes(
+    left: pa.Table, right: pa.Table, names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a number for the join key of each row of two tables, equal for equal keys.
+
+    Parameters
+    ----------
+    left, right : pyarrow.Table
+        The tables.
+    names : sequence of str
+        The columns of the join, which have equal names in both; at least one.
+
+    Returns
+    -------
+    tuple of numpy.ndarray of int64
+        Of the left and of the right rows; -1 where a cell of the key is missing, which matches
+        nothing.
+
+    Raises
+    ------
+    InputError
+        If no column is named, or one has values of different types in the two tables.
+    ColumnNotFoundError
+        If a table lacks a column.
+
+    Examples
+    --------
+    >>> left, right = pa.table({"k": ["a", "b"]}), pa.table({"k": ["b", None]})
+    >>> [codes.tolist() for codes in key_codes(left, right, ["k"])]
+    [[0, 1], [1, -1]]
+    """
+    if not names:
+        raise InputError("A join needs at least one column, got none.")
+    keys = [{name: column_of(table, name) for name in names} for table in (left, right)]
+    for name in names:
+        kinds = [key[name].type for key in keys]
+        if kinds[0] != kinds[1]:
+            raise InputError(
+                f"The column {name!r} must have the same type in both tables, got {kinds[0]} and "
+                f"{kinds[1]}. Cast one of them."
+            )
+    both = pa.concat_tables([pa.table(key) for key in keys])
+    codes = row_codes(both, names)
+    for name in names:
+        codes[both.column(name).is_null().to_numpy()] = -1
+    return codes[: left.num_rows], codes[left.num_rows :]
+
+
 def row_weights(n_rows: int, counts: np.ndarray | None) -> np.ndarray:
     """Return how often each row counts, after a check.
 
@@ -147,7 +198,8 @@ def row_weights(n_rows: int, counts: np.ndarray | None) -> np.ndarray:
     Raises
     ------
     InputError
-        If there are not as many counts as rows, or one is no whole number from 0.
+        If there are not as many counts as rows, one is no whole number from 0, or they add up to
+        more than `MAX_ROWS`.
     """
     if counts is None:
         return np.ones(n_rows, np.int64)
@@ -156,4 +208,6 @@ def row_weights(n_rows: int, counts: np.ndarray | None) -> np.ndarray:
         raise InputError(f"There must be one count for each of {n_rows} rows, got {counts.shape}.")
     if counts.dtype.kind not in "iu" or (n_rows and counts.min() < 0):
         raise InputError("Counts of rows must be whole numbers from 0. Give an array of int64.")
+    if counts.sum(dtype=np.float64) > MAX_ROWS:
+        raise InputError(f"Counts of rows must add up to {MAX_ROWS} at most. Measure a sample.")
     return counts.astype(np.int64)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition.codes import column_of, row_codes
+from pexeso.acquisition.codes import key_codes
 from pexeso.acquisition.logarithm import log2
 from pexeso.errors import InputError
 
@@ -136,25 +136,11 @@ def table_informativeness(
     >>> round(found.value, 3), found.matched, found.null_rows
     (0.208, 2.0, 1)
     """
-    if not names:
-        raise InputError("A join needs at least one column, got none.")
-    keys = [{name: column_of(table, name) for name in names} for table in (left, right)]
-    for name in names:
-        kinds = [key[name].type for key in keys]
-        if kinds[0] != kinds[1]:
-            raise InputError(
-                f"The column {name!r} must have the same type in both tables, got {kinds[0]} and "
-                f"{kinds[1]}. Cast one of them."
-            )
-    both = pa.concat_tables([pa.table(key) for key in keys])
-    complete = np.ones(both.num_rows, bool)
-    for name in names:
-        complete &= both.column(name).is_valid().to_numpy()
-    codes = row_codes(both, names)
-    n_codes, n_left = int(codes.max(initial=-1)) + 1, left.num_rows
-    parts = (slice(None, n_left), slice(n_left, None))
-    counts = [np.bincount(codes[part][complete[part]], minlength=n_codes) for part in parts]
-    return join_informativeness(*counts, null_rows=int((~complete).sum()))
+    codes = key_codes(left, right, names)
+    n_codes = max(int(side.max(initial=-1)) for side in codes) + 1
+    counts = [np.bincount(side[side >= 0], minlength=n_codes) for side in codes]
+    null_rows = sum(int((side < 0).sum()) for side in codes)
+    return join_informativeness(*counts, null_rows=null_rows)
 
 
 def _information(counts: np.ndarray) -> float:
