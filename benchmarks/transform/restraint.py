@@ -217,7 +217,7 @@ def _draw(
 
 
 def program_row(source: LakeColumn, target: LakeColumn, joined: TransformJoin) -> dict[str, Any]:
-    """Tell what was learned of two drawn columns, with pairs that it joins."""
+    """Return what was learned of two drawn columns, with pairs that it joins."""
     kinds: dict[str, list[tuple[Any, str]]] = {}
     for left, right, kind in joined.pairs:
         kinds.setdefault(kind, []).append((left, right))

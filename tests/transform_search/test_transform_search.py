@@ -74,7 +74,7 @@ def lake(tmp_path_factory):
     drawn = random.Random(11)
     folder = tmp_path_factory.mktemp("planted") / "lake"
     mails = [_address(name) for name in NAMES]
-    strangers = [
+    others = [
         "".join(drawn.choices("bcdfglmnprst", k=6)) + " " + "".join(drawn.choices("aeiourst", k=7))
         for _ in range(50)
     ]
@@ -91,9 +91,9 @@ def lake(tmp_path_factory):
         },
         # Decoys: equal names alone, other names, words, mails of others.
         "staff.csv": {"name": NAMES, "team": [drawn.choice(WORDS) for _ in NAMES]},
-        "strangers.csv": {
-            "name": strangers,
-            "mail": [f"{'.'.join(reversed(n.split()))}@corp.example" for n in strangers],
+        "others.csv": {
+            "name": others,
+            "mail": [f"{'.'.join(reversed(n.split()))}@corp.example" for n in others],
         },
         "places.csv": {
             "place": [" ".join(drawn.sample(WORDS, 3)) for _ in range(60)],
@@ -159,7 +159,7 @@ def test_the_other_way_round(index):
     mails = [_address(name) for name in NAMES[:30]]
     found = index.search(mails, method="transform")
     assert ("staff.csv", "name") in {(each.table, each.column) for each in found}
-    assert ("strangers.csv", "name") not in {(each.table, each.column) for each in found}
+    assert ("others.csv", "name") not in {(each.table, each.column) for each in found}
     assert ("mails.csv", "address") not in {(each.table, each.column) for each in found}
 
 

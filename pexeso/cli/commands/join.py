@@ -156,7 +156,7 @@ def join(request: JoinRequest, output: str | None, conflicts: str | None, overwr
 
 
 def _tell_programs(joined: TransformJoin) -> None:
-    """Say on stderr by which programs rows were joined, or why there is none."""
+    """Print to stderr by which programs rows were joined, or why there is none."""
     for number, words in enumerate(joined.programs, 1):
         talk(f"Program {number}: {plain(words, MAX_NAME)}")
     if joined.tried is not None:
