@@ -6,23 +6,15 @@ space between them.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.effectiveness.nearest import nearest_of
-from benchmarks.effectiveness.spelled import by_spelling
-from benchmarks.effectiveness.tasks import incidence_of
-from embed.corpus import CorpusOptions, write_corpus
-from embed.registry import create_embedder
-from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.options import USUAL_MAX_DISTANCES
 from pexeso.transform.fuzzy.constrained import fuzzy_join
 from pexeso.transform.learning.row_pairs import find_row_pairs
 from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
+from pexeso.transform_join.similar import nearest_values
 
 Joined = set[tuple[int, int]]
 Rival = Callable[[Sequence[str], Sequence[str]], Joined]
@@ -89,21 +81,8 @@ def by_default_model(sources: Sequence[str], targets: Sequence[str]) -> Joined:
     That is the lexical model, at its usual largest distance, with the words of the targets and the
     default normalisation. Of equally near targets the first is taken.
     """
-    columns = [pa.array(side, pa.string()) for side in (sources, targets)]
-    left, right = (
-        [text or "" for text in column.to_pylist()]
-        for column in Normaliser().normalise_columns(columns)
-    )
-    with tempfile.TemporaryDirectory(prefix="pexeso-transform-") as folder:
-        corpus = Path(folder) / "corpus.txt"
-        held = pa.table({"group": np.zeros(len(right), np.int64), "value": right})
-        write_corpus(held.to_batches(), corpus, CorpusOptions())
-        embedder = create_embedder("lexical", corpus=corpus)
-    # A cosine is 1 - 2 d ** 2 of a distance d as a share of the largest.
-    least = 1 - 2 * USUAL_MAX_DISTANCES["lexical"] ** 2 - 1e-6
-    nothing = incidence_of([], [], (len(left), len(right)))
-    _, _, nearest = nearest_of(by_spelling(embedder)(left, right, least), nothing)
-    return {(at, int(place)) for at, place in enumerate(nearest) if place >= 0}
+    places, _ = nearest_values(pa.array(sources, pa.string()), pa.array(targets, pa.string()))
+    return {(at, int(place)) for at, place in enumerate(places) if place >= 0}
 
 
 RIVALS: dict[str, Rival] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -437,12 +437,11 @@ def join_learned(
     if program is not None:
         return _with_saved(*sides, program, options)
     found = learn(source.texts, target.texts, options)
-    if not _joins(found) and not (source.named and target.named):
-        wider = source.with_all_columns(), target.with_all_columns()
-        for some, several_rows in ((sides, True), (wider, False)):
-            found = learn(some[0].texts, some[1].texts, replace(options, keys_repeat=several_rows))
+    if not found.kinds.any() and not (source.named and target.named):
+        for some, keys_repeat in _other_ways(source, target):
+            found = learn(some[0].texts, some[1].texts, replace(options, keys_repeat=keys_repeat))
             sides = some
-            if _joins(found):
+            if found.kinds.any():
                 break
     joined = TransformJoin(*sides, found)
     if found.programs or not options.fuzzy or not (source.named and target.named):
@@ -452,8 +451,13 @@ def join_learned(
     return replace(joined, found=with_similar(found, joined.reading.texts, joined.keyed.texts))
 
 
-def _joins(found: Transformation) -> bool:
-    return bool(found.programs) or bool((found.partners >= 0).any())
+def _other_ways(source: Side, target: Side) -> Iterator[tuple[tuple[Side, Side], bool]]:
+    """Yield tables with what else may be a key, and whether its values may repeat."""
+    if len(source.columns) > 1 or len(target.columns) > 1:
+        yield (source, target), True
+    wider = source.with_all_columns(), target.with_all_columns()
+    if (wider[0].columns, wider[1].columns) != (source.columns, target.columns):
+        yield wider, False
 
 
 def _with_saved(
