@@ -1,23 +1,10 @@
-"""Exact measures of tables that could be bought: what they join, tell, get wrong and cost (DANCE).
+"""Data acquisition: which tables to buy or fetch for a budget, over which joins, and why (DANCE).
 
 Y. Li, H. Sun, B. Dong and H. Wang, "Cost-efficient Data Acquisition on Online Data Marketplaces for
-Correlation Analysis", PVLDB 12 (4). Where its text leaves something open, or contradicts
-itself, the modules say what is done.
+Correlation Analysis", PVLDB 12 (4).
 
-==================================  ================================================================
-paper                               module
-==================================  ================================================================
-JI, join informativeness            `informativeness`
-H, H(X|Y), I, Shannon entropies     `entropy`
-h, h(X|Y), cumulative entropies     `cumulative_entropy`
-CORR, correlation                   `correlation`
-Q, quality by dependencies (AFDs)   `quality`
-entropy-based prices                `prices`
-join results                        `join_counts`
-==================================  ================================================================
-
-Tables are bags: each row counts, equal rows too. Attributes are matched by equal names. Logarithms
-are to base 2. Sums are correctly rounded (`math.fsum`) and logarithms use additions,
-multiplications and divisions alone (`logarithm`), so each measure has the same bits on every
-processor, whatever the order of the rows.
+- `measures`: what tables join, tell, get wrong and cost, exactly.
+- `sampling`: the same from samples of tables, with intervals.
+- `graph`: tables, the columns by which they join, and the weights of these joins.
+- `search`: plans of purchases: the published search, and one that proves its plan optimal.
 """

@@ -25,7 +25,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.codes import column_of, encoded, paired_codes, row_codes, row_weights
+from pexeso.acquisition.measures.codes import (
+    column_of,
+    encoded,
+    paired_codes,
+    row_codes,
+    row_weights,
+)
 from pexeso.errors import InputError
 
 

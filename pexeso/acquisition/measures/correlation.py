@@ -25,9 +25,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.codes import column_of, paired_codes, row_codes, row_weights
-from pexeso.acquisition.cumulative_entropy import conditional_cumulative_entropy, cumulative_entropy
-from pexeso.acquisition.entropy import mutual_information
+from pexeso.acquisition.measures.codes import column_of, paired_codes, row_codes, row_weights
+from pexeso.acquisition.measures.cumulative_entropy import (
+    conditional_cumulative_entropy,
+    cumulative_entropy,
+)
+from pexeso.acquisition.measures.entropy import mutual_information
 from pexeso.errors import InputError
 
 SCALES = ("raw", "minmax", "std")

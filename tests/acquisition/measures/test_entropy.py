@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pexeso.acquisition.entropy import conditional_entropy, entropy, mutual_information
+from pexeso.acquisition.measures.entropy import conditional_entropy, entropy, mutual_information
 from tests.acquisition import oracle
 
 

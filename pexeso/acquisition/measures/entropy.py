@@ -18,8 +18,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pexeso.acquisition.codes import paired_codes
-from pexeso.acquisition.logarithm import log2
+from pexeso.acquisition.measures.codes import paired_codes
+from pexeso.acquisition.measures.logarithm import log2
 
 
 def entropy(counts: ArrayLike) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.prices import projection_price
+from pexeso.acquisition.measures.prices import projection_price
 from pexeso.errors import ColumnNotFoundError, InputError
 from tests.acquisition import oracle
 from tests.acquisition.motivating_tables import TABLES

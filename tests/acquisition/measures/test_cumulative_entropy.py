@@ -5,7 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from pexeso.acquisition.cumulative_entropy import conditional_cumulative_entropy, cumulative_entropy
+from pexeso.acquisition.measures.cumulative_entropy import (
+    conditional_cumulative_entropy,
+    cumulative_entropy,
+)
 from tests.acquisition import oracle
 
 

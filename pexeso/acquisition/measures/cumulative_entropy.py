@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pexeso.acquisition.logarithm import log2
+from pexeso.acquisition.measures.logarithm import log2
 
 
 def cumulative_entropy(numbers: ArrayLike, counts: ArrayLike | None = None) -> float:

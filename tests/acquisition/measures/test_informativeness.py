@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.informativeness import join_informativeness, table_informativeness
+from pexeso.acquisition.measures.informativeness import join_informativeness, table_informativeness
 from pexeso.errors import ColumnNotFoundError, InputError
 from tests.acquisition import oracle
 from tests.acquisition.motivating_tables import TABLES

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition.codes import key_codes
-from pexeso.acquisition.logarithm import log2
+from pexeso.acquisition.measures.codes import key_codes
+from pexeso.acquisition.measures.logarithm import log2
 from pexeso.errors import InputError
 
 

@@ -20,8 +20,8 @@ from collections.abc import Collection
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition.codes import row_codes, row_weights
-from pexeso.acquisition.entropy import entropy
+from pexeso.acquisition.measures.codes import row_codes, row_weights
+from pexeso.acquisition.measures.entropy import entropy
 from pexeso.errors import InputError
 
 MODELS = ("sum", "joint")

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.correlation import _binned, correlation, total_correlation
+from pexeso.acquisition.measures.correlation import _binned, correlation, total_correlation
 from pexeso.errors import InputError
 from tests.acquisition import oracle
 from tests.acquisition.motivating_tables import TABLES, joined

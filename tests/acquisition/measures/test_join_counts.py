@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.correlation import correlation
-from pexeso.acquisition.join_counts import join_counts, merged_rows
-from pexeso.acquisition.quality import Dependency, quality
+from pexeso.acquisition.measures.correlation import correlation
+from pexeso.acquisition.measures.join_counts import join_counts, merged_rows
+from pexeso.acquisition.measures.quality import Dependency, quality
 from pexeso.errors import ColumnNotFoundError, InputError
 from tests.acquisition.motivating_tables import TABLES, joined
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition.codes import MAX_ROWS, key_codes, row_codes, row_weights
+from pexeso.acquisition.measures.codes import MAX_ROWS, key_codes, row_codes, row_weights
 from pexeso.errors import InputError
 
 

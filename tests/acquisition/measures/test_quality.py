@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.codes import column_of
-from pexeso.acquisition.quality import (
+from pexeso.acquisition.measures.codes import column_of
+from pexeso.acquisition.measures.quality import (
     Dependency,
     approximate_dependencies,
     correct_rows,

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pexeso.acquisition.logarithm import log2
+from pexeso.acquisition.measures.logarithm import log2
 
 
 def test_powers_of_two_are_exact():
