@@ -197,8 +197,8 @@ def quoted(name: str) -> str:
 
     Examples
     --------
-    >>> print(quoted('size "net"'), quoted("id"))
-    "size ""net""" "id"
+    >>> print(quoted('net "size" of it'), quoted("id"))
+    "net ""size"" of it" "id"
     """
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
@@ -227,4 +227,3 @@ class PlanMeasures:
     quality: float
     correlation: float
     n_rows: int
-
