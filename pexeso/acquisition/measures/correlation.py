@@ -97,10 +97,11 @@ def correlation(
     y_codes = row_codes(table, [name for name in y if name not in numeric])
     for name in y:
         if name in numeric:
-            y_codes = paired_codes(y_codes, _binned(table, name, y_bins, weights))
+            numbers = numbers_of(column_of(table, name), name)
+            y_codes = paired_codes(y_codes, bins_of(numbers, weights, y_bins))
     categorical = [name for name in x if name not in numeric]
     terms = [
-        _numeric_term(_numbers(table, name), y_codes, weights, numeric_scale)
+        numeric_term(numbers_of(column_of(table, name), name), y_codes, weights, numeric_scale)
         for name in x
         if name in numeric
     ]
@@ -159,17 +160,38 @@ def total_correlation(
     )
 
 
-def _numeric_term(numbers: np.ndarray, y: np.ndarray, weights: np.ndarray, scale: str) -> float:
-    """Return h(a) - h(a|Y) of the rows that have a number."""
+def numeric_term(
+    numbers: np.ndarray, y: np.ndarray, weights: np.ndarray, scale: str = "raw"
+) -> float:
+    """Return h(a) - h(a|Y) of the rows that have a number, the term of one numerical attribute.
+
+    Parameters
+    ----------
+    numbers : numpy.ndarray of float64
+        a, NaN where a number is missing.
+    y : numpy.ndarray of int64
+        The number of the value of Y in each row.
+    weights : numpy.ndarray
+        How often each row is there.
+    scale : {"raw", "minmax", "std"}
+        See `correlation`.
+
+    Examples
+    --------
+    >>> ones = np.ones(4, np.int64)
+    >>> round(numeric_term(np.array([0.0, 1, 2, 3]), np.array([0, 0, 1, 1]), ones), 6)
+    0.811278
+    """
     known = ~np.isnan(numbers)
     numbers, y, weights = numbers[known], y[known], weights[known]
-    unit = _unit(numbers, weights, scale)
+    unit = unit_of(numbers, weights, scale)
     whole = cumulative_entropy(numbers, weights)
     left = conditional_cumulative_entropy(numbers, y, weights)
     return max(whole - left, 0.0) / unit if unit else 0.0
 
 
-def _unit(numbers: np.ndarray, weights: np.ndarray, scale: str) -> float:
+def unit_of(numbers: np.ndarray, weights: np.ndarray, scale: str) -> float:
+    """Return what a numerical attribute is divided by: 1, its range or its standard deviation."""
     if scale == "raw" or not len(numbers):
         return 1.0
     if scale == "minmax":
@@ -179,10 +201,25 @@ def _unit(numbers: np.ndarray, weights: np.ndarray, scale: str) -> float:
     return math.sqrt(math.fsum((weights * (numbers - mean) * (numbers - mean)).tolist()) / n)
 
 
-def _binned(table: pa.Table, name: str, y_bins: int, weights: np.ndarray) -> np.ndarray:
-    """Return the bin of each row, missing numbers in one of their own."""
-    numbers = _numbers(table, name)
-    known = ~np.isnan(numbers)
+def bins_of(numbers: np.ndarray, weights: np.ndarray, y_bins: int) -> np.ndarray:
+    """Return the bin of each row of a numerical attribute of Y.
+
+    Parameters
+    ----------
+    numbers : numpy.ndarray of float64
+        NaN where a number is missing: such rows have bin 0.
+    weights : numpy.ndarray
+        How often each row is there; rows that are not there have no say.
+    y_bins : int
+        Up to so many distinct values each is a bin of its own, more are cut into so many bins of
+        equally many rows, equal values in the same bin.
+
+    Examples
+    --------
+    >>> bins_of(np.array([1.0, 2.0, 3.0, np.nan]), np.ones(4, np.int64), 2).tolist()
+    [1, 1, 2, 0]
+    """
+    known = ~np.isnan(numbers) & (weights > 0)
     values, codes = np.unique(numbers[known], return_inverse=True)
     bins = np.arange(len(values))
     if len(values) > y_bins:
@@ -193,9 +230,21 @@ def _binned(table: pa.Table, name: str, y_bins: int, weights: np.ndarray) -> np.
     return result
 
 
-def _numbers(table: pa.Table, name: str) -> np.ndarray:
-    """Return a numerical column as doubles, NaN where a number is missing."""
-    column = column_of(table, name)
+def numbers_of(column: pa.Array, name: str = "") -> np.ndarray:
+    """Return a numerical column as doubles, NaN where a number is missing.
+
+    Parameters
+    ----------
+    column : pyarrow.Array
+        As `codes.column_of` returns it.
+    name : str
+        What an error calls it.
+
+    Raises
+    ------
+    InputError
+        If the values are no finite numbers.
+    """
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise InputError(

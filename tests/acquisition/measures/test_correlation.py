@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.measures.correlation import _binned, correlation, total_correlation
+from pexeso.acquisition.measures.correlation import bins_of, correlation, total_correlation
 from pexeso.errors import InputError
 from tests.acquisition import oracle
 from tests.acquisition.motivating_tables import TABLES, joined
@@ -113,7 +113,8 @@ def test_many_numbers_of_y_are_cut_into_bins_of_equally_many_rows():
 
 def numbers_by_bin(table, y_bins):
     """Return the distinct numbers of each bin."""
-    bins = _binned(table, "y", y_bins, np.ones(table.num_rows, np.int64)).tolist()
+    numbers = table.column("y").to_numpy().astype(float)
+    bins = bins_of(numbers, np.ones(len(numbers), np.int64), y_bins).tolist()
     groups = {}
     for value, code in zip(table["y"].to_pylist(), bins, strict=True):
         groups.setdefault(code, []).append(value)

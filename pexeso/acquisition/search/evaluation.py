@@ -1,0 +1,402 @@
+"""What a plan is worth, exactly, from counts: the join result is never formed.
+
+`row_counts` tells how often each row of each table stands in the join result. The rows that are
+correct for a dependency follow from these counts in the table that the dependency is about, and
+the quality from counting once more without the others: linear in the rows of the tables. The
+correlation needs how often values of different tables stand together (`joint_counts`).
+
+A correlation has a bound that is cheaper: with X on one side of a join and Y on the other, both are
+independent where the key J of the join is known, so that
+
+    I(X,Y) <= min(H(X), H(Y), H(J)),
+
+all in the join result, and the term of a numerical attribute a is at most h(a).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pexeso.acquisition.graph.coded import CodedColumns
+from pexeso.acquisition.graph.joins import JoinGraph
+from pexeso.acquisition.measures.codes import column_of, paired_codes
+from pexeso.acquisition.measures.correlation import bins_of, numbers_of, numeric_term, unit_of
+from pexeso.acquisition.measures.cumulative_entropy import cumulative_entropy
+from pexeso.acquisition.measures.logarithm import log2
+from pexeso.acquisition.measures.quality import Dependency, text_ranks
+from pexeso.acquisition.search.joint_counts import DEFAULT_ENTRIES, joint_counts
+from pexeso.acquisition.search.plans import Join, JoinTree, PlanMeasures
+from pexeso.acquisition.search.request import AcquisitionRequest
+from pexeso.acquisition.search.row_counts import RowCounts, RowsOf
+
+Column = tuple[str, str]
+"""A table and a column of it."""
+
+
+@dataclass(frozen=True)
+class PlanBounds:
+    """What is known of a plan before its correlation is measured.
+
+    Attributes
+    ----------
+    price, informativeness, quality, n_rows
+        As those of `PlanMeasures`.
+    max_correlation : float
+        The correlation is not above it.
+    """
+
+    price: float
+    informativeness: float
+    quality: float
+    n_rows: int
+    max_correlation: float
+
+
+class Evaluator:
+    """Measures plans over a graph for one request.
+
+    Parameters
+    ----------
+    graph : JoinGraph
+        The tables, or samples of them.
+    request : AcquisitionRequest
+        How numbers are measured.
+    coded : CodedColumns, optional
+        Codes of columns and keys, shared with what else reads the graph.
+    rows_of : callable, optional
+        Which rows are in the sample of a plan; see `row_counts.RowCounts`.
+    max_entries : int
+        See `joint_counts`.
+    """
+
+    def __init__(
+        self,
+        graph: JoinGraph,
+        request: AcquisitionRequest,
+        coded: CodedColumns | None = None,
+        *,
+        rows_of: RowsOf | None = None,
+        max_entries: int = DEFAULT_ENTRIES,
+    ) -> None:
+        self._graph, self._request = graph, request
+        self._coded = CodedColumns() if coded is None else coded
+        self._rows = RowCounts(graph, self._coded, rows_of)
+        self._max_entries = max_entries
+        self._dependencies: dict[tuple[str, Dependency], _CodedDependency] = {}
+        self._numbers: dict[Column, np.ndarray] = {}
+
+    def measures(self, tree: JoinTree) -> PlanMeasures:
+        """Return what a plan is worth."""
+        bounds = self.bounds(tree)
+        return PlanMeasures(
+            bounds.price,
+            bounds.informativeness,
+            bounds.quality,
+            self.correlation(tree) if bounds.n_rows else 0.0,
+            bounds.n_rows,
+        )
+
+    def bounds(self, tree: JoinTree) -> PlanBounds:
+        """Return all that is linear in the rows of the tables."""
+        n_rows = self.n_rows(tree)
+        return PlanBounds(
+            tree.price(self._graph),
+            tree.weight,
+            self.quality(tree),
+            n_rows,
+            self._max_correlation(tree) if n_rows else 0.0,
+        )
+
+    def n_rows(self, tree: JoinTree) -> int:
+        """Return how many rows the join result has."""
+        return round(float(self._rows.of_rows(tree, _root(tree)).sum()))
+
+    def quality(self, tree: JoinTree) -> float:
+        """Return the quality of the join result: 0 without rows, 1 without dependencies."""
+        root = _root(tree)
+        n_rows = float(self._rows.of_rows(tree, root).sum())
+        if not n_rows:
+            return 0.0
+        masks = {}
+        for table, columns in tree.columns.items():
+            correct = self._correct_rows(tree, table, set(columns))
+            if correct is not None:
+                masks[table] = correct
+        if not masks:
+            return 1.0
+        start = next(iter(masks)) if len(masks) == 1 else root
+        return float(self._rows.of_rows(tree, start, masks=masks).sum()) / n_rows
+
+    def _correct_rows(self, tree: JoinTree, table: str, columns: set[str]) -> np.ndarray | None:
+        """Return the rows that are correct for all dependencies within some columns.
+
+        None where all rows are.
+        """
+        correct: np.ndarray | None = None
+        counts: np.ndarray | None = None
+        for dependency in self._graph.tables[table].dependencies:
+            if not {*dependency.left, dependency.right} <= columns:
+                continue
+            coded = self._coded_dependency(table, dependency)
+            if coded.holds:
+                continue
+            if counts is None:
+                counts = self._rows.of_rows(tree, table)
+            rows = coded.correct(counts)
+            correct = rows if correct is None else correct & rows
+        return correct
+
+    def _coded_dependency(self, table: str, dependency: Dependency) -> _CodedDependency:
+        key = (table, dependency)
+        if key not in self._dependencies:
+            market_table = self._graph.tables[table]
+            left = _joint(
+                [self._coded.values(market_table, name).codes for name in dependency.left],
+                market_table.n_rows,
+            )
+            right = self._coded.values(market_table, dependency.right)
+            ranks = text_ranks(right.values, dependency.right)[right.codes]
+            self._dependencies[key] = _CodedDependency.of(left, ranks)
+        return self._dependencies[key]
+
+    def correlation(self, tree: JoinTree) -> float:
+        """Return the correlation of what the shopper has and wants in the join result.
+
+        Without anything to explain it is that of the wanted columns with each other.
+        """
+        if tree.have:
+            return self._correlation(tree, tree.have, tree.want)
+        return math.fsum(
+            self._correlation(tree, tree.want[i : i + 1], tree.want[:i])
+            for i in range(1, len(tree.want))
+        )
+
+    def _correlation(self, tree: JoinTree, x: Sequence[Column], y: Sequence[Column]) -> float:
+        categorical = [column for column in x if not self._is_numeric(column)]
+        y_codes = {column: self._y_codes(tree, column) for column in y}
+        terms = [
+            self._numeric_term(tree, column, y_codes) for column in x if self._is_numeric(column)
+        ]
+        if categorical:
+            x_codes = {column: self._values(column) for column in categorical}
+            terms.append(self._mutual_information(tree, x_codes, y_codes))
+        return math.fsum(terms)
+
+    def _mutual_information(
+        self, tree: JoinTree, x: dict[Column, np.ndarray], y: dict[Column, np.ndarray]
+    ) -> float:
+        of_x, of_y = self._information(tree, x), self._information(tree, y)
+        both = self._information(tree, {**x, **y})  # a column of both has one code in both
+        # Each is n log n - sum of c log c over the counts c of n rows.
+        return max(of_x[0] + of_y[0] - both[0], 0.0) / both[1]
+
+    def _information(
+        self, tree: JoinTree, columns: dict[Column, np.ndarray]
+    ) -> tuple[float, float]:
+        """Return the entropy of some columns times the number of rows, and that number."""
+        tables = sorted({table for table, _ in columns})
+        if len(tables) == 1:
+            counts = self._rows.of_rows(tree, tables[0])
+            kept = counts > 0
+            codes = _joint([codes[kept] for codes in columns.values()], int(kept.sum()))
+            return _information(np.bincount(codes, counts[kept]))
+        first = min(tables, key=lambda name: (self._graph.tables[name].n_rows, name))
+        chosen = {
+            name: [codes for (table, _), codes in columns.items() if table == name]
+            for name in tables
+        }
+        sums, total = [], 0.0
+        for block in joint_counts(tree, chosen, first, self._rows, self._max_entries):
+            part, n_rows = _sum_c_log_c(block.counts)
+            sums.append(part)
+            total += n_rows
+        return total * float(log2([total])[0]) - math.fsum(sums), total
+
+    def _numeric_term(self, tree: JoinTree, column: Column, y: dict[Column, np.ndarray]) -> float:
+        numbers = self._numbers_of(column)
+        tables = sorted({column[0], *(table for table, _ in y)})
+        if len(tables) == 1:
+            counts = self._rows.of_rows(tree, tables[0])
+            kept = counts > 0
+            joint = _joint([codes[kept] for codes in y.values()], int(kept.sum()))
+            return numeric_term(
+                numbers[kept], joint, counts[kept].astype(np.int64), self._request.numeric_scale
+            )
+        values, codes = np.unique(numbers, return_inverse=True)
+        chosen = {
+            name: [
+                *([codes] if name == column[0] else []),
+                *(each for (table, _), each in y.items() if table == name),
+            ]
+            for name in tables
+        }
+        found = next(joint_counts(tree, chosen, column[0], self._rows, math.inf))
+        x_codes = found.codes[column[0]][0]
+        y_codes = [
+            each
+            for name in tables
+            for each in (found.codes[name][1:] if name == column[0] else found.codes[name])
+        ]
+        return numeric_term(
+            values[x_codes],
+            _joint(y_codes, len(x_codes)),
+            found.counts.astype(np.int64),
+            self._request.numeric_scale,
+        )
+
+    def _max_correlation(self, tree: JoinTree) -> float:
+        """Return a bound on the correlation of a plan that has rows."""
+        if not tree.have:
+            return math.fsum(
+                self._bound(tree, tree.want[i : i + 1], tree.want[:i])
+                for i in range(1, len(tree.want))
+            )
+        return self._bound(tree, tree.have, tree.want)
+
+    def _bound(self, tree: JoinTree, x: Sequence[Column], y: Sequence[Column]) -> float:
+        terms = []
+        for column in x:
+            if self._is_numeric(column):
+                terms.append(self._max_numeric_term(tree, column))
+        categorical = {column: self._values(column) for column in x if not self._is_numeric(column)}
+        if categorical:
+            y_codes = {column: self._y_codes(tree, column) for column in y}
+            sides = [self._marginal(tree, categorical), self._marginal(tree, y_codes)]
+            between = _joins_between(tree, {name for name, _ in x}, {name for name, _ in y})
+            terms.append(min([*sides, *(self._key_entropy(tree, join) for join in between)]))
+        return math.fsum(terms)
+
+    def _marginal(self, tree: JoinTree, columns: dict[Column, np.ndarray]) -> float:
+        """Return the entropy of columns of one table, or the sum of those of several tables."""
+        total = 0.0
+        for name in sorted({table for table, _ in columns}):
+            of_table = {key: codes for key, codes in columns.items() if key[0] == name}
+            information, n_rows = self._information(tree, of_table)
+            total += information / n_rows
+        return total
+
+    def _key_entropy(self, tree: JoinTree, join: Join) -> float:
+        """Return the entropy of the keys of a join in the join result."""
+        left = self._rows.of_keys(tree, join, join.left)
+        right = self._rows.of_keys(tree, join, join.right)
+        information, n_rows = _information(left * right)
+        return information / n_rows
+
+    def _max_numeric_term(self, tree: JoinTree, column: Column) -> float:
+        counts = self._rows.of_rows(tree, column[0])
+        numbers = self._numbers_of(column)
+        known = ~np.isnan(numbers) & (counts > 0)
+        numbers, weights = numbers[known], counts[known].astype(np.int64)
+        unit = unit_of(numbers, weights, self._request.numeric_scale)
+        return cumulative_entropy(numbers, weights) / unit if unit else 0.0
+
+    def _is_numeric(self, column: Column) -> bool:
+        return column[1] in self._graph.tables[column[0]].numeric
+
+    def _values(self, column: Column) -> np.ndarray:
+        return self._coded.values(self._graph.tables[column[0]], column[1]).codes
+
+    def _y_codes(self, tree: JoinTree, column: Column) -> np.ndarray:
+        """Return the codes of a column of Y, numbers cut into bins as the join result has them."""
+        if not self._is_numeric(column):
+            return self._values(column)
+        counts = self._rows.of_rows(tree, column[0])
+        return bins_of(self._numbers_of(column), counts, self._request.y_bins)
+
+    def _numbers_of(self, column: Column) -> np.ndarray:
+        if column not in self._numbers:
+            table, name = self._graph.tables[column[0]], column[1]
+            table.require(name)
+            self._numbers[column] = numbers_of(column_of(table.read([name]), name), name)
+        return self._numbers[column]
+
+
+@dataclass(frozen=True, eq=False)
+class _CodedDependency:
+    """A dependency of a table as numbers: the pairs of X and Y that its rows have.
+
+    Attributes
+    ----------
+    pair_of_row : numpy.ndarray of int64
+        Pairs are in the order of X, then of the text of Y.
+    starts : numpy.ndarray of int64
+        The first pair of each X.
+    holds : bool
+        Each X has one Y, so that all rows are correct in any join result.
+    """
+
+    pair_of_row: np.ndarray
+    starts: np.ndarray
+    holds: bool
+
+    @classmethod
+    def of(cls, x: np.ndarray, y_ranks: np.ndarray) -> _CodedDependency:
+        pairs = x * (int(y_ranks.max(initial=0)) + 1) + y_ranks
+        _, first, pair_of_row = np.unique(pairs, return_index=True, return_inverse=True)
+        x_of_pair = x[first]
+        starts = np.flatnonzero(np.diff(x_of_pair, prepend=-1))
+        return cls(pair_of_row.astype(np.int64), starts, len(starts) == len(first))
+
+    def correct(self, counts: np.ndarray) -> np.ndarray:
+        """Return which rows have the most frequent Y of their X, of equal ones the first."""
+        sizes = np.bincount(self.pair_of_row, counts)
+        lengths = np.diff(self.starts, append=len(sizes))
+        most = np.repeat(np.maximum.reduceat(sizes, self.starts), lengths)
+        winners = np.flatnonzero(sizes == most)
+        x_of_winner = np.repeat(np.arange(len(self.starts)), lengths)[winners]
+        is_first = np.diff(x_of_winner, prepend=-1) > 0
+        chosen = np.zeros(len(sizes), bool)
+        chosen[winners[is_first]] = True
+        return chosen[self.pair_of_row]
+
+
+def _root(tree: JoinTree) -> str:
+    return tree.tables[0]
+
+
+def _joins_between(tree: JoinTree, one: set[str], other: set[str]) -> list[Join]:
+    """Return the joins that have all tables of one set on one side and of the other beyond it."""
+    found = []
+    for join in tree.joins:
+        side = _side(tree, join)
+        if (one <= side and not other & side) or (other <= side and not one & side):
+            found.append(join)
+    return found
+
+
+def _side(tree: JoinTree, join: Join) -> set[str]:
+    """Return the tables on the left side of a join."""
+    side, stack = {join.left}, [join.left]
+    while stack:
+        table = stack.pop()
+        for each in tree.joins:
+            if each is not join and table in (each.left, each.right):
+                other = each.other(table)
+                if other not in side:
+                    side.add(other)
+                    stack.append(other)
+    return side
+
+
+def _joint(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
+    joint = np.zeros(n, np.int64)
+    for codes in columns:
+        joint = paired_codes(joint, codes.astype(np.int64))
+    return joint
+
+
+def _sum_c_log_c(counts: np.ndarray) -> tuple[float, float]:
+    """Return the sum of c log c over counts, and their total. Equal counts are taken together."""
+    sizes, times = np.unique(counts[counts > 0], return_counts=True)
+    total = math.fsum((sizes * times).tolist())
+    return math.fsum((sizes * log2(sizes) * times).tolist()), total
+
+
+def _information(counts: np.ndarray) -> tuple[float, float]:
+    """Return the entropy of counts times their total, and the total."""
+    part, total = _sum_c_log_c(counts)
+    return (total * float(log2([total])[0]) - part if total else 0.0), total

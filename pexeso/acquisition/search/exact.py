@@ -1,0 +1,304 @@
+"""The best plan of a request with its proof, and all plans that none beats (branch and bound).
+
+Plans are formed by `trees`, measured but for their correlation, and kept where they are within the
+bounds of the request. Their correlations are then measured in the order of the bounds on them
+(`evaluation`), highest first. A plan is left out unmeasured where a measured one costs no more, has
+no less quality and a correlation of at least its bound. The first plan is proved best once no bound
+is left above its correlation, and the front is complete once nothing is left.
+
+With a limit on time or memory what is left gives the gap: the share by which a correlation could
+still be exceeded.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pexeso.acquisition.graph.coded import CodedColumns
+from pexeso.acquisition.graph.joins import JoinGraph
+from pexeso.acquisition.measures.logarithm import log2
+from pexeso.acquisition.search.evaluation import Column, Evaluator, PlanBounds
+from pexeso.acquisition.search.found import FoundPlan, FoundPlans
+from pexeso.acquisition.search.no_plan import why_none
+from pexeso.acquisition.search.plans import JoinTree, PlanMeasures
+from pexeso.acquisition.search.request import AcquisitionRequest
+from pexeso.acquisition.search.trees import DEFAULT_STATES, TreeSearch
+
+_AT_A_TIME = 64
+"""So many plans are bounded before the most promising of them are measured."""
+
+_TOLERANCE = 1e-12
+"""Correlations that differ by less are equal."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search ends without a proof.
+
+    Attributes
+    ----------
+    max_seconds : float
+        Looked at between two plans, so one plan more may be measured.
+    max_states : int
+        Partial plans in memory, about a kilobyte each.
+    front : bool
+        Search for all plans that none beats; otherwise for the one of the highest correlation.
+    """
+
+    max_seconds: float = math.inf
+    max_states: int = DEFAULT_STATES
+    front: bool = True
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    tree: JoinTree
+    bounds: PlanBounds
+    number: int
+
+
+@dataclass
+class _Front:
+    """Measured plans that none beats."""
+
+    is_whole: bool
+    plans: list[tuple[JoinTree, PlanMeasures]] = field(default_factory=list)
+
+    @property
+    def best(self) -> float:
+        """The highest correlation so far, below all others if there is none."""
+        return max((measures.correlation for _, measures in self.plans), default=-math.inf)
+
+    def beats(self, price: float, quality: float, max_correlation: float) -> bool:
+        """Return whether a measured plan is at least as good in all that counts."""
+        for _, measures in self.plans:
+            if measures.correlation < max_correlation - _TOLERANCE:
+                continue
+            is_cheaper = measures.price <= price + _TOLERANCE
+            if self.is_whole:
+                if is_cheaper and measures.quality >= quality:
+                    return True
+            elif is_cheaper or measures.correlation > max_correlation + _TOLERANCE:
+                return True
+        return False
+
+    def add(self, tree: JoinTree, found: PlanMeasures) -> None:
+        """Add a plan unless one beats it, and drop those that it beats."""
+        if self.beats(found.price, found.quality, found.correlation):
+            return
+        new = _Front(self.is_whole, [(tree, found)])
+        self.plans = [
+            (other, measures)
+            for other, measures in self.plans
+            if not new.beats(measures.price, measures.quality, measures.correlation)
+        ]
+        self.plans.append((tree, found))
+
+    def ranked(self) -> list[tuple[JoinTree, PlanMeasures]]:
+        """Return the plans by correlation, highest first, then price and signature."""
+        return sorted(
+            self.plans, key=lambda each: (-each[1].correlation, each[1].price, each[0].signature)
+        )
+
+
+def find_plans(
+    graph: JoinGraph,
+    request: AcquisitionRequest,
+    coded: CodedColumns | None = None,
+    limits: Limits | None = None,
+    evaluator: Evaluator | None = None,
+) -> FoundPlans:
+    """Find the plans that no other beats, and prove it.
+
+    Parameters
+    ----------
+    graph : JoinGraph
+        The tables, whole or samples, and their joins.
+    request : AcquisitionRequest
+        What is asked for.
+    coded : CodedColumns, optional
+        Codes of columns and keys that are there already.
+    limits : Limits, optional
+        None of time by default.
+    evaluator : Evaluator, optional
+        What measures plans; one over all rows of the tables if not given.
+
+    Returns
+    -------
+    FoundPlans
+        Among plans with a join result that is not empty. Plans that are equal in price, quality and
+        correlation are one, that with the fewest tables and then the lightest joins.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pexeso.acquisition.graph.building import natural_graph
+    >>> from pexeso.acquisition.graph.tables import MarketTable
+    >>> from pexeso.acquisition.search.request import Terminal
+    >>> mine = MarketTable.of("mine", pa.table({"zip": [1, 2], "age": [30, 40]}), owned=True)
+    >>> sick = MarketTable.of("sick", pa.table({"zip": [1, 2], "disease": ["flu", "gout"]}))
+    >>> coded = CodedColumns()
+    >>> graph = natural_graph([mine, sick], coded)
+    >>> have, want = Terminal.of(graph, "age", "mine"), Terminal.of(graph, "disease")
+    >>> found = find_plans(graph, AcquisitionRequest((have,), (want,), budget=2), coded)
+    >>> [(plan.measures.correlation, plan.measures.price, plan.optimal) for plan in found.plans]
+    [(1.0, 2.0, True)]
+    >>> [purchase.sql for purchase in found.plans[0].tree.purchases(graph)]
+    ['SELECT "disease", "zip" FROM "sick"']
+    """
+    limits = Limits() if limits is None else limits
+    coded = CodedColumns() if coded is None else coded
+    evaluator = Evaluator(graph, request, coded) if evaluator is None else evaluator
+    return _Search(graph, request, coded, limits, evaluator).found()
+
+
+class _Search:
+    def __init__(
+        self,
+        graph: JoinGraph,
+        request: AcquisitionRequest,
+        coded: CodedColumns,
+        limits: Limits,
+        evaluator: Evaluator,
+    ) -> None:
+        self._graph, self._request, self._coded = graph, request, coded
+        self._limits, self._evaluator = limits, evaluator
+        self._started = time.perf_counter()
+        self._front = _Front(limits.front)
+        self._waiting: list[_Bounded] = []
+        self._n_trees = self._n_evaluated = 0
+
+    def found(self) -> FoundPlans:
+        trees = TreeSearch(self._graph, self._request, self._limits.max_states)
+        is_whole = True
+        for tree in trees:
+            self._n_trees += 1
+            self._bound(tree)
+            if len(self._waiting) % _AT_A_TIME == _AT_A_TIME - 1:
+                self._measure(1)
+            if self._is_late():
+                is_whole = False
+                break
+        self._measure(None)
+        stopped = "" if is_whole and not self._waiting else "time"
+        if trees.truncated:
+            is_whole, stopped = False, "memory"
+        reason, best_seen = "", {}
+        if not self._front.plans:
+            reason, best_seen = why_none(
+                self._graph, self._request, self._evaluator, stopped, self._limits.max_states
+            )
+        return FoundPlans(
+            tuple(self._proved(is_whole)),
+            reason,
+            self._n_trees,
+            self._n_evaluated,
+            time.perf_counter() - self._started,
+            stopped,
+            best_seen,
+        )
+
+    def _is_late(self) -> bool:
+        return time.perf_counter() - self._started > self._limits.max_seconds
+
+    def _bound(self, tree: JoinTree) -> None:
+        price = tree.price(self._graph)
+        if tree.weight > self._request.max_informativeness:
+            return
+        if self._front.beats(price, 1.0, self._static_bound(tree.have, tree.want)):
+            return
+        bounds = self._evaluator.bounds(tree)
+        if not bounds.n_rows or bounds.quality < self._request.min_quality:
+            return
+        if not self._front.beats(price, bounds.quality, bounds.max_correlation):
+            self._waiting.append(_Bounded(tree, bounds, self._n_trees))
+
+    def _static_bound(self, have: Iterable[Column], want: Iterable[Column]) -> float:
+        """Return a bound on the correlation of some columns that takes no pass over rows."""
+        have, want = list(have), list(want)
+        if not have or any(name in self._graph.tables[table].numeric for table, name in have):
+            return math.inf
+        return min(self._log_distinct(have), self._log_distinct(want))
+
+    def _bound_of_all(self) -> float:
+        """Return a bound on the correlation of any plan."""
+        sides = []
+        for terminals in (self._request.have, self._request.want):
+            bounds = [
+                [
+                    self._static_bound([(table, each.column)], [(table, each.column)])
+                    for table in each.tables
+                ]
+                for each in terminals
+            ]
+            sides.append(math.fsum(max(of_terminal) for of_terminal in bounds))
+        return min(sides) if self._request.have else math.inf
+
+    def _log_distinct(self, columns: Iterable[Column]) -> float:
+        sizes = (
+            len(self._coded.values(self._graph.tables[table], name).values)
+            for table, name in columns
+        )
+        return math.fsum(float(log2([max(size, 1)])[0]) for size in sizes)
+
+    def _measure(self, most: int | None) -> None:
+        """Measure waiting plans, highest bound first; stop after `most`, or when it is late."""
+        self._waiting.sort(key=lambda each: (each.bounds.max_correlation, -each.number))
+        while self._waiting and most != 0:
+            each = self._waiting[-1]
+            bounds = each.bounds
+            beaten = self._front.beats(bounds.price, bounds.quality, bounds.max_correlation)
+            if not beaten:
+                if most is None and self._front.plans and self._is_late():
+                    return
+                correlation = self._evaluator.correlation(each.tree)
+                self._n_evaluated += 1
+                most = None if most is None else most - 1
+                self._front.add(
+                    each.tree,
+                    PlanMeasures(
+                        bounds.price,
+                        bounds.informativeness,
+                        bounds.quality,
+                        correlation,
+                        bounds.n_rows,
+                    ),
+                )
+            self._waiting.pop()
+
+    def _proved(self, is_whole: bool) -> Iterable[FoundPlan]:
+        for position, (tree, measures) in enumerate(self._front.ranked()):
+            bound = measures.correlation
+            if not is_whole:
+                bound = max(bound, self._bound_of_all())
+            for other in self._waiting:
+                beatable = position == 0 or (
+                    other.bounds.price <= measures.price
+                    and other.bounds.quality >= measures.quality
+                )
+                if beatable:
+                    bound = max(bound, other.bounds.max_correlation)
+            optimal = bound <= measures.correlation + _TOLERANCE
+            gap = 0.0 if optimal else _gap(bound, measures.correlation)
+            yield FoundPlan(tree, measures, optimal, gap)
+
+
+def _gap(bound: float, correlation: float) -> float:
+    return 1.0 if math.isinf(bound) else (bound - correlation) / bound
+
+
+def front_of(measured: Iterable[tuple[JoinTree, PlanMeasures]]) -> list[FoundPlan]:
+    """Return those of measured plans that none beats, best first, as proved ones.
+
+    Parameters
+    ----------
+    measured : iterable of (JoinTree, PlanMeasures)
+        All plans of a request.
+    """
+    front = _Front(is_whole=True)
+    for tree, measures in measured:
+        front.add(tree, measures)
+    return [FoundPlan(tree, measures, True, 0.0) for tree, measures in front.ranked()]

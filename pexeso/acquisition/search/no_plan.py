@@ -1,0 +1,150 @@
+"""Why a request has no plan, and which bound would have to give way."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pexeso.acquisition.graph.joins import JoinGraph
+from pexeso.acquisition.search.evaluation import Evaluator
+from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
+from pexeso.acquisition.search.trees import Distances, TreeSearch
+
+_MAX_SECONDS = 10.0
+"""For each bound that is tried without."""
+
+_NAMED = 5
+"""Tables of a component that are named."""
+
+
+def why_none(
+    graph: JoinGraph,
+    request: AcquisitionRequest,
+    evaluator: Evaluator,
+    stopped: str,
+    max_states: int,
+) -> tuple[str, Mapping[str, float]]:
+    """Return why no plan was found, and the best values of plans that break one bound alone.
+
+    Parameters
+    ----------
+    graph : JoinGraph
+        The tables and their joins.
+    request : AcquisitionRequest
+        What was asked for.
+    evaluator : Evaluator
+        Measures plans.
+    stopped : str
+        The limit that ended the search, "" if it was complete.
+    max_states : int
+        As that of the search.
+
+    Returns
+    -------
+    tuple of (str, mapping of str to float)
+        A sentence or more; and ``price``, ``informativeness``, ``quality`` and ``tables`` as far as
+        they were met.
+    """
+    apart = _apart(graph, request)
+    if apart:
+        return apart, {}
+    if stopped:
+        return f"The search was stopped by its limit on {stopped} before it found a plan.", {}
+    best = _best_values(graph, request, evaluator, max_states)
+    said = {
+        "price": f"the budget of {request.budget:g} is too small: the least that a plan costs is "
+        f"{best.get('price', 0):.6g}",
+        "informativeness": f"max_informativeness of {request.max_informativeness:g} excludes all "
+        f"plans: the least that joins add up to is {best.get('informativeness', 0):.6g}",
+        "quality": f"min_quality of {request.min_quality:g} excludes all plans: the best that one "
+        f"has is {best.get('quality', 0):.6g}",
+        "tables": f"max_tables of {request.max_tables} is too small: a plan has at least "
+        f"{best.get('tables', 0):g}",
+    }
+    reasons = [sentence for name, sentence in said.items() if name in best]
+    if reasons:
+        return f"No plan keeps the bounds: {'; or '.join(reasons)}.", best
+    unbound = replace(request, budget=math.inf, max_informativeness=math.inf, min_quality=0.0)
+    if _least(graph, unbound, evaluator, max_states, lambda *_: 0.0) is None:
+        return (
+            "The tables are connected, but no join of them has a row: their keys do not meet.",
+            {},
+        )
+    return "No plan keeps the bounds, not even with one of them left out: relax several.", {}
+
+
+def _apart(graph: JoinGraph, request: AcquisitionRequest) -> str:
+    """Return which columns no joins connect, or an empty text."""
+    distances = Distances(graph)
+    first, *others = request.terminals
+    for terminal in others:
+        if not any(
+            table in distances.of(start)[0] for start in first.tables for table in terminal.tables
+        ):
+            components = [set(each) for each in graph.components()]
+            return (
+                f"No joins lead from {_where(first)} to {_where(terminal)}. "
+                f"{_component(components, first)}; {_component(components, terminal)}."
+            )
+    return ""
+
+
+def _where(terminal: Terminal) -> str:
+    more = f" and {len(terminal.tables) - 1} more" if len(terminal.tables) > 1 else ""
+    return f"{terminal.column!r} of '{terminal.tables[0]}'{more}"
+
+
+def _component(components: list[set[str]], terminal: Terminal) -> str:
+    table = terminal.tables[0]
+    others = sorted(next(each for each in components if table in each) - {table})
+    if not others:
+        return f"'{table}' joins no table"
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    return f"'{table}' is connected with {', '.join(others[:_NAMED])}{more}"
+
+
+def _best_values(
+    graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator, max_states: int
+) -> dict[str, float]:
+    """Return the best values of plans that break one bound alone."""
+    tried = {
+        "price": (replace(request, budget=math.inf), lambda price, *_: price),
+        "informativeness": (
+            replace(request, max_informativeness=math.inf),
+            lambda _, weight, *__: weight,
+        ),
+        "quality": (replace(request, min_quality=0.0), lambda _, __, quality, ___: -quality),
+        "tables": (
+            replace(request, max_tables=max(len(graph.tables), 1)),
+            lambda *values: values[3],
+        ),
+    }
+    found = {}
+    for name, (relaxed, value) in tried.items():
+        if relaxed != request:
+            least = _least(graph, relaxed, evaluator, max_states, value)
+            if least is not None:
+                found[name] = abs(least)
+    return found
+
+
+def _least(graph, request, evaluator, max_states, value) -> float | None:
+    """Return the least value of the plans of a request, None if there are none."""
+    started = time.perf_counter()
+    least = None
+    for tree in TreeSearch(graph, request, max_states):
+        if time.perf_counter() - started > _MAX_SECONDS:
+            break
+        bounds = evaluator.bounds(tree)
+        if (
+            not bounds.n_rows
+            or bounds.quality < request.min_quality
+            or bounds.informativeness > request.max_informativeness
+        ):
+            continue
+        found = value(bounds.price, bounds.informativeness, bounds.quality, len(tree.tables))
+        if least is None or found < least:
+            least = found
+    return least
