@@ -16,7 +16,8 @@ all in the join result, and the term of a numerical attribute a is at most h(a).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,16 +26,28 @@ from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.measures.codes import column_of, paired_codes
 from pexeso.acquisition.measures.correlation import bins_of, numbers_of, numeric_term, unit_of
-from pexeso.acquisition.measures.cumulative_entropy import cumulative_entropy
+from pexeso.acquisition.measures.cumulative_entropy import (
+    conditional_cumulative_entropy,
+    cumulative_entropy,
+)
 from pexeso.acquisition.measures.logarithm import log2
 from pexeso.acquisition.measures.quality import Dependency, text_ranks
-from pexeso.acquisition.search.joint_counts import DEFAULT_ENTRIES, joint_counts
+from pexeso.acquisition.search.joint_counts import (
+    DEFAULT_ENTRIES,
+    Chosen,
+    JointCounts,
+    joint_counts,
+)
 from pexeso.acquisition.search.plans import Join, JoinTree, PlanMeasures
 from pexeso.acquisition.search.request import AcquisitionRequest
 from pexeso.acquisition.search.row_counts import RowCounts, RowsOf
 
 Column = tuple[str, str]
 """A table and a column of it."""
+
+
+class OutOfTime(Exception):
+    """A measure took longer than a search has."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,9 @@ class Evaluator:
         Which rows are in the sample of a plan; see `row_counts.RowCounts`.
     max_entries : int
         See `joint_counts`.
+    deadline : float
+        The time by `time.perf_counter` after which no further block of a correlation is counted:
+        `OutOfTime` is raised.
     """
 
     def __init__(
@@ -81,11 +97,13 @@ class Evaluator:
         *,
         rows_of: RowsOf | None = None,
         max_entries: int = DEFAULT_ENTRIES,
+        deadline: float = math.inf,
     ) -> None:
         self._graph, self._request = graph, request
         self._coded = CodedColumns() if coded is None else coded
         self._rows = RowCounts(graph, self._coded, rows_of)
         self._max_entries = max_entries
+        self.deadline = deadline
         self._dependencies: dict[tuple[str, Dependency], _CodedDependency] = {}
         self._numbers: dict[Column, np.ndarray] = {}
 
@@ -176,8 +194,14 @@ class Evaluator:
         )
 
     def _correlation(self, tree: JoinTree, x: Sequence[Column], y: Sequence[Column]) -> float:
+        return self._correlation_with(
+            tree, x, {column: self._y_codes(tree, column) for column in y}
+        )
+
+    def _correlation_with(
+        self, tree: JoinTree, x: Sequence[Column], y_codes: dict[Column, np.ndarray]
+    ) -> float:
         categorical = [column for column in x if not self._is_numeric(column)]
-        y_codes = {column: self._y_codes(tree, column) for column in y}
         terms = [
             self._numeric_term(tree, column, y_codes) for column in x if self._is_numeric(column)
         ]
@@ -210,11 +234,17 @@ class Evaluator:
             for name in tables
         }
         sums, total = [], 0.0
-        for block in joint_counts(tree, chosen, first, self._rows, self._max_entries):
+        for block in self._blocks(tree, chosen, first):
             part, n_rows = _sum_c_log_c(block.counts)
             sums.append(part)
             total += n_rows
         return total * float(log2([total])[0]) - math.fsum(sums), total
+
+    def _blocks(self, tree: JoinTree, chosen: Chosen, first: str) -> Iterator[JointCounts]:
+        for block in joint_counts(tree, chosen, first, self._rows, self._max_entries):
+            yield block
+            if time.perf_counter() > self.deadline:
+                raise OutOfTime("A correlation was not counted to its end.")
 
     def _numeric_term(self, tree: JoinTree, column: Column, y: dict[Column, np.ndarray]) -> float:
         numbers = self._numbers_of(column)
@@ -229,24 +259,67 @@ class Evaluator:
         values, codes = np.unique(numbers, return_inverse=True)
         chosen = {
             name: [
-                *([codes] if name == column[0] else []),
                 *(each for (table, _), each in y.items() if table == name),
+                *([codes] if name == column[0] else []),
             ]
             for name in tables
         }
-        found = next(joint_counts(tree, chosen, column[0], self._rows, math.inf))
-        x_codes = found.codes[column[0]][0]
-        y_codes = [
-            each
-            for name in tables
-            for each in (found.codes[name][1:] if name == column[0] else found.codes[name])
-        ]
-        return numeric_term(
-            values[x_codes],
-            _joint(y_codes, len(x_codes)),
-            found.counts.astype(np.int64),
-            self._request.numeric_scale,
-        )
+        # All entries of a value of Y are in one block, if a table of Y comes first.
+        first = min({table for table, _ in y} - {column[0]})
+        left, total = [], 0
+        for block in self._blocks(tree, chosen, first):
+            x_codes = block.codes[column[0]].pop()
+            known = ~np.isnan(values[x_codes])
+            counts = block.counts[known].astype(np.int64)
+            y_codes = _joint(
+                [each[known] for of in block.codes.values() for each in of], len(counts)
+            )
+            n_rows = int(counts.sum())
+            left.append(
+                conditional_cumulative_entropy(values[x_codes[known]], y_codes, counts) * n_rows
+            )
+            total += n_rows
+        if not total:
+            return 0.0
+        whole, unit = self._cumulative_entropy(tree, column)
+        return max(whole - math.fsum(left) / total, 0.0) / unit if unit else 0.0
+
+    def _cumulative_entropy(self, tree: JoinTree, column: Column) -> tuple[float, float]:
+        """Return h of a numerical column in the join result, and what it is divided by."""
+        counts = self._rows.of_rows(tree, column[0])
+        numbers = self._numbers_of(column)
+        known = ~np.isnan(numbers) & (counts > 0)
+        numbers, weights = numbers[known], counts[known].astype(np.int64)
+        unit = unit_of(numbers, weights, self._request.numeric_scale)
+        return cumulative_entropy(numbers, weights), unit
+
+    def tighter_bound(self, tree: JoinTree) -> float:
+        """Return a bound on the correlation that takes a pass over the rows of X and of Y.
+
+        With X of one table and a join at it beyond which all of Y is, CORR(X,Y) is at most
+        CORR(X,J), J the key of the join: X and Y are independent where J is known, and no term
+        falls with more that is known. With Y of one table, I(X,Y) <= I(J,Y) in the same way.
+        """
+        if not tree.have:
+            return math.inf
+        x_tables, y_tables = ({table for table, _ in side} for side in (tree.have, tree.want))
+        between = _joins_between(tree, x_tables, y_tables)
+        found = [math.inf]
+        for join in between:
+            ends = {join.left, join.right}
+            if len(x_tables) == 1 and x_tables <= ends:
+                key = {(min(x_tables), ""): self._rows.keys(join, min(x_tables))}
+                found.append(self._correlation_with(tree, tree.have, key))
+            if (
+                len(y_tables) == 1
+                and y_tables <= ends
+                and not any(map(self._is_numeric, tree.have))
+            ):
+                table = min(y_tables)
+                key = {(table, ""): self._rows.keys(join, table)}
+                y = {column: self._y_codes(tree, column) for column in tree.want}
+                found.append(self._mutual_information(tree, key, y))
+        return min(found)
 
     def _max_correlation(self, tree: JoinTree) -> float:
         """Return a bound on the correlation of a plan that has rows."""
@@ -261,7 +334,8 @@ class Evaluator:
         terms = []
         for column in x:
             if self._is_numeric(column):
-                terms.append(self._max_numeric_term(tree, column))
+                whole, unit = self._cumulative_entropy(tree, column)
+                terms.append(whole / unit if unit else 0.0)
         categorical = {column: self._values(column) for column in x if not self._is_numeric(column)}
         if categorical:
             y_codes = {column: self._y_codes(tree, column) for column in y}
@@ -285,14 +359,6 @@ class Evaluator:
         right = self._rows.of_keys(tree, join, join.right)
         information, n_rows = _information(left * right)
         return information / n_rows
-
-    def _max_numeric_term(self, tree: JoinTree, column: Column) -> float:
-        counts = self._rows.of_rows(tree, column[0])
-        numbers = self._numbers_of(column)
-        known = ~np.isnan(numbers) & (counts > 0)
-        numbers, weights = numbers[known], counts[known].astype(np.int64)
-        unit = unit_of(numbers, weights, self._request.numeric_scale)
-        return cumulative_entropy(numbers, weights) / unit if unit else 0.0
 
     def _is_numeric(self, column: Column) -> bool:
         return column[1] in self._graph.tables[column[0]].numeric

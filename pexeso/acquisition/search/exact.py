@@ -15,12 +15,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.measures.logarithm import log2
-from pexeso.acquisition.search.evaluation import Column, Evaluator, PlanBounds
+from pexeso.acquisition.search.evaluation import Column, Evaluator, OutOfTime, PlanBounds
 from pexeso.acquisition.search.found import FoundPlan, FoundPlans
 from pexeso.acquisition.search.no_plan import why_none
 from pexeso.acquisition.search.plans import JoinTree, PlanMeasures
@@ -58,6 +58,7 @@ class _Bounded:
     tree: JoinTree
     bounds: PlanBounds
     number: int
+    is_tight: bool = False
 
 
 @dataclass
@@ -169,6 +170,8 @@ class _Search:
         self._started = time.perf_counter()
         self._front = _Front(limits.front)
         self._waiting: list[_Bounded] = []
+        self._unmeasured: list[_Bounded] = []
+        evaluator.deadline = self._started + limits.max_seconds
         self._n_trees = self._n_evaluated = 0
 
     def found(self) -> FoundPlans:
@@ -178,12 +181,14 @@ class _Search:
             self._n_trees += 1
             self._bound(tree)
             if len(self._waiting) % _AT_A_TIME == _AT_A_TIME - 1:
-                self._measure(1)
+                self._measure_best(1)
             if self._is_late():
                 is_whole = False
                 break
-        self._measure(None)
-        stopped = "" if is_whole and not self._waiting else "time"
+        self._measure_best()
+        self._measure_others()
+        self._unmeasured = [each for each in self._unmeasured if not self._is_beaten(each)]
+        stopped = "" if is_whole and not self._unmeasured else "time"
         if trees.truncated:
             is_whole, stopped = False, "memory"
         reason, best_seen = "", {}
@@ -213,8 +218,9 @@ class _Search:
         bounds = self._evaluator.bounds(tree)
         if not bounds.n_rows or bounds.quality < self._request.min_quality:
             return
-        if not self._front.beats(price, bounds.quality, bounds.max_correlation):
-            self._waiting.append(_Bounded(tree, bounds, self._n_trees))
+        each = _Bounded(tree, bounds, self._n_trees)
+        if not self._is_beaten(each):
+            self._waiting.append(each)
 
     def _static_bound(self, have: Iterable[Column], want: Iterable[Column]) -> float:
         """Return a bound on the correlation of some columns that takes no pass over rows."""
@@ -244,37 +250,60 @@ class _Search:
         )
         return math.fsum(float(log2([max(size, 1)])[0]) for size in sizes)
 
-    def _measure(self, most: int | None) -> None:
-        """Measure waiting plans, highest bound first; stop after `most`, or when it is late."""
-        self._waiting.sort(key=lambda each: (each.bounds.max_correlation, -each.number))
+    def _measure_best(self, most: int | None = None) -> None:
+        """Measure the plans of the highest bounds until none is above what was measured."""
+        self._waiting.sort(key=_by_bound)
         while self._waiting and most != 0:
             each = self._waiting[-1]
-            bounds = each.bounds
-            beaten = self._front.beats(bounds.price, bounds.quality, bounds.max_correlation)
-            if not beaten:
-                if most is None and self._front.plans and self._is_late():
-                    return
-                correlation = self._evaluator.correlation(each.tree)
-                self._n_evaluated += 1
+            if each.bounds.max_correlation <= self._front.best + _TOLERANCE:
+                break
+            if not each.is_tight:
+                self._waiting[-1] = self._tightened(each)
+                self._waiting.sort(key=_by_bound)
+            else:
+                self._waiting.pop()
+                self._measure(each)
                 most = None if most is None else most - 1
-                self._front.add(
-                    each.tree,
-                    PlanMeasures(
-                        bounds.price,
-                        bounds.informativeness,
-                        bounds.quality,
-                        correlation,
-                        bounds.n_rows,
-                    ),
-                )
-            self._waiting.pop()
+
+    def _measure_others(self) -> None:
+        """Measure all plans that no measured one beats, those of few rows first."""
+        waiting, self._waiting = self._waiting, []
+        waiting.sort(key=lambda each: (-each.bounds.n_rows, *_by_bound(each)))
+        while waiting:
+            each = waiting.pop()
+            if not self._is_beaten(each) and not self._is_beaten(each := self._tightened(each)):
+                self._measure(each)
+
+    def _is_beaten(self, each: _Bounded) -> bool:
+        bounds = each.bounds
+        return self._front.beats(bounds.price, bounds.quality, bounds.max_correlation)
+
+    def _measure(self, each: _Bounded) -> None:
+        """Measure a plan's correlation; where time is over it is put back."""
+        bounds = each.bounds
+        try:
+            if self._is_late() and self._front.plans:
+                raise OutOfTime
+            correlation = self._evaluator.correlation(each.tree)
+        except OutOfTime:
+            self._unmeasured.append(each)
+            return
+        self._n_evaluated += 1
+        measures = PlanMeasures(
+            bounds.price, bounds.informativeness, bounds.quality, correlation, bounds.n_rows
+        )
+        self._front.add(each.tree, measures)
+
+    def _tightened(self, each: _Bounded) -> _Bounded:
+        tight = min(each.bounds.max_correlation, self._evaluator.tighter_bound(each.tree))
+        return replace(each, bounds=replace(each.bounds, max_correlation=tight), is_tight=True)
 
     def _proved(self, is_whole: bool) -> Iterable[FoundPlan]:
         for position, (tree, measures) in enumerate(self._front.ranked()):
             bound = measures.correlation
             if not is_whole:
                 bound = max(bound, self._bound_of_all())
-            for other in self._waiting:
+            for other in self._unmeasured:
                 beatable = position == 0 or (
                     other.bounds.price <= measures.price
                     and other.bounds.quality >= measures.quality
@@ -284,6 +313,10 @@ class _Search:
             optimal = bound <= measures.correlation + _TOLERANCE
             gap = 0.0 if optimal else _gap(bound, measures.correlation)
             yield FoundPlan(tree, measures, optimal, gap)
+
+
+def _by_bound(each: _Bounded) -> tuple[float, int]:
+    return each.bounds.max_correlation, -each.number
 
 
 def _gap(bound: float, correlation: float) -> float:

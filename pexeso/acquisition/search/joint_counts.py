@@ -24,7 +24,7 @@ from pexeso.acquisition.measures.codes import paired_codes
 from pexeso.acquisition.search.plans import Join, JoinTree
 from pexeso.acquisition.search.row_counts import RowCounts
 
-DEFAULT_ENTRIES = 20_000_000
+DEFAULT_ENTRIES = 5_000_000
 
 Chosen = Mapping[str, Sequence[np.ndarray]]
 """For each table the codes of its chosen columns: one int64 array for each, a code for each row."""

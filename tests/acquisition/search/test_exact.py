@@ -1,0 +1,44 @@
+import math
+
+import pytest
+
+from pexeso.acquisition.search.exact import Limits, find_plans, front_of
+from tests.acquisition.search.exhaustive import plans_within
+from tests.acquisition.search.random_markets import random_market
+
+
+def values(measures):
+    return measures.price, measures.informativeness, measures.quality, measures.correlation
+
+
+@pytest.mark.parametrize("natural", [True, False])
+@pytest.mark.parametrize("seed", range(60))
+def test_the_front_is_that_of_all_plans(seed, natural):
+    graph, request = random_market(seed, natural=natural)
+    within = [each for each in plans_within(graph, request) if each[1].n_rows]
+    expected = front_of(within)
+    found = find_plans(graph, request)
+    assert [
+        (plan.measures.price, plan.measures.quality, plan.measures.correlation)
+        for plan in found.plans
+    ] == [
+        pytest.approx(
+            (plan.measures.price, plan.measures.quality, plan.measures.correlation), abs=1e-9
+        )
+        for plan in expected
+    ]
+    of_tree = {tree.signature: measures for tree, measures in within}
+    for plan in found.plans:
+        assert values(plan.measures) == pytest.approx(
+            values(of_tree[plan.tree.signature]), abs=1e-9
+        )
+        assert plan.measures.n_rows == of_tree[plan.tree.signature].n_rows
+        assert plan.optimal
+        assert plan.gap == 0
+    if not within:
+        assert found.reason
+    first = find_plans(graph, request, limits=Limits(front=False))
+    best = max((measures.correlation for _, measures in within), default=-math.inf)
+    assert [plan.measures.correlation for plan in first.plans] == pytest.approx(
+        [best] if within else [], abs=1e-9
+    )
