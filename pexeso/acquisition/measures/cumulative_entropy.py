@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
 
 from pexeso.acquisition.measures.logarithm import log2
 
@@ -73,8 +74,12 @@ def conditional_cumulative_entropy(
     numbers, y, weights = numbers[weights > 0], y[weights > 0], weights[weights > 0]
     if not len(y):
         return 0.0
-    order = np.lexsort([numbers, y])
-    numbers, y, weights = numbers[order], y[order], weights[order]
+    if (numbers[1:] < numbers[:-1]).any():
+        order = np.argsort(numbers, kind="stable")
+        numbers, y, weights = numbers[order], y[order], weights[order]
+    if (y[1:] < y[:-1]).any():
+        order = _order_of(y)
+        numbers, y, weights = numbers[order], y[order], weights[order]
     starts = np.flatnonzero(np.diff(y, prepend=y[0] - 1))
     sizes = np.add.reduceat(weights, starts)
     segment = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(y)))
@@ -83,3 +88,13 @@ def conditional_cumulative_entropy(
     gaps = numbers[inner + 1] - numbers[inner]
     terms = gaps * below[inner] * log2(sizes[segment[inner]] / below[inner])
     return math.fsum(terms.tolist()) / int(weights.sum())
+
+
+def _order_of(codes: np.ndarray) -> np.ndarray:
+    """Return the stable order of codes from 0, in linear time.
+
+    The rows of a sparse matrix are formed by counting, which is several times faster than sorting.
+    """
+    positions = np.arange(len(codes))
+    shape = (int(codes.max()) + 1, len(codes))
+    return csr_matrix((positions, (codes, positions)), shape).data

@@ -25,7 +25,7 @@ import numpy as np
 from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.measures.codes import column_of, paired_codes
-from pexeso.acquisition.measures.correlation import bins_of, numbers_of, numeric_term, unit_of
+from pexeso.acquisition.measures.correlation import bins_of, numbers_of, unit_of
 from pexeso.acquisition.measures.cumulative_entropy import (
     conditional_cumulative_entropy,
     cumulative_entropy,
@@ -105,7 +105,8 @@ class Evaluator:
         self._max_entries = max_entries
         self.deadline = deadline
         self._dependencies: dict[tuple[str, Dependency], _CodedDependency] = {}
-        self._numbers: dict[Column, np.ndarray] = {}
+        self._numbers: dict[Column, _Numbers] = {}
+        self._cumulative: dict[tuple[JoinTree, Column], tuple[float, float]] = {}
 
     def measures(self, tree: JoinTree) -> PlanMeasures:
         """Return what a plan is worth."""
@@ -247,16 +248,22 @@ class Evaluator:
                 raise OutOfTime("A correlation was not counted to its end.")
 
     def _numeric_term(self, tree: JoinTree, column: Column, y: dict[Column, np.ndarray]) -> float:
-        numbers = self._numbers_of(column)
         tables = sorted({column[0], *(table for table, _ in y)})
+        whole, unit = self._cumulative_entropy(tree, column)
+        if not unit:
+            return 0.0
         if len(tables) == 1:
-            counts = self._rows.of_rows(tree, tables[0])
+            order = self._numbers_of(column).order
+            counts = self._rows.of_rows(tree, tables[0])[order]
             kept = counts > 0
-            joint = _joint([codes[kept] for codes in y.values()], int(kept.sum()))
-            return numeric_term(
-                numbers[kept], joint, counts[kept].astype(np.int64), self._request.numeric_scale
+            order = order[kept]
+            left = conditional_cumulative_entropy(
+                self._numbers_of(column).numbers[order],
+                _joint([codes[order] for codes in y.values()], len(order)),
+                counts[kept].astype(np.int64),
             )
-        values, codes = np.unique(numbers, return_inverse=True)
+            return max(whole - left, 0.0) / unit
+        values, codes = self._numbers_of(column).distinct, self._numbers_of(column).codes
         chosen = {
             name: [
                 *(each for (table, _), each in y.items() if table == name),
@@ -266,7 +273,7 @@ class Evaluator:
         }
         # All entries of a value of Y are in one block, if a table of Y comes first.
         first = min({table for table, _ in y} - {column[0]})
-        left, total = [], 0
+        parts, total = [], 0
         for block in self._blocks(tree, chosen, first):
             x_codes = block.codes[column[0]].pop()
             known = ~np.isnan(values[x_codes])
@@ -275,23 +282,24 @@ class Evaluator:
                 [each[known] for of in block.codes.values() for each in of], len(counts)
             )
             n_rows = int(counts.sum())
-            left.append(
+            parts.append(
                 conditional_cumulative_entropy(values[x_codes[known]], y_codes, counts) * n_rows
             )
             total += n_rows
-        if not total:
-            return 0.0
-        whole, unit = self._cumulative_entropy(tree, column)
-        return max(whole - math.fsum(left) / total, 0.0) / unit if unit else 0.0
+        return max(whole - math.fsum(parts) / total, 0.0) / unit if total else 0.0
 
     def _cumulative_entropy(self, tree: JoinTree, column: Column) -> tuple[float, float]:
         """Return h of a numerical column in the join result, and what it is divided by."""
-        counts = self._rows.of_rows(tree, column[0])
-        numbers = self._numbers_of(column)
-        known = ~np.isnan(numbers) & (counts > 0)
-        numbers, weights = numbers[known], counts[known].astype(np.int64)
-        unit = unit_of(numbers, weights, self._request.numeric_scale)
-        return cumulative_entropy(numbers, weights), unit
+        key = (tree, column)
+        if key not in self._cumulative:
+            found = self._numbers_of(column)
+            counts = self._rows.of_rows(tree, column[0])
+            weights = np.bincount(found.codes, counts)[: len(found.distinct) - found.has_missing]
+            values = found.distinct[: len(weights)][weights > 0]
+            weights = weights[weights > 0].astype(np.int64)
+            unit = unit_of(values, weights, self._request.numeric_scale)
+            self._cumulative[key] = cumulative_entropy(values, weights), unit
+        return self._cumulative[key]
 
     def tighter_bound(self, tree: JoinTree) -> float:
         """Return a bound on the correlation that takes a pass over the rows of X and of Y.
@@ -371,14 +379,48 @@ class Evaluator:
         if not self._is_numeric(column):
             return self._values(column)
         counts = self._rows.of_rows(tree, column[0])
-        return bins_of(self._numbers_of(column), counts, self._request.y_bins)
+        return bins_of(self._numbers_of(column).numbers, counts, self._request.y_bins)
 
-    def _numbers_of(self, column: Column) -> np.ndarray:
+    def _numbers_of(self, column: Column) -> _Numbers:
         if column not in self._numbers:
             table, name = self._graph.tables[column[0]], column[1]
             table.require(name)
-            self._numbers[column] = numbers_of(column_of(table.read([name]), name), name)
+            self._numbers[column] = _Numbers.of(
+                numbers_of(column_of(table.read([name]), name), name)
+            )
         return self._numbers[column]
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """A numerical column.
+
+    Attributes
+    ----------
+    numbers : numpy.ndarray of float64
+        One for each row, NaN where it is missing.
+    distinct : numpy.ndarray of float64
+        In order, NaN last.
+    codes : numpy.ndarray of int64
+        The position of each row's number among the distinct ones.
+    order : numpy.ndarray of int64
+        The rows that have a number, in the order of these.
+    has_missing : bool
+        NaN is among the distinct ones.
+    """
+
+    numbers: np.ndarray
+    distinct: np.ndarray
+    codes: np.ndarray
+    order: np.ndarray
+    has_missing: bool
+
+    @classmethod
+    def of(cls, numbers: np.ndarray) -> _Numbers:
+        distinct, codes = np.unique(numbers, return_inverse=True)
+        order = np.argsort(codes, kind="stable")
+        missing = int(np.isnan(numbers).sum())
+        return cls(numbers, distinct, codes, order[: len(order) - missing], missing > 0)
 
 
 @dataclass(frozen=True, eq=False)
