@@ -1,0 +1,177 @@
+"""All plans of a request one by one, each measured on a materialised join.
+
+The paper's baselines LP and GP: on samples the best of these plans is LP's, on whole tables GP's.
+Nothing here is clever: subsets of edges, tested for being trees, and merges of row numbers.
+"""
+
+import math
+from itertools import combinations, product
+
+import pandas as pd
+import pyarrow as pa
+
+from pexeso.acquisition.graph.joins import JoinGraph
+from pexeso.acquisition.graph.tables import MarketTable
+from pexeso.acquisition.measures.correlation import correlation, total_correlation
+from pexeso.acquisition.measures.quality import Dependency, quality
+from pexeso.acquisition.search.plans import Join, JoinTree, PlanMeasures
+from pexeso.acquisition.search.request import AcquisitionRequest
+from pexeso.lake.tokens import tokens_of
+
+
+def all_plans(graph: JoinGraph, request: AcquisitionRequest) -> list[JoinTree]:
+    """Return each closed tree of at most `max_tables` tables that has all terminals, by signature.
+
+    Leaves are tables that a terminal is taken from. Budget, informativeness and quality are left
+    to `plans_within`.
+    """
+    found = {}
+    for edges in trees(graph, request.max_tables):
+        for chosen in product(*(graph.edges[pair].join_sets for pair in edges)):
+            joins = [Join(*pair, join_set) for pair, join_set in zip(edges, chosen, strict=True)]
+            for sources in product(*(terminal.tables for terminal in request.terminals)):
+                terminals = [
+                    (table, terminal.column)
+                    for table, terminal in zip(sources, request.terminals, strict=True)
+                ]
+                if not _spans(edges, set(sources)):
+                    continue
+                n_have = len(request.have)
+                tree = JoinTree.of(joins, terminals[:n_have], terminals[n_have:])
+                if tree.is_closed(graph):
+                    found[tree.signature] = tree
+    return [found[signature] for signature in sorted(found)]
+
+
+def plans_within(
+    graph: JoinGraph, request: AcquisitionRequest
+) -> list[tuple[JoinTree, PlanMeasures]]:
+    """Return the plans that keep all bounds of a request, with their measures, by signature."""
+    both = [(tree, measured(graph, request, tree)) for tree in all_plans(graph, request)]
+    return [(tree, measures) for tree, measures in both if is_within(request, measures)]
+
+
+def is_within(request: AcquisitionRequest, measures: PlanMeasures) -> bool:
+    """Return whether a plan keeps the bounds of a request."""
+    return (
+        measures.price <= request.budget
+        and measures.informativeness <= request.max_informativeness
+        and measures.quality >= request.min_quality
+    )
+
+
+def trees(graph: JoinGraph, max_tables: int) -> list[tuple[tuple[str, str], ...]]:
+    """Return the sets of edges that are trees of at most so many tables, the empty one too."""
+    edges = sorted(graph.edges)
+    return [
+        chosen
+        for n_edges in range(min(max_tables, len(graph.tables)))
+        for chosen in combinations(edges, n_edges)
+        if is_tree(chosen)
+    ]
+
+
+def is_tree(edges: tuple[tuple[str, str], ...]) -> bool:
+    """Return whether edges connect all of their tables without a circle."""
+    tables = {table for pair in edges for table in pair}
+    if not edges:
+        return True
+    reached = {edges[0][0]}
+    for _ in edges:
+        for pair in edges:
+            if reached & set(pair):
+                reached |= set(pair)
+    return reached == tables and len(edges) == len(tables) - 1
+
+
+def _spans(edges: tuple[tuple[str, str], ...], terminals: set[str]) -> bool:
+    """Return whether a tree has all terminal tables, and no other table at an end."""
+    if not edges:
+        return len(terminals) == 1
+    degrees = pd.Series([table for pair in edges for table in pair]).value_counts()
+    return terminals <= set(degrees.index) and set(degrees[degrees == 1].index) <= terminals
+
+
+def measured(graph: JoinGraph, request: AcquisitionRequest, tree: JoinTree) -> PlanMeasures:
+    """Return the measures of a plan, from the rows of its join."""
+    joined = materialised(graph, tree)
+    numeric = [
+        qualified(table, column)
+        for table, columns in tree.columns.items()
+        for column in columns
+        if column in graph.tables[table].numeric
+    ]
+    options = {
+        "numeric": numeric,
+        "y_bins": request.y_bins,
+        "numeric_scale": request.numeric_scale,
+    }
+    have = [qualified(*each) for each in tree.have]
+    want = [qualified(*each) for each in tree.want]
+    value = (
+        correlation(joined, have, want, **options)
+        if have
+        else total_correlation(joined, want, **options)
+    )
+    return PlanMeasures(
+        math.fsum(
+            graph.tables[table].price(columns)
+            for table, columns in tree.columns.items()
+            if not graph.tables[table].owned
+        ),
+        math.fsum(join.join_set.weight for join in tree.joins),
+        quality(joined, dependencies_of(graph, tree)),
+        value,
+        joined.num_rows,
+    )
+
+
+def dependencies_of(graph: JoinGraph, tree: JoinTree) -> list[Dependency]:
+    """Return the dependencies whose columns the plan has, with qualified names."""
+    return [
+        Dependency(
+            tuple(qualified(table, column) for column in each.left), qualified(table, each.right)
+        )
+        for table, columns in tree.columns.items()
+        for each in graph.tables[table].dependencies
+        if {*each.left, each.right} <= set(columns)
+    ]
+
+
+def qualified(table: str, column: str) -> str:
+    """Return one name for a column of a table."""
+    return repr((table, column))
+
+
+def materialised(graph: JoinGraph, tree: JoinTree) -> pa.Table:
+    """Return the rows of the join of a plan, its columns under qualified names."""
+    first = min(tree.tables)
+    rows = pd.DataFrame({first: range(graph.tables[first].n_rows)})
+    left = list(tree.joins)
+    while left:
+        join = next(join for join in left if (join.left in rows) != (join.right in rows))
+        left.remove(join)
+        rows = rows.merge(matches(graph, join), on=join.left if join.left in rows else join.right)
+    columns = {}
+    for table, names in tree.columns.items():
+        taken = graph.tables[table].read(names).take(pa.array(rows[table], pa.int64()))
+        for name in names:
+            columns[qualified(table, name)] = taken.column(name)
+    return pa.table(columns)
+
+
+def matches(graph: JoinGraph, join: Join) -> pd.DataFrame:
+    """Return the pairs of row numbers of two tables that a join matches."""
+    sides = [
+        _keys(graph.tables[table], join.columns_of(table)) for table in (join.left, join.right)
+    ]
+    names = [name for name in sides[0] if name.startswith("key")]
+    return sides[0].merge(sides[1], on=names)[[join.left, join.right]]
+
+
+def _keys(table: MarketTable, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Return the tokens of the keys of rows that miss none."""
+    rows = table.read(columns)
+    keys = {f"key {i}": tokens_of(rows.column(name)).to_pylist() for i, name in enumerate(columns)}
+    whole = pd.DataFrame({**keys, table.name: range(table.n_rows)})
+    return whole.dropna()
