@@ -1,0 +1,1 @@
+"""The search for a plan as the paper has it: minimal graphs by landmarks, then a random walk."""
