@@ -5,6 +5,7 @@ A cover needs each of its tables for some column: without it that column is in n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -51,7 +52,7 @@ def minimal_covers(terminals: Sequence[Terminal], max_covers: int = MAX_COVERS) 
     return sorted(found, key=lambda cover: (len(cover), cover))
 
 
-def near_cover(terminals: Sequence[Terminal], distances: Mapping[str, float]) -> Cover | None:
+def near_cover(terminals: Sequence[Terminal], distances: Mapping[str, float]) -> Cover:
     """Return a minimal cover of tables that are near, by a greedy choice.
 
     Each step takes the table of the least distance for each column that it adds.
@@ -61,12 +62,12 @@ def near_cover(terminals: Sequence[Terminal], distances: Mapping[str, float]) ->
     terminals : sequence of Terminal
         The columns, each with the tables that it can be taken from.
     distances : mapping of str to float
-        Of the tables that may be taken.
+        Of all these tables.
 
     Returns
     -------
-    tuple of str or None
-        By name; None if these tables do not have all columns.
+    tuple of str
+        By name.
 
     Examples
     --------
@@ -78,14 +79,7 @@ def near_cover(terminals: Sequence[Terminal], distances: Mapping[str, float]) ->
     chosen: set[str] = set()
     left = set(groups)
     while left:
-        gains = {
-            table: sum(table in group for group in left)
-            for group in left
-            for table in group
-            if table in distances
-        }
-        if not gains:
-            return None
+        gains = Counter(table for group in left for table in group)
         best = min(gains, key=lambda name: ((distances[name] + 1e-9) / gains[name], name))
         chosen.add(best)
         left = {group for group in left if best not in group}

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.search.plans import Join, JoinTree
-from pexeso.acquisition.search.published.covers import MAX_COVERS, minimal_covers, near_cover
+from pexeso.acquisition.search.published.covers import MAX_COVERS, Cover, minimal_covers, near_cover
 from pexeso.acquisition.search.published.landmarks import Landmark, Pair
-from pexeso.acquisition.search.request import AcquisitionRequest
+from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 
 
 @dataclass(frozen=True)
@@ -91,17 +91,22 @@ def minimal_graphs(
         Each once. Of several tables of a cover that have a column, one's own goes first, then the
         first by name. Empty if joins do not connect tables that have all columns.
     """
-    terminals = request.terminals
-    covers = minimal_covers(terminals, max_covers)
+    known: dict[tuple[Terminal, ...], list[Cover]] = {}
     found = set()
     for landmark in landmarks:
-        near = None if covers else near_cover(terminals, landmark.distances)
-        for cover in covers or ([near] if near else []):
-            if all(table in landmark.distances for table in cover):
-                pairs = {pair for table in cover for pair in landmark.path(table)}
-                if prune:
-                    pairs = _pruned(pairs, set(cover))
-                found.add(_minimal_graph(graph, request, pairs, cover))
+        terminals = tuple(
+            Terminal(each.column, tuple(name for name in each.tables if name in landmark.distances))
+            for each in request.terminals
+        )
+        if not all(each.tables for each in terminals):
+            continue
+        if terminals not in known:
+            known[terminals] = minimal_covers(terminals, max_covers)
+        for cover in known[terminals] or [near_cover(terminals, landmark.distances)]:
+            pairs = {pair for table in cover for pair in landmark.path(table)}
+            if prune:
+                pairs = _pruned(pairs, set(cover))
+            found.add(_minimal_graph(graph, request, pairs, cover))
     return sorted(found, key=lambda each: each.order)
 
 

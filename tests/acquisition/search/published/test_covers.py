@@ -1,6 +1,5 @@
 from itertools import product
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,8 +87,3 @@ def test_a_near_cover_takes_what_is_near_for_each_column_that_it_adds():
     # At no distance at all the number of columns decides, then the name.
     assert near_cover(terminals_of(["xy", "yz"]), {"x": 0, "y": 0, "z": 0}) == ("y",)
     assert near_cover(terminals_of(["xy"]), {"y": 0, "x": 0}) == ("x",)
-
-
-@pytest.mark.parametrize("known", [{}, {"x": 0.1}])
-def test_columns_out_of_reach_have_no_near_cover(known):
-    assert near_cover(terminals_of(["xy", "z"]), known) is None

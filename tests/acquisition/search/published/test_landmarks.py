@@ -4,13 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.acquisition.graph.building import natural_graph
-from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
-from pexeso.acquisition.graph.tables import MarketTable
 from pexeso.acquisition.search.published.landmarks import landmarks_of, shortest_paths
 from pexeso.errors import InputError
-from tests.acquisition.motivating_tables import TABLES
+from tests.acquisition.motivating_graphs import graph_of
 from tests.acquisition.weighted_graphs import weighted_graph
 
 quick = settings(derandomize=True, deadline=None, max_examples=60)
@@ -59,8 +56,7 @@ def test_paths_have_the_least_weight_then_the_fewest_joins_then_the_first_names(
 
 
 def test_distances_of_the_tables_of_the_introduction():
-    tables = [MarketTable.of(name, rows, owned=name == "DS") for name, rows in TABLES.items()]
-    graph = natural_graph(tables, CodedColumns())
+    graph = graph_of("DS", "D1", "D2", "D3", "D4", "D5", owned=["DS"])
     assert len(graph.edges) == 9
     found = shortest_paths(graph, "DS")
     assert found.distances == pytest.approx(
