@@ -99,6 +99,7 @@ def _searched(
         return None, _no_graph(request, connected, small)
     best = None
     for each in light[: options.max_graphs]:
+        known.plan(each.tree(graph))  # a literal walk without steps never meets its own start
         found = best_plan(JoinChoices(each, known), options)
         if found and found.is_better(best):
             best = found
