@@ -153,6 +153,40 @@ def test_the_printed_algorithm_finds_what_it_steps_to():
     assert best_plan(choices, LITERAL) is None
 
 
+def test_the_printed_algorithm_keeps_the_highest_correlation_that_it_met():
+    graph = two_tables()
+    values = {GENDER: 0.2, RACE: 0.9, BOTH: 0.5}
+
+    def measure(tree) -> PlanMeasures:
+        value = values[tree.joins[0].join_set.left]
+        return PlanMeasures(tree.price(graph), tree.weight, 1.0, value, 1)
+
+    for seed in range(5):
+        (choices,) = choices_of(graph, age_and_disease(graph, "D4", "D3"), measure)
+        assert joined_by(best_plan(choices, replace(LITERAL, n_steps=200, seed=seed))) == RACE
+
+
+def test_further_walks_reach_plans_that_no_single_step_leads_to():
+    ends = weighted_graph({("a", "b"): 0.5, ("b", "c"): 0.5}, dict.fromkeys("abc", "m"))
+    sets = [join_set("k", 0.1), join_set("m", 0.2)]
+    graph = JoinGraph(ends.tables, {pair: JoinEdge.of(*pair, sets) for pair in ends.edges})
+    request = AcquisitionRequest(
+        (Terminal.of(graph, "a"),), (Terminal.of(graph, "c"),), min_quality=0.5
+    )
+
+    def measure(tree) -> PlanMeasures:
+        columns = [join.join_set.left[0] for join in tree.joins]
+        quality = float(columns[0] == columns[1])
+        return PlanMeasures(0.0, tree.weight, quality, 0.9 if columns[0] == "m" else 0.1, 1)
+
+    (choices,) = choices_of(graph, request, measure)
+    assert choices.n_choices == 4
+    one = best_plan(choices, replace(WALKS, n_walks=1, n_steps=500))
+    assert one.measures.correlation == 0.1
+    several = best_plan(choices, replace(WALKS, n_walks=12, n_steps=500))
+    assert several.measures.correlation == 0.9
+
+
 @quick
 @given(st.data())
 def test_all_plans_on_a_minimal_graph_are_tried_and_walks_find_no_better(data):
