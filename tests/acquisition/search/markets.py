@@ -10,19 +10,16 @@ from pexeso.acquisition.graph.tables import MarketTable
 from pexeso.acquisition.measures.quality import Dependency
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 
-KEYS = "abc"
-"""Columns that several tables have."""
-
 
 @st.composite
 def markets(draw, max_tables: int = 4) -> JoinGraph:
     """Draw tables of shared columns and one of their own, some with missing cells and rules."""
     tables = []
     for i in range(draw(st.integers(2, max_tables))):
-        keys = draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True))
+        keys = draw(st.sampled_from(["abc", "ab", "bc", "ac", "a", "b"]))
         n_rows = draw(st.integers(1, 6))
         cells = st.lists(st.sampled_from([0, 0, 1, 1, 2, None]), min_size=n_rows, max_size=n_rows)
-        columns = {name: draw(cells) for name in [*sorted(keys), f"own{i}"]}
+        columns = {name: draw(cells) for name in [*keys, f"own{i}"]}
         rows = pa.table({name: pa.array(each, pa.int64()) for name, each in columns.items()})
         rules = [Dependency((name,), f"own{i}") for name in keys if draw(st.booleans())]
         numeric = [f"own{i}"] if draw(st.booleans()) else []
@@ -38,7 +35,11 @@ def markets(draw, max_tables: int = 4) -> JoinGraph:
 def requests(draw, graph: JoinGraph) -> AcquisitionRequest:
     """Draw columns of a market, some from any table that has them, and bounds."""
     columns = sorted({column for table in graph.tables.values() for column in table.columns})
-    chosen = draw(st.lists(st.sampled_from(columns), min_size=2, max_size=3, unique=True))
+    own = [column for column in columns if column.startswith("own")]
+    chosen = draw(st.permutations(own))[:2]
+    chosen += [
+        column for column in draw(st.lists(st.sampled_from("abc"), max_size=1)) if column in columns
+    ]
     n_have = draw(st.integers(0, 1))
     terminals = [Terminal.of(graph, column) for column in chosen]
     return AcquisitionRequest(

@@ -115,10 +115,23 @@ def shortest_paths(graph: JoinGraph, table: str) -> Landmark:
     ------
     InputError
         If there is no such table.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pexeso.acquisition.graph.building import natural_graph
+    >>> from pexeso.acquisition.graph.coded import CodedColumns
+    >>> from pexeso.acquisition.graph.tables import MarketTable
+    >>> tables = {"a": {"k": [1]}, "b": {"k": [1], "m": [2]}, "c": {"m": [2]}}
+    >>> market = [MarketTable.of(name, pa.table(rows)) for name, rows in tables.items()]
+    >>> landmark = shortest_paths(natural_graph(market, CodedColumns()), "a")
+    >>> list(landmark.path("c")), landmark.hops["c"]
+    ([('b', 'c'), ('a', 'b')], 2)
     """
     if table not in graph.tables:
         raise InputError(f"There is no table '{table}'.")
     queue: list[tuple[float, int, tuple[str, ...]]] = [(0.0, 0, (table,))]
+    known = {table: queue[0]}
     result = Landmark(table, {}, {}, {})
     while queue:
         distance, hops, path = heapq.heappop(queue)
@@ -130,8 +143,10 @@ def shortest_paths(graph: JoinGraph, table: str) -> Landmark:
             result.towards[here] = path[-2]
         for edge in graph.edges_of(here):
             other = edge.other(here)
-            if other not in result.distances:
-                heapq.heappush(queue, (distance + edge.weight, hops + 1, (*path, other)))
+            label = (distance + edge.weight, hops + 1, (*path, other))
+            if other not in known or label < known[other]:
+                known[other] = label
+                heapq.heappush(queue, label)
     return result
 
 

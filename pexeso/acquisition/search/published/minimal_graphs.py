@@ -90,6 +90,21 @@ def minimal_graphs(
     list of MinimalGraph
         Each once. Of several tables of a cover that have a column, one's own goes first, then the
         first by name. Empty if joins do not connect tables that have all columns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pexeso.acquisition.graph.building import natural_graph
+    >>> from pexeso.acquisition.graph.coded import CodedColumns
+    >>> from pexeso.acquisition.graph.tables import MarketTable
+    >>> from pexeso.acquisition.search.published.landmarks import landmarks_of
+    >>> tables = {"x": {"k": [1, 2], "age": [30, 40]}, "y": {"k": [1, 2], "pay": [5, 6]}}
+    >>> market = [MarketTable.of(name, pa.table(rows)) for name, rows in tables.items()]
+    >>> graph = natural_graph(market, CodedColumns())
+    >>> request = AcquisitionRequest((Terminal.of(graph, "age"),), (Terminal.of(graph, "pay"),))
+    >>> found = minimal_graphs(graph, request, landmarks_of(graph))
+    >>> [(each.pairs, each.weight) for each in found]
+    [((('x', 'y'),), 0.0)]
     """
     known: dict[tuple[Terminal, ...], list[Cover]] = {}
     found = set()

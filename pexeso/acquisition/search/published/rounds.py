@@ -55,6 +55,26 @@ def published_plans(
     -------
     FoundPlans
         With one plan at most. Counts are those of all rounds; `best_seen` is of the last.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pexeso.acquisition.graph.building import natural_graph
+    >>> from pexeso.acquisition.graph.coded import CodedColumns
+    >>> from pexeso.acquisition.graph.tables import MarketTable
+    >>> from pexeso.acquisition.search.plans import PlanMeasures
+    >>> from pexeso.acquisition.search.request import Terminal
+    >>> tables = {"x": {"k": [1, 2], "age": [30, 40]}, "y": {"k": [1, 2], "pay": [5, 6]}}
+    >>> market = [MarketTable.of(name, pa.table(rows)) for name, rows in tables.items()]
+    >>> graph = natural_graph(market, CodedColumns())
+    >>> def measure(tree):  # what two joined rows are worth
+    ...     return PlanMeasures(tree.price(graph), tree.weight, 1.0, 1.0, 2)
+    >>> request = AcquisitionRequest(
+    ...     (Terminal.of(graph, "age"),), (Terminal.of(graph, "pay"),), budget=3
+    ... )
+    >>> found = published_plans(lambda rate: (graph, measure), request)
+    >>> found.plans, found.best_seen
+    ((), {'price': 4.0})
     """
     options = options or PublishedOptions()
     started = time.monotonic()
