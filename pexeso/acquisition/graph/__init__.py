@@ -5,6 +5,7 @@ paper                           module
 ==============================  ====================================================================
 D_i, instances                  `tables`: `MarketTable`
 I-edges, AS-edges, JI weights   `joins`: `JoinEdge` with its `JoinSet` s, `JoinGraph`
+AS-lattice, AS-vertices         `lattice`: `Lattice`, `LatticeEdge`
 ==============================  ====================================================================
 
 The paper's second layer has a vertex for each set of attributes, 2**m - m - 1 of them for a table

@@ -6,5 +6,6 @@ paper                             module
 A_S, A_T, B, alpha, beta          `request`: `AcquisitionRequest`
 TG, target graphs                 `plans`: `JoinTree`
 CORR, Q, w and p of TG            `evaluation`, exact, from counts
+steps 1 and 2, Algorithm 1        `published`
 ================================  ==================================================================
 """

@@ -5,6 +5,7 @@ Nothing here is clever: subsets of edges, tested for being trees, and merges of 
 """
 
 import math
+from collections import Counter
 from itertools import combinations, product
 
 import pandas as pd
@@ -88,8 +89,9 @@ def _spans(edges: tuple[tuple[str, str], ...], terminals: set[str]) -> bool:
     """Return whether a tree has all terminal tables, and no other table at an end."""
     if not edges:
         return len(terminals) == 1
-    degrees = pd.Series([table for pair in edges for table in pair]).value_counts()
-    return terminals <= set(degrees.index) and set(degrees[degrees == 1].index) <= terminals
+    degrees = Counter(table for pair in edges for table in pair)
+    ends = {table for table, degree in degrees.items() if degree == 1}
+    return ends <= terminals <= set(degrees)
 
 
 def measured(graph: JoinGraph, request: AcquisitionRequest, tree: JoinTree) -> PlanMeasures:

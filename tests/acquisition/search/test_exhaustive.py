@@ -5,33 +5,14 @@ import pytest
 
 from pexeso.acquisition.graph.building import natural_graph
 from pexeso.acquisition.graph.coded import CodedColumns
-from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.graph.tables import MarketTable
-from pexeso.acquisition.measures.quality import Dependency
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
-from tests.acquisition.motivating_tables import TABLES
+from tests.acquisition.motivating_graphs import RULES, age_and_disease, graph_of
 from tests.acquisition.search.exhaustive import all_plans, is_tree, measured, plans_within, trees
 
 
-def graph_of(*names: str, owned: tuple[str, ...] = (), dependencies=()) -> JoinGraph:
-    tables = [
-        MarketTable.of(
-            name, TABLES[name], owned=name in owned, dependencies=dict(dependencies).get(name, ())
-        )
-        for name in names
-    ]
-    return natural_graph(tables, CodedColumns())
-
-
-def age_and_disease(graph: JoinGraph, age: str, disease: str | None = None) -> AcquisitionRequest:
-    return AcquisitionRequest(
-        (Terminal.of(graph, "Age", age),), (Terminal.of(graph, "Disease", disease),)
-    )
-
-
 def test_the_three_plans_of_two_tables():
-    rules = [Dependency(("Gender",), "Disease"), Dependency(("Race",), "Disease")]
-    graph = graph_of("D3", "D4", dependencies={"D3": rules})
+    graph = graph_of("D3", "D4", dependencies={"D3": RULES})
     request = age_and_disease(graph, "D4")
     found = {tree.joins[0].join_set.left: tree for tree in all_plans(graph, request)}
     assert set(found) == {("Gender",), ("Race",), ("Gender", "Race")}
@@ -62,7 +43,11 @@ def test_a_plan_joins_by_all_shared_columns_that_it_has():
 def test_options_of_the_introduction():
     graph = graph_of("DS", "D1", "D2", "D3", "D4", "D5", owned=("DS",))
     request = age_and_disease(graph, "DS")
-    found = {tree.tables: measured(graph, request, tree) for tree in all_plans(graph, request)}
+    found = {
+        tree.tables: measured(graph, request, tree)
+        for tree in all_plans(graph, request)
+        if tree.tables in {("D1", "D2", "DS"), ("D5", "DS")}
+    }
     assert (found["D1", "D2", "DS"].correlation, found["D1", "D2", "DS"].n_rows) == (0, 6)
     assert found["D5", "DS"].correlation == pytest.approx(0.591673, abs=1e-6)
     assert found["D5", "DS"].n_rows == 7
@@ -100,9 +85,7 @@ def test_trees_of_a_circle():
 
 def test_ends_of_a_tree_are_terminals_and_bounds_are_kept():
     graph = graph_of("D3", "D4", "D5")
-    request = AcquisitionRequest(
-        (Terminal.of(graph, "Age", "D4"),), (Terminal.of(graph, "Disease", "D3"),), budget=5
-    )
+    request = age_and_disease(graph, "D4", "D3", budget=5)
     found = all_plans(graph, request)
     assert {tree.tables for tree in found} == {("D3", "D4"), ("D3", "D4", "D5")}
     within = [tree for tree, _ in plans_within(graph, request)]

@@ -1,0 +1,41 @@
+"""Join graphs of the tables of the paper's introduction, and requests for age and disease."""
+
+from collections.abc import Mapping, Sequence
+
+from pexeso.acquisition.graph.building import natural_graph
+from pexeso.acquisition.graph.coded import CodedColumns
+from pexeso.acquisition.graph.joins import JoinGraph
+from pexeso.acquisition.graph.tables import MarketTable
+from pexeso.acquisition.measures.quality import Dependency
+from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
+from tests.acquisition.motivating_tables import TABLES
+
+RULES = [Dependency(("Gender",), "Disease"), Dependency(("Race",), "Disease")]
+"""Dependencies of D3 that plans on D3 and D4 are measured by."""
+
+
+def graph_of(
+    *names: str,
+    owned: Sequence[str] = (),
+    dependencies: Mapping[str, Sequence[Dependency]] | None = None,
+) -> JoinGraph:
+    """Return the graph of some of the tables."""
+    tables = [
+        MarketTable.of(
+            name,
+            TABLES[name],
+            owned=name in owned,
+            dependencies=(dependencies or {}).get(name, ()),
+        )
+        for name in names
+    ]
+    return natural_graph(tables, CodedColumns())
+
+
+def age_and_disease(
+    graph: JoinGraph, age: str | None, disease: str | None = None, **bounds: float
+) -> AcquisitionRequest:
+    """Return a request that has the ages of a table and wants the diseases of another."""
+    return AcquisitionRequest(
+        (Terminal.of(graph, "Age", age),), (Terminal.of(graph, "Disease", disease),), **bounds
+    )

@@ -1,0 +1,33 @@
+"""Join graphs of given weights, without rows that lead to them."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from pexeso.acquisition.graph.joins import JoinEdge, JoinGraph, JoinSet
+from pexeso.acquisition.graph.tables import MarketTable
+from pexeso.acquisition.measures.informativeness import JoinInformativeness
+
+
+def join_set(columns: str, weight: float) -> JoinSet:
+    """Return a join by columns of one letter each."""
+    names = tuple(columns)
+    return JoinSet(names, names, JoinInformativeness(weight, 1.0, 0.0, 0.0), 1, 1, 1)
+
+
+def weighted_graph(
+    weights: Mapping[tuple[str, str], float], columns: Mapping[str, str] | None = None
+) -> JoinGraph:
+    """Return tables that join by a column `k` with given weights.
+
+    Each table has `k`, a column of its own name, and the given ones of one letter each.
+    """
+    names = sorted({name for pair in weights for name in pair} | set(columns or {}))
+    tables = [
+        MarketTable.of(
+            name, pa.table({each: [1, 2] for each in ["k", name, *(columns or {}).get(name, "")]})
+        )
+        for name in names
+    ]
+    edges = [JoinEdge.of(*pair, [join_set("k", weight)]) for pair, weight in weights.items()]
+    return JoinGraph.of(tables, edges)
