@@ -13,6 +13,7 @@ import torch
 
 from benchmarks import report
 from benchmarks.acquisition import tpce, tpch
+from benchmarks.acquisition.held_back import TARGETS, measured_targets
 from benchmarks.acquisition.making import measured_market
 from benchmarks.machine import describe_machine, pin_threads
 from benchmarks.origin import code_digest
@@ -22,7 +23,8 @@ from pexeso.errors import InputError, PexesoError
 CODE = (("pexeso/acquisition", "*.py"), ("benchmarks/acquisition", "*.py"))
 """What the figures depend on."""
 
-PARTS = (tpch.NAME, tpce.NAME)
+HELD_BACK = "held-back"
+PARTS = (tpch.NAME, tpce.NAME, HELD_BACK)
 
 Result = dict[str, Any]
 
@@ -40,14 +42,17 @@ Result = dict[str, Any]
     show_default=True,
     help="Of the tables of markets.",
 )
-@click.option("--folder", metavar="FOLDER", help="Where markets are written to and stay.")
+@click.option("--targets", help="held-back: some of them, with commas.  [default: all]")
+@click.option("--splits", default=5, show_default=True, help="held-back: of the rows.")
+@click.option("--folder", metavar="FOLDER", help="Where markets and real lakes stay.")
 @click.option("--write", is_flag=True, help="Keep results in benchmarks/results/acquisition.")
 def acquisition_command(parts: tuple[str, ...], write: bool, seed: int, **options: Any) -> None:
     """Make markets of priced tables, and measure what is acquired from them.
 
     PARTS, all by default: tpch (the eight tables of TPC-H, by tpchgen-cli), tpce (29 tables of a
-    brokerage). Each market is written with its prices, and its queries with the tables that lie
-    between their attributes. In one thread.
+    brokerage), held-back (targets of models: what published strategies choose of joined columns,
+    and what models gain by it on rows that nobody saw). Each market is written with its prices, and
+    its queries with the tables that lie between their attributes. In one thread.
     """
     pin_threads(1)
     machine = describe_machine(torch.device("cpu"))
@@ -87,5 +92,16 @@ def _of(part: str, seed: int, options: Result) -> Callable[[], Result]:
             size={"rows": options["rows"]},
             **kept,
         ),
+        HELD_BACK: lambda: measured_targets(
+            _targets(options["targets"]), seed=seed, splits=options["splits"], folder=folder
+        ),
     }
     return known[part]
+
+
+def _targets(text: str | None) -> tuple[str, ...]:
+    names = TARGETS if text is None else tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in TARGETS:
+            raise InputError(f"Targets are {', '.join(TARGETS)}. Got {name!r} instead.")
+    return names
