@@ -64,7 +64,8 @@ def acquisition_command(parts: tuple[str, ...], write: bool, seed: int, **option
                 "machine": machine,
                 "code": code_digest(code=CODE),
                 "seed": seed,
-                "options": options,
+                # Where things lay is of no interest, and of one machine.
+                "options": {name: value for name, value in options.items() if name != "folder"},
             }
             result = {"part": part, **conditions, **_of(part, seed, options)()}
             click.echo(json.dumps(result))

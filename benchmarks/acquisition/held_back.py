@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,11 @@ from pexeso.lake.readers.reader import read_table
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 DEMO = "demo"
-TASKS = ("wine", "football", "gdp", "hate-crimes", "films", "recent-films", "tattoos", "police")
-"""Those of the enrichment experiment; `DEMO` is another, for which nothing need be there."""
+TASKS = ("wine", "football", "hate-crimes", "recent-films", "tattoos")
+"""Those of the enrichment experiment whose keys are joined by equal text with anything.
+
+`DEMO` is another, for which no lake need be there.
+"""
 
 PLANTED = {f"planted-{task}": task for task in (REGRESSION, CLASSIFICATION)}
 TARGETS = (*PLANTED, DEMO, *TASKS)
@@ -105,8 +109,7 @@ def real_problem(name: str, folder: Path) -> Problem:
 
         place = lake.DEMO if name == DEMO else lake.unpack_lake(folder)
         task = (tasks.demo if name == DEMO else tasks.REAL[name])(place)
-        names, cells = _columns(place)
-        texts = methods.LakeTexts(place, names, cells, methods.EQUAL)
+        texts = _texts(place)
         key = task.table[task.on]
         found = methods.first_of_each_table(texts.matches(key, methods.equal), task.left_out)
     enriched = enrich_from(found, task.table, task.on, target=task.target)
@@ -125,8 +128,11 @@ def real_problem(name: str, folder: Path) -> Problem:
     )
 
 
-def _columns(lake: Path) -> tuple[list[tuple[str, str]], list[pa.StringArray]]:
-    """Return the columns of a lake by table and name, and the distinct texts of each."""
+@lru_cache(maxsize=1)
+def _texts(lake: Path) -> Any:
+    """Read the columns of text of a lake, to be joined by equal text; that of the last is kept."""
+    from enrichment import methods
+
     names, cells = [], []
     for file in find_tables(lake)[0]:
         try:
@@ -137,7 +143,7 @@ def _columns(lake: Path) -> tuple[list[tuple[str, str]], list[pa.StringArray]]:
             if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
                 names.append((file.table, label))
                 cells.append(column.cast(pa.string()).drop_null().unique())
-    return names, cells
+    return methods.LakeTexts(lake, names, cells, methods.EQUAL)
 
 
 @contextmanager

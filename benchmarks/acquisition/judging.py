@@ -220,7 +220,9 @@ def _predicted(
     telling = np.flatnonzero(spread > 1)
     matrix = matrix[:, telling]
     if len(telling):
-        model = _trees(task) if kind == "trees" else _linear(task, features.texts[telling])
+        model = (
+            _trees(task, len(learn)) if kind == "trees" else _linear(task, features.texts[telling])
+        )
     else:
         matrix = np.zeros((len(matrix), 1))
         model = DummyRegressor() if task == REGRESSION else DummyClassifier()
@@ -229,11 +231,13 @@ def _predicted(
         return model.fit(matrix[learn], features.values[learn]).predict(matrix[test])
 
 
-def _trees(task: str) -> Any:
+def _trees(task: str, n_rows: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if task == REGRESSION else HistGradientBoostingClassifier
-    return kind(random_state=0, early_stopping=False)
+    # Of the default, 20, less than 40 rows cannot be split at all.
+    leaf = min(20, max(3, n_rows // 20))
+    return kind(random_state=0, early_stopping=False, min_samples_leaf=leaf)
 
 
 def _linear(task: str, texts: np.ndarray) -> Any:

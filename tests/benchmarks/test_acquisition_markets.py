@@ -329,6 +329,7 @@ def test_the_command_tells_of_a_market_and_keeps_it(tmp_path, monkeypatch, file_
     assert {"machine", "code", "seed", "options", "seconds"} <= set(told)
     assert [len(query["shortest"]) for query in told["queries"].values()] == [3, 5, 8]
     assert sum(table["damaged"] for table in told["tables"].values()) == 20
+    assert str(tmp_path) not in run.output
     found = read_market(tmp_path / "tpce")
     assert found.options == {"seed": 5, "rows": 1000}
     made = dict(tpce.tpce_tables(1000, seed=5))
