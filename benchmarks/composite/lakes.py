@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.datasets.tables import web_sources
+from benchmarks.datasets.tpch import write_tpch
 from pexeso.composite.row_keys import RowKeys, build_row_keys, row_keys_of
-from pexeso.errors import InputError, LakeError, MissingPackageError, PexesoError
+from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.lake.files import find_tables
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.readers.reader import read_table
@@ -104,19 +101,8 @@ def tpch_tables(scale: float) -> Iterator[pa.Table]:
     MissingPackageError
         tpchgen-cli is not installed.
     """
-    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    program = shutil.which("tpchgen-cli", path=beside)
-    if program is None:
-        raise MissingPackageError(
-            "The tables of TPC-H are made by tpchgen-cli, which is not installed: "
-            "pip install tpchgen-cli"
-        )
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
-        subprocess.run(
-            [program, "csv", "--scale-factor", str(scale), "--output-dir", folder],
-            check=True,
-            capture_output=True,
-        )
+        write_tpch(Path(folder), scale, file_format="csv")
         yield from folder_tables(Path(folder))
 
 

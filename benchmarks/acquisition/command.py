@@ -1,0 +1,108 @@
+"""The command ``python -m benchmarks acquisition``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+
+from benchmarks import report
+from benchmarks.acquisition import tpce, tpch
+from benchmarks.acquisition.held_back import TARGETS, measured_targets
+from benchmarks.acquisition.making import measured_market
+from benchmarks.machine import describe_machine, pin_threads
+from benchmarks.origin import code_digest
+from benchmarks.redundancy.writing import FORMATS
+from pexeso.errors import InputError, PexesoError
+
+CODE = (("pexeso/acquisition", "*.py"), ("benchmarks/acquisition", "*.py"))
+"""What the figures depend on."""
+
+HELD_BACK = "held-back"
+PARTS = (tpch.NAME, tpce.NAME, HELD_BACK)
+
+Result = dict[str, Any]
+
+
+@click.command("acquisition", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("parts", metavar="[PARTS]", nargs=-1)
+@click.option("--scale", default=tpch.SCALE, show_default=True, help="tpch: of the whole of TPC-H.")
+@click.option("--rows", default=tpce.ROWS, show_default=True, help="tpce: of the largest table.")
+@click.option("--seed", default=0, show_default=True, help="Of all that is drawn.")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="Of the tables of markets.",
+)
+@click.option("--targets", help="held-back: some of them, with commas.  [default: all]")
+@click.option("--splits", default=5, show_default=True, help="held-back: of the rows.")
+@click.option("--folder", metavar="FOLDER", help="Where markets and real lakes stay.")
+@click.option("--write", is_flag=True, help="Keep results in benchmarks/results/acquisition.")
+def acquisition_command(parts: tuple[str, ...], write: bool, seed: int, **options: Any) -> None:
+    """Make markets of priced tables, and measure what is acquired from them.
+
+    PARTS, all by default: tpch (the eight tables of TPC-H, by tpchgen-cli), tpce (29 tables of a
+    brokerage), held-back (targets of models: what published strategies choose of joined columns,
+    and what models gain by it on rows that nobody saw). Each market is written with its prices, and
+    its queries with the tables that lie between their attributes. In one thread.
+    """
+    pin_threads(1)
+    machine = describe_machine(torch.device("cpu"))
+    try:
+        for part in parts or PARTS:
+            if part not in PARTS:
+                raise InputError(f"Parts are {', '.join(PARTS)}. Got {part!r} instead.")
+            conditions = {
+                "machine": machine,
+                "code": code_digest(code=CODE),
+                "seed": seed,
+                # Where things lay is of no interest, and of one machine.
+                "options": {name: value for name, value in options.items() if name != "folder"},
+            }
+            result = {"part": part, **conditions, **_of(part, seed, options)()}
+            click.echo(json.dumps(result))
+            if write:
+                report.write_result(report.RESULTS / "acquisition" / f"{part}.json", result)
+    except PexesoError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+
+
+def _of(part: str, seed: int, options: Result) -> Callable[[], Result]:
+    """Return what measures a part."""
+    folder = None if options["folder"] is None else Path(options["folder"])
+    kept: Result = {"folder": folder, "file_format": options["file_format"], "seed": seed}
+    known: dict[str, Callable[[], Result]] = {
+        tpch.NAME: lambda: measured_market(
+            tpch.ABOUT,
+            tpch.tpch_tables(options["scale"], seed=seed),
+            size={"scale": options["scale"]},
+            **kept,
+        ),
+        tpce.NAME: lambda: measured_market(
+            tpce.ABOUT,
+            tpce.tpce_tables(options["rows"], seed=seed),
+            size={"rows": options["rows"]},
+            **kept,
+        ),
+        HELD_BACK: lambda: measured_targets(
+            _targets(options["targets"]), seed=seed, splits=options["splits"], folder=folder
+        ),
+    }
+    return known[part]
+
+
+def _targets(text: str | None) -> tuple[str, ...]:
+    names = TARGETS if text is None else tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in TARGETS:
+            raise InputError(f"Targets are {', '.join(TARGETS)}. Got {name!r} instead.")
+    return names
