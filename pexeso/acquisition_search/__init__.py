@@ -1,7 +1,6 @@
-"""Join graphs for acquisitions over the tables of an index.
+"""Data acquisition over an index: which tables of the lake to buy or fetch for a budget.
 
-=======================  ===========================================================================
-`lake_columns`           columns of an index with what pairs are decided by
-`column_pairs`           pairs of columns that may join, of all tables or of some
-=======================  ===========================================================================
+The algorithms are in `pexeso.acquisition`; this package reads what they need from an index and from
+files: `pairs` finds columns that may join, `market` reads tables with their prices, and `graphs`
+makes join graphs of these.
 """

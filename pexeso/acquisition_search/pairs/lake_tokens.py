@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.acquisition_search.lake_columns import DAMAGED_LISTS, LakeColumns, are_short_numbers
-from pexeso.acquisition_search.pair_loops import DAMAGED, live_frequencies
+from pexeso.acquisition_search.pairs.lake_columns import (
+    DAMAGED_LISTS,
+    LakeColumns,
+    are_short_numbers,
+)
+from pexeso.acquisition_search.pairs.pair_loops import DAMAGED, live_frequencies
 from pexeso.errors import IndexCorruptError
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.loops import find_texts
@@ -33,7 +37,7 @@ class LakeTokens:
     frequencies : int32 (t,)
         The columns that hold each token; deleted ones do not count.
     are_short_numbers : bool (t,)
-        See `pexeso.acquisition_search.lake_columns.are_short_numbers`.
+        See `pexeso.acquisition_search.pairs.lake_columns.are_short_numbers`.
 
     Notes
     -----

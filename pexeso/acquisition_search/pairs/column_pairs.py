@@ -34,14 +34,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition_search.lake_columns import (
+from pexeso.acquisition_search.pairs.lake_columns import (
     DAMAGED_LISTS,
     LakeColumns,
     are_short_numbers,
     find_tokens,
 )
-from pexeso.acquisition_search.lake_tokens import LakeTokens
-from pexeso.acquisition_search.pair_loops import (
+from pexeso.acquisition_search.pairs.lake_tokens import LakeTokens
+from pexeso.acquisition_search.pairs.pair_loops import (
     DAMAGED,
     count_by_lists,
     find_containers,

@@ -11,15 +11,15 @@ from equal_text_lakes import shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.acquisition_search import column_pairs
-from pexeso.acquisition_search.column_pairs import (
+from pexeso.acquisition_search.pairs import column_pairs
+from pexeso.acquisition_search.pairs.column_pairs import (
     OwnColumn,
     all_pairs,
     max_columns_of,
     own_columns,
     pairs_from,
 )
-from pexeso.acquisition_search.lake_columns import LakeColumns
+from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
 from pexeso.lake.columns import label_columns
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.reader import read_table
