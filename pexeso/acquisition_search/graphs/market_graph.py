@@ -1,0 +1,290 @@
+"""The join graph that a request searches, from an index and the shopper's own tables."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.acquisition.graph.building import edges_of
+from pexeso.acquisition.graph.coded import CodedColumns
+from pexeso.acquisition.graph.joins import JoinEdge, JoinGraph
+from pexeso.acquisition.graph.tables import MarketTable
+from pexeso.acquisition_search.graphs.reachable import (
+    DEFAULT_JOINS,
+    DEFAULT_TABLES,
+    Neighbours,
+    Reached,
+    reachable,
+)
+from pexeso.acquisition_search.graphs.table_pairs import PairsOfTables, TablePairs, named_pairs
+from pexeso.acquisition_search.market.lake_market import Market, own_table
+from pexeso.acquisition_search.pairs.column_pairs import OwnColumn
+from pexeso.errors import ColumnNotFoundError, InputError, PexesoError
+from pexeso.lake.tokens import distinct_tokens
+
+if TYPE_CHECKING:
+    from pexeso.search.open_index import OpenIndex
+
+VALUES, NAMES = "values", "names"
+MATCHES = (VALUES, NAMES)
+"""Columns join if their values do, or if their names are equal, as the paper has it."""
+
+OwnRows = tuple[str, pa.Table]
+Wanted = tuple[str | None, str]
+
+
+def market_graph(
+    index: str | os.PathLike[str] | OpenIndex,
+    *,
+    own: Sequence[OwnRows] = (),
+    wanted: Sequence[Wanted] = (),
+    prices: str | os.PathLike[str] | Mapping[str, Mapping[str, float]] = "free",
+    dependencies: str | os.PathLike[str] = "discover",
+    match: str = VALUES,
+    max_tables: int = DEFAULT_TABLES,
+    max_joins: int = DEFAULT_JOINS,
+    have: Sequence[tuple[str, str]] = (),
+    exclude: Collection[str] = (),
+    numeric: Mapping[str, Collection[str]] | None = None,
+    categorical: Mapping[str, Collection[str]] | None = None,
+    coded: CodedColumns | None = None,
+) -> tuple[JoinGraph, CodedColumns, list[str]]:
+    """Return the join graph of the tables that a request can use.
+
+    Parameters
+    ----------
+    index : path or OpenIndex
+        The index; it needs token sets.
+    own : sequence of (str, pyarrow.Table)
+        The shopper's tables. A table of the lake with the name of one of them is left out.
+    wanted : sequence of (str or None, str)
+        Wanted columns, each of a table or of any table. Without any, all tables that joins reach
+        from the own ones are in the graph.
+    prices, dependencies
+        See `pexeso.acquisition_search.market`.
+    match : {"values", "names"}
+        Whether columns join by their values, or where their labels are equal.
+    max_tables : int
+        Tables that are looked at, 2 or more; see `pexeso.acquisition_search.graphs.reachable`.
+    max_joins : int
+        Joins of a path between two ends, 1 or more.
+    have : sequence of (str, str)
+        Columns of own tables, or of the lake, that are to be explained. They keep their kind: what
+        is numeric joins nothing.
+    exclude : collection of str
+        Tables of the lake that are left out.
+    numeric, categorical : mapping of str to collection of str, optional
+        Columns by table whose kind is given.
+    coded : CodedColumns, optional
+        What reads and keeps columns.
+
+    Returns
+    -------
+    (JoinGraph, CodedColumns, list of str)
+        The graph, the columns that were read for it, and sentences on what was left out.
+
+    Raises
+    ------
+    InputError
+        If an option is out of its range, or a wanted table or column is not there.
+    TableReadError, PlaceError
+        If a table with a wanted column cannot be read.
+    """
+    if match not in MATCHES:
+        raise InputError(f"match must be one of {', '.join(MATCHES)}. Got {match!r}.")
+    for name, value, least in (("max_tables", max_tables, 2), ("max_joins", max_joins, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name} must be a whole number of {least} or more. Got {value!r}.")
+    market = Market.of(
+        _opened(index),
+        prices=prices,
+        dependencies=dependencies,
+        numeric=numeric,
+        categorical=categorical,
+    )
+    request = _Request(market, list(own), list(wanted), list(have), set(exclude), max_tables)
+    neighbours = request.by_names() if match == NAMES else request.by_values()
+    reached = reachable(
+        request.begins,
+        neighbours,
+        max_tables=max_tables,
+        max_joins=max_joins,
+        belongs=request.belongs,
+    )
+    notes = request.notes
+    if reached.n_waiting:
+        notes.append(
+            f"{reached.n_looked_at:,} tables were looked at, the limit (max_tables); at least "
+            f"{reached.n_waiting:,} further ones that joins lead to were not."
+        )
+    coded = CodedColumns() if coded is None else coded
+    tables, pairs = request.tables(reached)
+    edges = edges_of(tables, pairs, coded, natural=match == NAMES)
+    graph = JoinGraph.of(tables.values(), edges if match == NAMES else matching(edges))
+    return graph, coded, notes
+
+
+def matching(edges: Iterable[JoinEdge]) -> Iterable[JoinEdge]:
+    """Yield edges without the join sets of which no key is in both tables."""
+    for edge in edges:
+        kept = [each for each in edge.join_sets if each.n_keys]
+        if kept:
+            yield JoinEdge.of(edge.left, edge.right, kept)
+
+
+def _opened(index: str | os.PathLike[str] | OpenIndex) -> OpenIndex:
+    if not isinstance(index, str | os.PathLike):
+        return index
+    from pexeso.parts.metadata import require_contents
+    from pexeso.search.open_index import OpenIndex
+    from pexeso.store.opening import open_store_anywhere
+
+    store = open_store_anywhere(index)
+    require_contents(store.manifest)
+    return OpenIndex(store)
+
+
+class _Request:
+    """What a request is about, and how its tables are found."""
+
+    def __init__(
+        self,
+        market: Market,
+        own: list[OwnRows],
+        wanted: list[Wanted],
+        have: list[tuple[str, str]],
+        exclude: set[str],
+        max_tables: int,
+    ) -> None:
+        self.market, self.own = market, dict(own)
+        if len(self.own) < len(own):
+            raise InputError("The shopper's tables must have different names. Rename one.")
+        self.hidden = exclude | set(self.own)
+        self.notes: list[str] = []
+        self.begins: list[list[str]] = [[name] for name in self.own]
+        self.belongs: dict[int, frozenset[str]] = {}
+        self.required: set[str] = set()
+        self._numeric: dict[str, frozenset[str]] = {}
+        self.kept = {(table, column) for table, column in (*wanted, *have) if table is not None}
+        for table, column in (*have, *wanted):
+            if table not in self.own:
+                self._begin(table, column, max_tables)
+        if not self.begins:
+            raise InputError("A market needs a table of yours, or a wanted column. Got neither.")
+
+    def _begin(self, table: str | None, column: str, max_tables: int) -> None:
+        if table is not None:
+            if table in self.hidden:
+                raise InputError(f"The table '{table}' is wanted and left out. Choose one.")
+            self.market.require_tables([table])
+            if column not in (labels := self.market.labels([table])[table]):
+                raise ColumnNotFoundError(
+                    f"'{table}' has no column {column!r}. Its columns: {', '.join(labels)}."
+                )
+            self.begins.append([table])
+            self.required.add(table)
+            return
+        found = [name for name in self.market.tables_with(column) if name not in self.hidden]
+        if not found and not any(column in rows.column_names for rows in self.own.values()):
+            raise InputError(f"No table of the lake has a column {column!r}.")
+        self.kept |= {(name, column) for name in found}
+        begun = found[: max(1, max_tables // 2)]
+        if len(begun) < len(found):
+            self.notes.append(
+                f"{len(found):,} tables have a column {column!r}. The search began with "
+                f"{len(begun):,} of them; name the table to choose one."
+            )
+        if found:
+            self.belongs[len(self.begins)] = frozenset(found)
+            self.begins.append(begun)
+
+    def by_values(self) -> Neighbours:
+        """Return what finds tables that join by values."""
+        finder = TablePairs.of(self.market)
+
+        def neighbours(table: str) -> PairsOfTables:
+            rows = self.own.get(table)
+            if rows is None:
+                found, _ = finder.of_tables([table])
+            else:
+                found, _ = finder.of_own(list(_own_columns(table, rows)))
+            return self._usable(found)
+
+        return neighbours
+
+    def by_names(self) -> Neighbours:
+        """Return what finds tables that have columns of equal names."""
+        rows = self.market.opened.catalog.columns(["table", "label"])
+        own = {name: list(table.column_names) for name, table in self.own.items()}
+
+        def neighbours(table: str) -> PairsOfTables:
+            mine = own[table] if table in own else self.market.labels([table])[table]
+            there = pc.is_in(rows["label"], value_set=pa.array(mine, pa.string()))
+            labels: dict[str, list[str]] = defaultdict(list)
+            for row in rows.filter(there).to_pylist():
+                labels[row["table"]].append(row["label"])
+            labels = {**{name: each for name, each in labels.items() if name not in own}, **own}
+            others = sorted(set(labels) - {table})
+            return self._usable(dict(named_pairs({**labels, table: mine}, [table], others)), True)
+
+        return neighbours
+
+    def _usable(self, found: PairsOfTables, natural: bool = False) -> PairsOfTables:
+        """Leave out hidden tables, and pairs with measures that the request is about."""
+        usable = {}
+        for (one, other), pairs in found.items():
+            if any(name in self.hidden and name not in self.own for name in (one, other)):
+                continue
+            kept = [
+                (mine, theirs)
+                for mine, theirs in pairs
+                if natural or not (self._is_measure(one, mine) or self._is_measure(other, theirs))
+            ]
+            if kept:
+                usable[one, other] = kept
+        return usable
+
+    def _is_measure(self, table: str, column: str) -> bool:
+        if (table, column) not in self.kept:
+            return False
+        if table not in self._numeric:
+            rows = self.own.get(table)
+            known = self.market.tables([table], {})[0] if rows is None else own_table(table, rows)
+            self._numeric[table] = known.numeric
+        return column in self._numeric[table]
+
+    def tables(self, reached: Reached) -> tuple[dict[str, MarketTable], PairsOfTables]:
+        """Return the tables that can be read, and the pairs of these."""
+        joined: dict[str, set[str]] = defaultdict(set)
+        for (one, other), pairs in reached.pairs.items():
+            joined[one] |= {mine for mine, _ in pairs}
+            joined[other] |= {theirs for _, theirs in pairs}
+        names = [name for name in reached.tables if name not in self.own]
+        found = {name: own_table(name, rows, joined[name]) for name, rows in self.own.items()}
+        for table in self.market.tables(names, joined):
+            try:
+                if joined[table.name]:
+                    table.read(sorted(joined[table.name])[:1])
+            except PexesoError as error:
+                if table.name in self.required:
+                    raise
+                self.notes.append(f"'{table.name}' is left out: {error}")
+                continue
+            found[table.name] = table
+        pairs = {ends: each for ends, each in reached.pairs.items() if set(ends) <= set(found)}
+        return found, pairs
+
+
+def _own_columns(name: str, rows: pa.Table) -> Iterable[OwnColumn]:
+    for label, column in zip(rows.column_names, rows.columns, strict=True):
+        try:
+            tokens = distinct_tokens(column)
+        except InputError:  # lists and the like join nothing
+            continue
+        if len(tokens):
+            yield OwnColumn(name, label, tokens, rows.num_rows)

@@ -1,0 +1,1 @@
+"""Tables of an index as tables of a market: rows, kinds of columns, prices, dependencies."""

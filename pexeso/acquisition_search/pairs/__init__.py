@@ -1,0 +1,1 @@
+"""Pairs of columns of an index that may join by equal values."""

@@ -1,0 +1,238 @@
+"""Compiled loops that count the tokens which columns share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pexeso.runtime.jit import loop
+
+SOUND, DAMAGED = 0, -1
+
+
+@loop
+def count_by_lists(begins, ends, telling, list_sets, counts, telling_counts, met):
+    """Count for each set the query tokens that it holds.
+
+    Parameters
+    ----------
+    begins, ends : int64 (q,)
+        The posting list of each query token, within `list_sets`.
+    telling : bool (q,)
+        Tokens that are counted by themselves too.
+    list_sets : int32 (e,)
+    counts, telling_counts : int32 (n_sets,)
+        All 0; written to.
+    met : int64 (n_sets,)
+        Written to: the sets that were met, first.
+
+    Returns
+    -------
+    int
+        How many sets were met, `DAMAGED` where a list names none.
+    """
+    n = 0
+    for j in range(len(begins)):
+        for at in range(begins[j], ends[j]):
+            row = list_sets[at]
+            if row < 0 or row >= len(counts):
+                return DAMAGED
+            if counts[row] == 0:
+                met[n] = row
+                n += 1
+            counts[row] += 1
+            telling_counts[row] += telling[j]
+    return n
+
+
+@loop
+def live_frequencies(token_offsets, list_sets, live, frequencies):
+    """Count the live sets of each posting list; return `DAMAGED` where one names no set."""
+    for token in range(len(frequencies)):
+        n = 0
+        for at in range(token_offsets[token], token_offsets[token + 1]):
+            row = list_sets[at]
+            if row < 0 or row >= len(live):
+                return DAMAGED
+            n += live[row]
+        frequencies[token] = n
+    return SOUND
+
+
+@loop
+def _grown(array):
+    larger = np.empty(2 * len(array) + 16, array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+@loop
+def _holds(tokens, low, end, wanted):
+    """Return whether an ascending run holds a number."""
+    last = end
+    while low < end:
+        middle = (low + end) // 2
+        if tokens[middle] < wanted:
+            low = middle + 1
+        else:
+            end = middle
+    return low < last and tokens[low] == wanted
+
+
+@loop
+def find_containers(lefts, offsets, tokens, telling, prefixes, needed, min_telling, lists, columns):
+    """Find the sets that hold enough tokens of given ones.
+
+    Parameters
+    ----------
+    lefts : int64 (m,)
+        Columns whose containers are wanted.
+    offsets : int64 (m + 1,)
+        Where the tokens of each begin.
+    tokens : int64 (offsets[-1],)
+        As numbers of the searched index, -1 where it lacks one; the rarest of a column first.
+    telling : bool (offsets[-1],)
+        Whether a token is one of few columns; such ones are first.
+    prefixes : int64 (m,)
+        How many tokens of each are looked up: one of them is shared with each container.
+    needed : int64 (m,)
+        Least number of shared tokens.
+    min_telling : int
+        The same of telling ones.
+    lists : tuple
+        ``token_offsets, list_sets, set_offsets, set_tokens`` of the searched index.
+    columns : tuple
+        ``of_set``: the column of each set of the searched index, -1 for none; ``table``, ``key``,
+        ``size``: of each column of the lake its table, whether it is nearly a key, its tokens.
+
+    Returns
+    -------
+    (int, int64 (r,), int64 (r,), int64 (r,))
+        `SOUND` or `DAMAGED`; a column, one that contains it, and the tokens that they share.
+    """
+    token_offsets, list_sets, set_offsets, set_tokens = lists
+    of_set, table, key, size = columns
+    stamps = np.full(len(of_set), -1, np.int64)
+    left, right, shared = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
+    n = 0
+    for row in range(len(lefts)):
+        me, first, end = lefts[row], offsets[row], offsets[row + 1]
+        misses = (end - first) - needed[row]
+        n_telling = 0
+        for at in range(first, end):
+            n_telling += telling[at]
+        for at in range(first, first + prefixes[row]):
+            token = tokens[at]
+            if token < 0:
+                continue
+            for entry in range(token_offsets[token], token_offsets[token + 1]):
+                other = list_sets[entry]
+                if other < 0 or other >= len(of_set):
+                    return DAMAGED, left[:0], right[:0], shared[:0]
+                if stamps[other] == row:
+                    continue
+                stamps[other] = row
+                column = of_set[other]
+                if (
+                    column < 0
+                    or table[column] == table[me]
+                    or size[column] < needed[row]
+                    or not (key[column] or key[me])
+                ):
+                    continue
+                # Verified: the rarest tokens first, since they are missed most.
+                low, high = set_offsets[other], set_offsets[other + 1]
+                missed = 0
+                missed_telling = 0
+                for mine in range(first, end):
+                    if tokens[mine] < 0 or not _holds(set_tokens, low, high, tokens[mine]):
+                        missed += 1
+                        missed_telling += telling[mine]
+                        if missed > misses or n_telling - missed_telling < min_telling:
+                            break
+                if missed > misses or n_telling - missed_telling < min_telling:
+                    continue
+                if n == len(left):
+                    left, right, shared = _grown(left), _grown(right), _grown(shared)
+                left[n], right[n], shared[n] = me, column, (end - first) - missed
+                n += 1
+    return SOUND, left[:n], right[:n], shared[:n]
+
+
+@loop
+def find_namesakes(lefts, offsets, entry_runs, run_begins, members, columns, limit, percent):
+    """Find for columns those of the same name that share enough tokens with them.
+
+    Parameters
+    ----------
+    lefts : int64 (m,)
+        The columns.
+    offsets : int64 (m + 1,)
+        Where the entries of each begin in `entry_runs`.
+    entry_runs : int64 (offsets[-1],)
+        For each token of a column the run of members with that token and name, -1 for none.
+    run_begins : int64 (r + 1,)
+        Where each run begins in `members`.
+    members : int64 (e,)
+        Columns that hold a token of their name.
+    columns : tuple
+        ``table`` and ``size`` of each column of the lake; ``position`` of each among the members;
+        ``names``, the members in order.
+    limit : int
+        The most for each column: those that share most tokens, of equal ones the smaller column,
+        then by number.
+    percent : int
+        Least share of the tokens of the smaller column, in percent.
+
+    Returns
+    -------
+    (int64 (r,), int64 (r,), int64 (r,), int)
+        A column, a namesake, the tokens that they share; how many were left out by the limit.
+    """
+    table, size, position, names = columns
+    counts = np.zeros(len(names), np.int64)
+    met = np.empty(len(names), np.int64)
+    left, right, shared = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
+    n = 0
+    dropped = 0
+    for row in range(len(lefts)):
+        me = lefts[row]
+        n_met = 0
+        for at in range(offsets[row], offsets[row + 1]):
+            run = entry_runs[at]
+            if run < 0:
+                continue
+            for entry in range(run_begins[run], run_begins[run + 1]):
+                other = members[entry]
+                if table[other] == table[me]:
+                    continue
+                place = position[other]
+                if counts[place] == 0:
+                    met[n_met] = place
+                    n_met += 1
+                counts[place] += 1
+        kept = 0
+        for at in range(n_met):
+            place = met[at]
+            least = min(size[me], size[names[place]])
+            if 100 * counts[place] >= percent * least:
+                met[kept] = place
+                kept += 1
+            else:
+                counts[place] = 0
+        chosen = np.sort(met[:kept])
+        if kept > limit:
+            ranks = np.empty(kept, np.int64)
+            for at in range(kept):
+                ranks[at] = size[names[chosen[at]]] - (counts[chosen[at]] << 32)
+            order = np.argsort(ranks, kind="mergesort")
+            for at in order[limit:]:
+                counts[chosen[at]] = 0
+            chosen = chosen[order[:limit]]
+            dropped += kept - limit
+        for place in chosen:
+            if n == len(left):
+                left, right, shared = _grown(left), _grown(right), _grown(shared)
+            left[n], right[n], shared[n] = me, names[place], counts[place]
+            counts[place] = 0
+            n += 1
+    return left[:n], right[:n], shared[:n], dropped
