@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from pexeso.acquisition.search.found import FoundPlans
     from pexeso.search.open_index import OpenIndex
 
+METHODS = ("exact", "published")
+"""All plans, with a proof; or the paper's search, which looks at some."""
+
+DEFAULT_PLANS = 10
+
 DEFAULT_MAX_MEMORY = 2 << 30
+
+Method = Literal["exact", "published"]
 
 
 @dataclass(frozen=True)

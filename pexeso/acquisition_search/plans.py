@@ -125,7 +125,8 @@ class PlanJoin:
         """Return the plain JSON form."""
         told = asdict(self)
         told |= {name: list(told[name]) for name in ("left_columns", "right_columns")}
-        return {**told, "relation": self.relation, "fan_out": self.fan_out}
+        told |= {name: getattr(self, name) for name in ("relation", "fan_out", "condition")}
+        return told
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,7 @@ class AcquisitionPlan:
             "informativeness": self.informativeness,
             "optimal": self.optimal,
             "gap": self.gap,
+            "proof": self.proof,
             "rows": self.rows,
             "have": [{"table": table, "column": column} for table, column in self.have],
             "want": [{"table": table, "column": column} for table, column in self.want],

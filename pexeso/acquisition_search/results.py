@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TextIO, overload
 
 from pexeso.acquisition.search.plans import JoinTree
 from pexeso.acquisition_search.plans import AcquisitionPlan
@@ -170,6 +170,30 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
             **({} if self.plans else {"reason": self.reason, "best_seen": self.best_seen}),
             "stats": self.stats,
         }
+
+    def to_html(self, stream: TextIO | None = None) -> str | None:
+        """Create a self-contained HTML page: the plans, their joins drawn, prices, SQL.
+
+        Parameters
+        ----------
+        stream : text stream, optional
+            Open for writing as UTF-8; the page is written to it.
+
+        Returns
+        -------
+        str or None
+            The page, where no stream was given.
+        """
+        from pexeso.html.acquisition import acquisition_page
+        from pexeso.html.page import written
+
+        return written(iter([acquisition_page(self.to_dict())]), stream)
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a small table of the plans."""
+        from pexeso.html.acquisition import acquisition_table
+
+        return acquisition_table(self.to_dict())
 
 
 _PLAIN = ("price", "correlation", "quality", "informativeness", "rows", "optimal", "gap")

@@ -7,7 +7,8 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,8 +17,11 @@ from pexeso.acquisition_search import market_search
 from pexeso.acquisition_search.listed_prices import read_prices
 from pexeso.acquisition_search.market_search import (
     DEFAULT_MAX_MEMORY,
+    DEFAULT_PLANS,
+    METHODS,
     Limits,
     MarketOptions,
+    Method,
     OwnTable,
 )
 from pexeso.acquisition_search.results import AcquisitionResult
@@ -36,13 +40,6 @@ from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.joins import JoinGraph
-
-METHODS = ("exact", "published")
-"""All plans, with a proof; or the paper's search, which looks at some."""
-
-DEFAULT_PLANS = 10
-
-Method = Literal["exact", "published"]
 
 
 @dataclass(frozen=True)
@@ -82,8 +79,8 @@ class AcquisitionSearches:
             are to explain each other.
         want : str or iterable of str, optional
             The columns that are wanted, each ``TABLE:COLUMN``, ``TABLE:COLUMN,COLUMN``, or
-            ``COLUMN`` of any table. Without it any column that joins reach may be bought, and the
-            plans rank them.
+            ``COLUMN,COLUMN`` of any tables. Without it any column that joins reach may be bought,
+            and the plans rank them.
         columns : str or iterable of str, optional
             Those of `have` that are to be explained.
         budget : float, optional
@@ -274,21 +271,29 @@ def _wanted(graph: JoinGraph, want: str | Iterable[str]) -> tuple[Terminal, ...]
         if colon and table in graph.tables:
             found += _terminals(graph, table, columns)
         elif colon and not any(spec in each.columns for each in graph.tables.values()):
-            raise InputError(
-                f"There is no table '{table}' among the {len(graph.tables):,} that can be bought. "
-                "Name a table as pexeso info --tables lists it."
-            )
+            raise InputError(_no_table(graph, table))
         else:
-            found.append(Terminal.of(graph, spec))
+            is_one = any(spec in each.columns for each in graph.tables.values())
+            found += [Terminal.of(graph, name) for name in ([spec] if is_one else names_in(spec))]
     return tuple(found)
 
 
 def _terminals(graph: JoinGraph, table: str, columns: str) -> list[Terminal]:
     if table not in graph.tables:
-        raise InputError(f"The table '{table}' of the lake cannot be bought.")
+        raise InputError(_no_table(graph, table))
     is_one = columns in graph.tables[table].columns
     names = [columns] if is_one else names_in(columns)
     return [Terminal.of(graph, name, table) for name in names]
+
+
+def _no_table(graph: JoinGraph, table: str) -> str:
+    bought = sorted(name for name, each in graph.tables.items() if not each.owned)
+    near = get_close_matches(table, bought, n=3, cutoff=0.8)
+    hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+    return (
+        f"There is no table '{table}'{hint} among the {len(bought):,} that can be bought. Names of "
+        "tables are their paths in the lake."
+    )
 
 
 def _described(terminal: Terminal, graph: JoinGraph) -> str:

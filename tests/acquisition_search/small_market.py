@@ -65,7 +65,7 @@ def market_of(opened, options):
         own = options.own
         tables.append(MarketTable.of(own.name, own.rows, owned=True, numeric=numeric(own.rows)))
     coded = CodedColumns(options.max_bytes)
-    return Market(natural_graph(tables, coded), coded, {"options": options})
+    return Market(natural_graph(tables, coded), coded)
 
 
 def numeric(rows):

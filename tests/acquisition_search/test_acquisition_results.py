@@ -185,6 +185,7 @@ def test_the_machine_form():
         "right_rows": 2,
         "relation": "n:m",
         "fan_out": "keys repeat in both tables (up to 3 and 2 rows), so that rows multiply",
+        "condition": "D1:State = D2:State",
     }
     assert (found["correlation"], found["quality"], found["optimal"]) == (0.5, 0.75, True)
     assert found["want"] == [{"table": "D2", "column": "Disease"}]

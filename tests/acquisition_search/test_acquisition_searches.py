@@ -73,6 +73,11 @@ def test_wanted_columns_are_named_with_their_table_or_alone(searches, people):
     for want in ("smog", ["smog"], ["states.csv:smog"], "states.csv:smog"):
         found = searches.acquire(f"{people}:sick", want)
         assert found[0].want == (("states.csv", "smog"),)
+    for want in ("states.csv:smog,flag", "smog,flag", ["smog", "flag"]):
+        assert searches.acquire(f"{people}:sick", want).query["want"] == [
+            "states.csv:smog",
+            "states.csv:flag",
+        ]
     assert searches.acquire(f"{people}:sick", "zip").query["want"] == ["zip"]
 
 
@@ -176,6 +181,7 @@ def test_bounds_are_checked_without_a_wanted_column_too(searches, people):
         ("{people}:sick", "fog", InputError, "No table has a column 'fog'."),
         ("{people}:sick", "states.csv:fog", ColumnNotFoundError, "has no column 'fog'"),
         ("{people}:sick", "nine.csv:fog", InputError, "There is no table 'nine.csv' among the"),
+        ("{people}:sick", "state.csv:fog", InputError, "(did you mean 'states.csv'?)"),
         ("{people}:sick", [""], InputError, "A wanted column is TABLE:COLUMN"),
         ("{people}:sick", ["smog", "smog"], InputError, "The column 'smog' is named twice."),
         (None, None, InputError, "There is nothing to explain and nothing wanted"),
