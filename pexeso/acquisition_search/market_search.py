@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
-from pexeso.acquisition_search.listed_prices import Prices
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.coded import CodedColumns
@@ -26,6 +26,7 @@ DEFAULT_PLANS = 10
 DEFAULT_MAX_MEMORY = 2 << 30
 
 Method = Literal["exact", "published"]
+Prices = str | os.PathLike[str] | Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class MarketOptions:
     Attributes
     ----------
     own : OwnTable or None
-    prices : str or dict of str to dict of str to float
-        See `pexeso.acquisition_search.listed_prices`.
+    prices : str, path or mapping
+        ``"free"``, ``"entropy"``, a file, or prices by table and column.
     sample_rate : float or None
         Share of the keys of joins that are looked at, above 0 and at most 1; None for all rows.
     seed : int
@@ -105,7 +106,15 @@ class Limits:
 
 
 def market_of(opened: OpenIndex, options: MarketOptions) -> Market:
-    """Return the join graph of the lake of an index, with the user's table in it."""
+    """Return the join graph of the lake of an index, with the user's table in it.
+
+    Raises
+    ------
+    InputError
+        A price is missing, negative or no number.
+    TableReadError
+        The list of prices, or a table, cannot be read.
+    """
     raise NotImplementedError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from pexeso.acquisition.search.request import DEFAULT_MAX_TABLES, AcquisitionRequest, Terminal
 from pexeso.acquisition_search import market_search
-from pexeso.acquisition_search.listed_prices import read_prices
 from pexeso.acquisition_search.market_search import (
     DEFAULT_MAX_MEMORY,
     DEFAULT_PLANS,
@@ -23,6 +22,7 @@ from pexeso.acquisition_search.market_search import (
     MarketOptions,
     Method,
     OwnTable,
+    Prices,
 )
 from pexeso.acquisition_search.results import AcquisitionResult
 from pexeso.composite_search.query import columns_of
@@ -57,7 +57,7 @@ class AcquisitionSearches:
         budget: float | None = None,
         min_quality: float = 0.0,
         max_informativeness: float | None = None,
-        prices: Any = None,
+        prices: Prices = "free",
         max_tables: int = DEFAULT_MAX_TABLES,
         method: Method = "exact",
         exclude_tables: Iterable[str] = (),
@@ -89,9 +89,9 @@ class AcquisitionSearches:
             In [0, 1]: the least share of the rows of the join that break no dependency.
         max_informativeness : float, optional
             The largest sum of the informativeness of the joins (smaller is better).
-        prices : {"free", "entropy"}, path or mapping, optional
-            What columns cost: nothing (the default), one unit for each bit of their entropy, or as
-            listed; see `pexeso.acquisition_search.listed_prices.read_prices`.
+        prices : {"free", "entropy"}, path or mapping
+            What columns cost: nothing, one unit for each bit of their entropy, or as listed: in a
+            table with the columns ``table``, ``column`` and ``price``, or by table and column.
         max_tables : int
             Most tables of a plan, yours included.
         method : {"exact", "published"}
@@ -154,7 +154,7 @@ class AcquisitionSearches:
         own, in_lake = _owned(have, columns, self._taken)
         options = MarketOptions(
             own,
-            read_prices(prices),
+            prices,
             sample_rate,
             seed,
             parse_bytes(max_memory),
@@ -186,7 +186,7 @@ class AcquisitionSearches:
         }
         told = {
             **{name: None if value == math.inf else value for name, value in bounds.items()},
-            "prices": options.prices if isinstance(options.prices, str) else "listed",
+            "prices": _priced(prices),
             "method": method,
             "exclude_tables": list(tables),
             "exclude_joins": [list(pair) for pair in joins],
@@ -299,6 +299,13 @@ def _no_table(graph: JoinGraph, table: str) -> str:
 def _described(terminal: Terminal, graph: JoinGraph) -> str:
     column = spec_of([terminal.column])
     return f"{terminal.tables[0]}:{column}" if len(terminal.tables) == 1 else column
+
+
+def _priced(prices: Prices) -> str:
+    """Return the model of the prices, or the file that lists them."""
+    if isinstance(prices, Mapping):
+        return "listed"
+    return os.fspath(prices)
 
 
 def _names(names: Iterable[str], option: str) -> tuple[str, ...]:

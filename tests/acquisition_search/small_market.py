@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise, product
 from types import SimpleNamespace
 
+import pandas as pd
 import pyarrow as pa
 
 from pexeso.acquisition.graph.building import natural_graph
@@ -54,10 +55,21 @@ class SmallIndex:
 def market_of(opened, options):
     """Return the natural join graph of the tables of a `SmallIndex`."""
 
+    listed = options.prices
+    if listed not in ("free", "entropy") and not isinstance(listed, dict):
+        lines = pd.read_csv(listed)
+        listed = {
+            name: dict(zip(rows["column"], rows["price"].astype(float), strict=True))
+            for name, rows in lines.groupby("table")
+        }
+
     def table(name, rows):
-        price = {"free": free, "entropy": EntropyPrices(rows.select)}.get(
-            options.prices if isinstance(options.prices, str) else "",
-        ) or ListedPrices(name, options.prices.get(name, {}))
+        if listed == "free":
+            price = free
+        elif listed == "entropy":
+            price = EntropyPrices(rows.select)
+        else:
+            price = ListedPrices(name, listed.get(name, {}))
         return MarketTable.of(name, rows, price=price, numeric=numeric(rows))
 
     tables = [table(name, rows) for name, rows in opened.tables.items()]

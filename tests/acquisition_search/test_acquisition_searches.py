@@ -128,8 +128,11 @@ def test_listed_prices_and_budgets(searches, people, tmp_path):
         + "".join(f"{name},{column},2\n" for name, columns in LAKE.items() for column in columns)
     )
     found = searches.acquire(f"{people}:sick", "smog_level", prices=prices, budget=4)
-    assert (found[0].price, found.options["prices"]) == (4.0, "listed")
+    assert (found[0].price, found.options["prices"]) == (4.0, str(prices))
     assert [each.price for each in found[0].tables] == [4.0]
+    mapping = {name: dict.fromkeys(columns, 2) for name, columns in LAKE.items()}
+    same = searches.acquire(f"{people}:sick", "smog_level", prices=mapping, budget=4)
+    assert (same.plans, same.options["prices"]) == (found.plans, "listed")
     poor = searches.acquire(f"{people}:sick", "smog_level", prices=prices, budget=3.5)
     assert len(poor) == 0
     assert poor.best_seen == {"price": 4.0}
