@@ -183,9 +183,11 @@ def _asked(found: AcquisitionResult) -> str:
 def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[str]:
     free = found.options["prices"] == "free"
     price = "free" if free else f"price {plan.price:,.6g}"
+    # The first is the best of all, the others those of lower prices or better quality.
+    proof = f"{plan.proof}{' for its price and quality' * (plan.optimal and number > 1)}"
     lines = [
         f"Plan {number}: {plan.correlation:.4g} {found.unit}, {price}, quality "
-        f"{percent(plan.quality)}, {plan.proof}"
+        f"{percent(plan.quality)}, {proof}"
     ]
     labels: list[tuple[str, list[str]]] = [
         ("get", [f"{table}:{column}" for table, column in plan.want]),
