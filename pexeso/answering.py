@@ -12,6 +12,7 @@ from pexeso.search.open_index import OpenIndex
 from pexeso.thresholds.thresholds import Thresholds
 
 if TYPE_CHECKING:
+    from pexeso.acquisition_search.searches import AcquisitionSearches
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.search.executor import Executor
     from pexeso.token_search.searches import TokenSearches
@@ -54,6 +55,13 @@ class Answering:
         from pexeso.transform_search.searches import TransformSearches
 
         return TransformSearches(self.opened)
+
+    @cached_property
+    def acquisition(self) -> AcquisitionSearches:
+        """What finds tables to buy; loaded when it is first asked."""
+        from pexeso.acquisition_search.searches import AcquisitionSearches
+
+        return AcquisitionSearches(self.opened)
 
     def by_model(self, model: str) -> Answering:
         """Return what answers by a model, which is kept with what it learns.

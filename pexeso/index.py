@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import torch
 
     from embed.protocol import Embedder
+    from pexeso.acquisition_search.results import AcquisitionResult
     from pexeso.answers.by_method import AnySearchResult
     from pexeso.build.add_part import Added
     from pexeso.build.job import Update
@@ -597,6 +598,10 @@ class Index:
 
         pair = self._answering.composite.pair(table, columns, lake_table)
         return explain_keys(pair, lake_columns)
+
+    def acquire(self, have: Any, want: Any = None, **options: Any) -> AcquisitionResult:
+        """Find tables to buy; see `pexeso.acquisition_search.searches.AcquisitionSearches`."""
+        return self._answering.acquisition.acquire(have, want, **options)
 
     def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
         """Add parts to this index; see `pexeso.build.add_part.add_parts`."""

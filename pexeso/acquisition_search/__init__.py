@@ -1,6 +1,5 @@
 """Data acquisition over an index: which tables of the lake to buy or fetch for a budget.
 
 The algorithms are in `pexeso.acquisition`; this package reads what they need from an index and from
-files: `pairs` finds columns that may join, `market` reads tables with their prices, and `graphs`
-makes join graphs of these.
+files, and tells what they find.
 """

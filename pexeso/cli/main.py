@@ -11,20 +11,21 @@ import click
 from pexeso import __version__
 from pexeso.cli import PROCESS_START
 from pexeso.cli.clock import start_clock
+from pexeso.cli.commands.acquire import acquire
 from pexeso.cli.commands.batch import batch
-from pexeso.cli.commands.build import index
 from pexeso.cli.commands.demo import demo
 from pexeso.cli.commands.estimate import estimate
 from pexeso.cli.commands.explain import explain
 from pexeso.cli.commands.inspect import check, doctor, info, rules
 from pexeso.cli.commands.join import join
 from pexeso.cli.commands.keys import keys
+from pexeso.cli.commands.maintain.build import index
+from pexeso.cli.commands.maintain.update import add_model, add_part, append, compact, delete
 from pexeso.cli.commands.redundancy import redundancy
 from pexeso.cli.commands.search import search
 from pexeso.cli.commands.token_search import contain, overlap
 from pexeso.cli.commands.transform import transform
 from pexeso.cli.commands.tune import tune
-from pexeso.cli.commands.update import add_model, add_part, append, compact, delete
 from pexeso.cli.errors import plain_errors, remember_arguments
 from pexeso.cli.output.streams import safe_streams
 from pexeso.cli.signals import stop_by_signals
@@ -70,6 +71,7 @@ class _Group(click.Group):
             explain,
             tune,
             transform,
+            acquire,
             redundancy,
         ),
         *(keys, estimate, info, rules, check, doctor),

@@ -143,18 +143,18 @@ def drawing_of(graph: LakeGraph, part: Part, number: int) -> Drawing:
     )
 
 
-def short_name(name: str) -> str:
+def short_name(name: str, most: int = NAME_CELLS) -> str:
     """Return a name that fits a box: of a long one the middle is left out."""
     name = plain(name, 10 * NAME_CELLS) if len(name) <= 10 * NAME_CELLS else _safe_ends(name)
     cells = [_cells(letter) for letter in name]
-    if sum(cells) <= NAME_CELLS:
+    if sum(cells) <= most:
         return name
     start, n_start = 0, 0
-    while n_start + cells[start] <= NAME_CELLS // 3:
+    while n_start + cells[start] <= most // 3:
         n_start += cells[start]
         start += 1
     end, n_end = len(name), 0
-    while n_start + 1 + n_end + cells[end - 1] <= NAME_CELLS:
+    while n_start + 1 + n_end + cells[end - 1] <= most:
         end -= 1
         n_end += cells[end]
     return f"{name[:start]}…{name[end:]}"

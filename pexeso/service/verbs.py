@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import BuildOptions, parse_bytes
-from pexeso.service import composite_keys, redundancy, requests, transform
+from pexeso.service import acquisition, composite_keys, redundancy, requests, transform
 from pexeso.service.bases import ColumnsRequest, DistanceRequest, Request, RequestError
 from pexeso.service.responses import (
     Answer,
@@ -29,6 +29,7 @@ from pexeso.service.responses import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pexeso.acquisition_search.searches import AcquisitionSearches
     from pexeso.build.report import BuildReport
     from pexeso.composite.candidate_keys import FoundKeys
     from pexeso.composite_search.searches import CompositeSearches
@@ -162,6 +163,17 @@ class Service:
         from pexeso.composite_search.searches import open_composite
 
         return open_composite(path)
+
+    def open_acquisition(self, path: str) -> Index | AcquisitionSearches:
+        """Return what finds tables to buy.
+
+        Models are not loaded, unless indexes are kept open.
+        """
+        if self._keep_open:
+            return self.open(path)
+        from pexeso.acquisition_search.searches import open_acquisition_searches
+
+        return open_acquisition_searches(path)
 
 
 def run(request: Request, **live: Any) -> Any:
@@ -455,4 +467,5 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "apply_plan": redundancy.apply_plan,
     "undo_plan": redundancy.undo_plan,
     "transform": transform.transform,
+    "acquire": acquisition.acquire,
 }

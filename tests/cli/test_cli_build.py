@@ -6,7 +6,7 @@ import pytest
 
 import pexeso.build.build
 import pexeso.index
-from pexeso.cli.commands.build import summary
+from pexeso.cli.commands.maintain.build import summary
 from pexeso.errors import OutputError
 from pexeso.lake.normalise.rules import DEFAULT_RULES
 

@@ -26,6 +26,7 @@ NAMES = [
     "explain",
     "tune",
     "transform",
+    "acquire",
     "redundancy",
     "keys",
     "estimate",

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from pexeso.build.job import Update
-from pexeso.cli.commands.update import append_summary
+from pexeso.cli.commands.maintain.update import append_summary
 from pexeso.index import open_index
 
 

@@ -30,6 +30,8 @@ CLASSES = (
     pexeso.TransformJoin,
     pexeso.TransformMatch,
     pexeso.TransformSearchResult,
+    pexeso.AcquisitionPlan,
+    pexeso.AcquisitionResult,
 )
 SHOWN_FIELDS = (
     pexeso.ColumnRules,

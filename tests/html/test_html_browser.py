@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 from hand_made import HOSTILE, explanation, result
+from test_acquisition_page import plan_of, result_of
 from test_html_transform import hostile_tables
 
 import pexeso
@@ -251,3 +252,51 @@ def test_the_page_of_a_learned_join_fits_and_can_be_read(look, viewport, scheme)
     assert page.get_by_role("table").count() >= 2
     assert page.evaluate("typeof window.hit") == "undefined"
     assert page.heard == []
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_plans_fits_and_can_be_read(look, viewport, scheme):
+    found = result_of(
+        plan_of(HOSTILE, branches=2), plan_of(price=2, correlation=0.25, gap=0.1, n_columns=3)
+    )
+    page = look(found.to_html(), viewport, scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 60
+    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+    assert page.get_by_role("img").count() == 3
+    assert page.get_by_role("article", name="Plan 1").count() == 1
+    outside = """() => [...document.querySelectorAll("svg.graph g")].filter((group) => {
+      const box = group.querySelector("rect");
+      if (!box) return false;
+      const edge = box.getBoundingClientRect();
+      const texts = [...group.querySelectorAll("text")].map((one) => one.getBoundingClientRect());
+      return texts.some((one) => one.right > edge.right || one.bottom > edge.bottom);
+    }).length"""
+    assert page.evaluate(outside) == 0
+    # Letters on boxes, on the card, and lines and boxes against what is behind them.
+    fills = """() => [...document.querySelectorAll("svg text")].map((text) => {
+      const box = text.parentElement.querySelector("rect.box");
+      const card = getComputedStyle(text.closest(".panel, article")).backgroundColor;
+      return [getComputedStyle(text).fill, box ? getComputedStyle(box).fill : card];
+    })"""
+    assert [each for each in page.evaluate(fills) if contrast(*each) < LEAST_CONTRAST] == []
+    strokes = """() => [...document.querySelectorAll("svg .line, svg .box, svg .point")].map(
+      (one) => [one.matches(".point") ? getComputedStyle(one).fill : getComputedStyle(one).stroke,
+        getComputedStyle(one.closest(".panel, article")).backgroundColor]
+    )"""
+    assert [each for each in page.evaluate(strokes) if contrast(*each) < 3.0] == []
+    assert page.evaluate("typeof window.hit") == "undefined"
+    assert page.heard == []
+
+
+def test_plans_are_reached_by_the_keyboard_and_sql_is_selected_by_a_click(look):
+    statement = 'SELECT "state" FROM "zips.csv"'
+    page = look(result_of(plan_of(sql=statement), plan_of(price=2)).to_html())
+    page.get_by_role("link", name="Plan 2").focus()
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#plan-2")
+    page.get_by_text(statement).click()
+    assert page.evaluate("getSelection().toString()").startswith(f"{statement};  -- price 2\n")

@@ -10,6 +10,7 @@ from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.service import bases, plain_fields, requests, verbs
+from pexeso.service.acquisition import AcquireRequest
 from pexeso.service.bases import REQUESTS, Request, RequestError
 from pexeso.service.redundancy import (
     ApplyPlanRequest,
@@ -77,6 +78,15 @@ EXAMPLES = [
     ApplyPlanRequest(plan="plan.json", holding="held", expires_days=7, yes=True),
     UndoPlanRequest(source="held", tables=("a.csv",)),
     TransformRequest(source="a.csv:name", target="b.csv", max_programs=2, save="rule.json"),
+    AcquireRequest(
+        index="lake.pexeso",
+        have="a.csv:age",
+        want=("b.csv:disease",),
+        budget=7.5,
+        prices={"b.csv": {"disease": 2}},
+        exclude_joins=("a.csv,b.csv",),
+        graph="graph.arrow",
+    ),
 ]
 
 
@@ -174,6 +184,14 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
         (
             {"verb": "tune", "index": "a", "labels": "b", "min_precision": 90},
             "min_precision must be a number in (0, 1]",
+        ),
+        (
+            {"verb": "acquire", "index": "a", "have": "b.csv:c", "method": "best"},
+            "method must be one of exact, published.",
+        ),
+        (
+            {"verb": "acquire", "index": "a", "budget": 3},
+            "Give have, want, or both: there is nothing to look for.",
         ),
         (
             {"verb": "add_parts", "index": "a", "parts": ["x"]},

@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from pexeso.cli.commands.update import build_containment, build_overlap
+from pexeso.cli.commands.maintain.update import build_containment, build_overlap
 from pexeso.cli.groups import WithVerbs
 from pexeso.cli.options import (
     field_option,

@@ -1,0 +1,209 @@
+"""What a search for tables to buy or fetch answers: plans, best first, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO, overload
+
+from pexeso.acquisition.search.plans import JoinTree
+from pexeso.acquisition_search.plans import AcquisitionPlan
+from pexeso.lake.key_columns import spec_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from pexeso.acquisition.graph.coded import CodedColumns
+    from pexeso.acquisition.graph.joins import JoinGraph
+    from pexeso.acquisition.search.found import FoundPlans
+
+
+@dataclass(frozen=True, repr=False)
+class AcquisitionResult(Sequence[AcquisitionPlan]):
+    """The plans found, highest correlation first; none is beaten in price, quality and correlation.
+
+    Attributes
+    ----------
+    query : dict
+        Where the columns to be explained are from, and what is wanted.
+    options : dict
+        What was asked for, defaults filled in; None where there is no bound.
+    plans : tuple of AcquisitionPlan
+        At most `k`; empty if none is within the bounds.
+    reason : str or None
+        Why there is none, and what would help.
+    best_seen : dict of str to float
+        If there is none: the least ``price``, the least ``informativeness`` and the highest
+        ``quality`` of plans that keep all other bounds, as far as such were met.
+    unit : str
+        Of correlations: ``"bits"``, unless columns to be explained are numbers.
+    n_more : int
+        Plans found that are not among `plans`.
+    stats : dict
+        Tables and joins searched, plans formed and measured, seconds, and which limit ended the
+        search early ("" for none).
+    """
+
+    query: dict[str, Any]
+    options: dict[str, Any]
+    plans: tuple[AcquisitionPlan, ...]
+    reason: str | None = None
+    best_seen: dict[str, float] = field(default_factory=dict)
+    unit: str = "bits"
+    n_more: int = 0
+    stats: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    fields = (
+        "price", "correlation", "quality", "informativeness", "rows", "optimal", "gap", "tables",
+        "path", "want", "sql",
+    )  # fmt: skip
+    """What `to_pandas` and `to_arrow` tell of each plan."""
+
+    @classmethod
+    def of(
+        cls,
+        found: FoundPlans,
+        graph: JoinGraph,
+        coded: CodedColumns,
+        *,
+        query: dict[str, Any],
+        options: dict[str, Any],
+        k: int | None = None,
+        stats: dict[str, Any] | None = None,
+    ) -> AcquisitionResult:
+        """Return what a search found, told with the names of its graph.
+
+        Parameters
+        ----------
+        found : FoundPlans
+        graph, coded
+            See `AcquisitionPlan.of`.
+        query, options
+            As the attributes.
+        k : int, optional
+            Most plans; all by default.
+        stats : dict, optional
+            Further ones.
+        """
+        plans = tuple(AcquisitionPlan.of(each, graph, coded) for each in found.plans[:k])
+        return cls(
+            query,
+            options,
+            plans,
+            None if found.plans else found.reason or "No plan is within the bounds.",
+            {} if found.plans else dict(found.best_seen),
+            _unit(found.plans[0].tree, graph) if found.plans else "bits",
+            len(found.plans) - len(plans),
+            {
+                "tables": len(graph.tables),
+                "joins": len(graph.edges),
+                "plans_formed": found.n_trees,
+                "plans_measured": found.n_evaluated,
+                "stopped": found.stopped,
+                "seconds": round(found.seconds, 6),
+                **(stats or {}),
+            },
+        )
+
+    @overload
+    def __getitem__(self, position: int) -> AcquisitionPlan: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> tuple[AcquisitionPlan, ...]: ...
+
+    def __getitem__(self, position: int | slice) -> AcquisitionPlan | tuple[AcquisitionPlan, ...]:
+        return self.plans[position]
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def __iter__(self) -> Iterator[AcquisitionPlan]:
+        return iter(self.plans)
+
+    def __repr__(self) -> str:
+        if not self.plans:
+            return f"AcquisitionResult(no plan: {self.reason})"
+        best, n_plans = self.plans[0], len(self.plans)
+        return (
+            f"AcquisitionResult({n_plans} plan{'s' * (n_plans != 1)}, the best with "
+            f"{best.correlation:.4g} {self.unit} for a price of {best.price:g})"
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each plan; of tables, joins and SQL, lists of texts."""
+        return [
+            {
+                **{name: getattr(plan, name) for name in self.fields if name in _PLAIN},
+                "tables": [each.table for each in plan.tables],
+                "path": [join.condition for join in plan.path],
+                "want": [f"{table}:{spec_of([column])}" for table, column in plan.want],
+                "sql": [each.sql for each in plan.tables],
+            }
+            for plan in self.plans
+        ]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for each plan, with the columns `fields`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=list(self.fields))
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row for each plan, with the columns `fields`."""
+        import pyarrow as pa
+
+        texts = pa.list_(pa.string())
+        kinds = {"optimal": pa.bool_(), "rows": pa.int64()}
+        kinds |= dict.fromkeys(("tables", "path", "want", "sql"), texts)
+        schema = pa.schema([(name, kinds.get(name, pa.float64())) for name in self.fields])
+        return pa.Table.from_pylist(self.rows(), schema)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form that the command line prints."""
+        return {
+            "query": self.query,
+            "options": self.options,
+            "plans": [plan.to_dict() for plan in self.plans],
+            "n_more": self.n_more,
+            "unit": self.unit,
+            **({} if self.plans else {"reason": self.reason, "best_seen": self.best_seen}),
+            "stats": self.stats,
+        }
+
+    def to_html(self, stream: TextIO | None = None) -> str | None:
+        """Create a self-contained HTML page: the plans, their joins drawn, prices, SQL.
+
+        Parameters
+        ----------
+        stream : text stream, optional
+            Open for writing as UTF-8; the page is written to it.
+
+        Returns
+        -------
+        str or None
+            The page, where no stream was given.
+        """
+        from pexeso.html.acquisition import acquisition_page
+        from pexeso.html.page import written
+
+        return written(iter([acquisition_page(self.to_dict())]), stream)
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a small table of the plans."""
+        from pexeso.html.acquisition import acquisition_table
+
+        return acquisition_table(self.to_dict())
+
+
+_PLAIN = ("price", "correlation", "quality", "informativeness", "rows", "optimal", "gap")
+
+
+def _unit(tree: JoinTree, graph: JoinGraph) -> str:
+    # Cumulative entropies of numbers have the unit of the column.
+    explained = tree.have or tree.want
+    numeric = [column for table, column in explained if column in graph.tables[table].numeric]
+    if not numeric:
+        return "bits"
+    named = ", ".join(map(repr, numeric))
+    return f"bits times the unit{'s' * (len(numeric) > 1)} of {named}"

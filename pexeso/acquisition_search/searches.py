@@ -1,0 +1,361 @@
+"""Searches for tables to buy or fetch, over one snapshot of an index."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pexeso.acquisition.search.request import DEFAULT_MAX_TABLES, AcquisitionRequest, Terminal
+from pexeso.acquisition_search import market_search
+from pexeso.acquisition_search.market_search import (
+    DEFAULT_MAX_MEMORY,
+    DEFAULT_PLANS,
+    METHODS,
+    Limits,
+    MarketOptions,
+    Method,
+    OwnTable,
+    Prices,
+)
+from pexeso.acquisition_search.results import AcquisitionResult
+from pexeso.composite_search.query import columns_of
+from pexeso.errors import InputError, QueryError
+from pexeso.io.location import Location
+from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.key_columns import names_in, spec_of
+from pexeso.lake.readers.reader import read_table
+from pexeso.options import parse_bytes
+from pexeso.parts.metadata import require_contents
+from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.search.open_index import OpenIndex
+from pexeso.search.query import split_spec
+from pexeso.store.opening import open_store_anywhere
+
+if TYPE_CHECKING:
+    from pexeso.acquisition.graph.joins import JoinGraph
+
+
+@dataclass(frozen=True)
+class AcquisitionSearches:
+    """Searches of one snapshot; see `pexeso.Index.acquire`."""
+
+    opened: OpenIndex
+
+    def acquire(
+        self,
+        have: Any,
+        want: str | Iterable[str] | None = None,
+        *,
+        columns: str | Iterable[str] | None = None,
+        budget: float | None = None,
+        min_quality: float = 0.0,
+        max_informativeness: float | None = None,
+        prices: Prices = "free",
+        max_tables: int = DEFAULT_MAX_TABLES,
+        method: Method = "exact",
+        exclude_tables: Iterable[str] = (),
+        exclude_joins: Iterable[Sequence[str]] = (),
+        max_seconds: float | None = None,
+        max_memory: str | int = DEFAULT_MAX_MEMORY,
+        seed: int = 0,
+        sample_rate: float | None = None,
+        graph: str | os.PathLike[str] | None = None,
+        k: int = DEFAULT_PLANS,
+    ) -> AcquisitionResult:
+        """Find the tables to buy or fetch so that their columns explain yours, for a budget.
+
+        Parameters
+        ----------
+        have : str, path, pandas.DataFrame, pyarrow.Table, mapping of columns, or None
+            What is to be explained: ``FILE:COLUMN`` or ``FILE:COLUMN,COLUMN``, or a table with
+            `columns`. ``TABLE:COLUMN`` of the lake is to be bought too. None: the wanted columns
+            are to explain each other.
+        want : str or iterable of str, optional
+            The columns that are wanted, each ``TABLE:COLUMN``, ``TABLE:COLUMN,COLUMN``, or
+            ``COLUMN,COLUMN`` of any tables. Without it any column that joins reach may be bought,
+            and the plans rank them.
+        columns : str or iterable of str, optional
+            Those of `have` that are to be explained.
+        budget : float, optional
+            The largest price of a plan; no limit by default.
+        min_quality : float
+            In [0, 1]: the least share of the rows of the join that break no dependency.
+        max_informativeness : float, optional
+            The largest sum of the informativeness of the joins (smaller is better).
+        prices : {"free", "entropy"}, path or mapping
+            What columns cost: nothing, one unit for each bit of their entropy, or as listed: in a
+            table with the columns ``table``, ``column`` and ``price``, or by table and column.
+        max_tables : int
+            Most tables of a plan, yours included.
+        method : {"exact", "published"}
+            Look at all plans and prove the answer, or search as the paper does.
+        exclude_tables : iterable of str
+            Tables of the lake that are not to be used. The table that `have` was read from is left
+            out where it lies in the lake.
+        exclude_joins : iterable of (str, str)
+            Pairs of tables that are not to be joined.
+        max_seconds : float, optional
+            Ends the search early; the answer is then not proved.
+        max_memory : str or int
+            For columns, such as ``"2GiB"``.
+        seed : int
+            Of samples and of the published search, at least 0.
+        sample_rate : float, optional
+            Above 0, at most 1: estimate from samples in which this share of the keys is.
+        graph : path, optional
+            File that keeps the join graph of the lake between calls: made where it is absent,
+            updated where the lake has changed.
+        k : int
+            Most plans.
+
+        Returns
+        -------
+        AcquisitionResult
+            Highest correlation first; without a plan it has the reason.
+
+        Raises
+        ------
+        InputError
+            An option is out of its range, or there is no such table or column.
+        TableReadError, PlaceError
+            A table cannot be read.
+
+        Examples
+        --------
+        >>> import pexeso
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> index.acquire("sales.csv:amount", ["weather.csv:rain"], budget=20)  # doctest: +SKIP
+        """
+        started = time.perf_counter()
+        bounds = {
+            "budget": _limit(budget, "budget"),
+            "max_informativeness": _limit(max_informativeness, "max_informativeness"),
+            "min_quality": min_quality,
+            "max_tables": max_tables,
+        }
+        seconds = _limit(max_seconds, "max_seconds")
+        for name, number, least in (("k", k, 1), ("seed", seed, 0), ("max_tables", max_tables, 1)):
+            _require_whole(name, number, least)
+        if method not in METHODS:
+            raise InputError(f"method must be one of {', '.join(METHODS)}. Got {shown(method)}.")
+        if sample_rate is not None and not _is_number(sample_rate, 0, 1):
+            raise InputError(
+                "sample_rate must be a number above 0 and at most 1 (inclusive): the share of the "
+                f"keys that samples have. Got {shown(sample_rate)}."
+            )
+        tables, joins = _names(exclude_tables, "exclude_tables"), _pairs(exclude_joins)
+        own, in_lake = _owned(have, columns, self._taken)
+        options = MarketOptions(
+            own,
+            prices,
+            sample_rate,
+            seed,
+            parse_bytes(max_memory),
+            None if graph is None else os.fspath(graph),
+        )
+        market = market_search.market_of(self.opened, options)
+        copy = None if own is None or own.file is None else self.opened.table_of(own.file)
+        if copy is not None and copy in market.graph.tables and copy not in tables:
+            tables = (*tables, copy)
+        market = replace(market, graph=market.graph.without(tables, joins))
+        having = _having(market.graph, own, in_lake)
+        limits = Limits(method, seconds, seed)
+        if want is None:
+            if not having:
+                raise InputError("There is nothing to explain and nothing wanted: name one.")
+            found = market_search.candidates_of(market, having, bounds, limits)
+            wanted: tuple[Terminal, ...] = ()
+        else:
+            wanted = _wanted(market.graph, want)
+            found = market_search.plans_of(
+                market, AcquisitionRequest(having, wanted, **bounds), limits
+            )
+        query = {
+            "file": None if own is None else own.file,
+            "table": None if own is None else own.name,
+            "have": [each.column for each in having],
+            "rows": None if own is None else own.rows.num_rows,
+            "want": [_described(each, market.graph) for each in wanted] if wanted else None,
+        }
+        told = {
+            **{name: None if value == math.inf else value for name, value in bounds.items()},
+            "prices": _priced(prices),
+            "method": method,
+            "exclude_tables": list(tables),
+            "exclude_joins": [list(pair) for pair in joins],
+            "max_seconds": max_seconds,
+            "max_memory": options.max_bytes,
+            "sample_rate": sample_rate,
+            "seed": seed,
+            "k": k,
+        }
+        stats = {**market.stats, "seconds": round(time.perf_counter() - started, 6)}
+        return AcquisitionResult.of(
+            found, market.graph, market.coded, query=query, options=told, k=k, stats=stats
+        )
+
+    def _taken(self, name: str) -> bool:
+        """Return whether a table of the lake has a name."""
+        return self.opened.catalog.columns(["label"], among=pa.array([name])).num_rows > 0
+
+
+def _owned(
+    have: Any, columns: str | Iterable[str] | None, taken: Callable[[str], bool]
+) -> tuple[OwnTable | None, tuple[str, str] | None]:
+    """Return the user's table, or the table and columns of the lake that are meant."""
+    if have is None:
+        if columns is not None:
+            raise InputError("columns are those of have, which is not given.")
+        return None, None
+    file: str | None = None
+    if isinstance(have, str | os.PathLike):
+        file = os.fspath(have)
+        if columns is None:
+            file, columns = split_spec(file)
+        if not os.path.exists(file) and columns is not None and taken(file):
+            return None, (file, columns if isinstance(columns, str) else spec_of(columns))
+        read = read_table(file)
+        names, cells = tuple(read.names), tuple(read.columns)
+    else:
+        names, cells = columns_of(have)
+    labels = label_columns(names)
+    if columns is None:
+        raise QueryError(
+            "Name the columns that are to be explained, as FILE:COLUMN,COLUMN or with columns. The "
+            f"columns are {', '.join(map(repr, labels[:20]))}."
+        )
+    specs = [columns] if isinstance(columns, str) and columns in names else columns
+    specs = names_in(specs) if isinstance(specs, str) else list(specs)
+    chosen = [labels[find_column(names, spec)] for spec in specs]
+    twice = sorted({each for each in chosen if chosen.count(each) > 1})
+    if not chosen or twice:
+        raise QueryError(
+            "The columns to be explained are different ones, at least one. Got "
+            f"{', '.join(map(repr, chosen)) or 'none'}."
+        )
+    rows = pa.Table.from_arrays(list(cells), names=labels)
+    if not rows.num_rows:
+        raise QueryError(f"{'The table' if file is None else repr(file)} has no rows.")
+    name = "yours" if file is None else os.path.basename(file)
+    while taken(name):
+        name = f"{name} (yours)"
+    return OwnTable(name, rows, tuple(chosen), file), None
+
+
+def _having(
+    graph: JoinGraph, own: OwnTable | None, in_lake: tuple[str, str] | None
+) -> tuple[Terminal, ...]:
+    if own is not None:
+        return tuple(Terminal.of(graph, column, own.name) for column in own.columns)
+    if in_lake is None:
+        return ()
+    return tuple(_terminals(graph, *in_lake))
+
+
+def _wanted(graph: JoinGraph, want: str | Iterable[str]) -> tuple[Terminal, ...]:
+    specs = [want] if isinstance(want, str) else list(want)
+    found: list[Terminal] = []
+    for spec in specs:
+        if not isinstance(spec, str) or not spec:
+            raise InputError(
+                f"A wanted column is TABLE:COLUMN, or COLUMN of any table. Got {shown(spec)}."
+            )
+        table, colon, columns = spec.rpartition(":")
+        if colon and table in graph.tables:
+            found += _terminals(graph, table, columns)
+        elif colon and not any(spec in each.columns for each in graph.tables.values()):
+            raise InputError(_no_table(graph, table))
+        else:
+            is_one = any(spec in each.columns for each in graph.tables.values())
+            found += [Terminal.of(graph, name) for name in ([spec] if is_one else names_in(spec))]
+    return tuple(found)
+
+
+def _terminals(graph: JoinGraph, table: str, columns: str) -> list[Terminal]:
+    if table not in graph.tables:
+        raise InputError(_no_table(graph, table))
+    is_one = columns in graph.tables[table].columns
+    names = [columns] if is_one else names_in(columns)
+    return [Terminal.of(graph, name, table) for name in names]
+
+
+def _no_table(graph: JoinGraph, table: str) -> str:
+    bought = sorted(name for name, each in graph.tables.items() if not each.owned)
+    near = get_close_matches(table, bought, n=3, cutoff=0.8)
+    hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+    return (
+        f"There is no table '{table}'{hint} among the {len(bought):,} that can be bought. Names of "
+        "tables are their paths in the lake."
+    )
+
+
+def _described(terminal: Terminal, graph: JoinGraph) -> str:
+    column = spec_of([terminal.column])
+    return f"{terminal.tables[0]}:{column}" if len(terminal.tables) == 1 else column
+
+
+def _priced(prices: Prices) -> str:
+    """Return the model of the prices, or the file that lists them."""
+    if isinstance(prices, Mapping):
+        return "listed"
+    return os.fspath(prices)
+
+
+def _names(names: Iterable[str], option: str) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise InputError(f"{option} must be a list of names. Got {shown(names)}.")
+    return tuple(dict.fromkeys(names))
+
+
+def _pairs(pairs: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    found = []
+    for pair in pairs:
+        names = names_in(pair) if isinstance(pair, str) else list(pair)
+        if len(names) != 2:
+            raise InputError(
+                f"exclude_joins are pairs of tables, such as ('a.csv', 'b.csv'). Got {shown(pair)}."
+            )
+        found.append((names[0], names[1]))
+    return tuple(found)
+
+
+def _limit(value: Any, name: str) -> float:
+    """Return an upper bound; infinite for None."""
+    if value is None:
+        return math.inf
+    number = plain_scalar(value)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not number >= 0:
+        raise InputError(f"{name} must be a number from 0. Got {shown(value)}.")
+    return float(number)
+
+
+def _is_number(value: Any, above: float, most: float) -> bool:
+    number = plain_scalar(value)
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return is_number and above < number <= most
+
+
+def _require_whole(name: str, value: Any, least: int) -> None:
+    number = plain_scalar(value)
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise InputError(f"{name} must be a whole number of at least {least}. Got {shown(value)}.")
+
+
+def open_acquisition_searches(path: str | os.PathLike[str] | Location) -> AcquisitionSearches:
+    """Open an index, read-only, without its models.
+
+    Raises
+    ------
+    IndexNotFoundError, IndexVersionError, IndexCorruptError
+        There is no index that this version can search.
+    """
+    store = open_store_anywhere(path)
+    require_contents(store.manifest)
+    return AcquisitionSearches(OpenIndex(store))

@@ -1,0 +1,229 @@
+"""``pexeso acquire``: tables to buy or fetch for a budget that explain columns of yours."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso.acquisition_search.market_search import METHODS
+from pexeso.cli.options import field_option, index_argument, takes
+from pexeso.cli.output.output import (
+    MAX_NAME,
+    count,
+    output_options,
+    plain,
+    talk,
+    write_json,
+)
+from pexeso.cli.output.pages import page_options, require_page, write_page
+from pexeso.runtime.formatting import percent
+from pexeso.service.acquisition import AcquireRequest
+from pexeso.service.verbs import run
+
+if TYPE_CHECKING:
+    from pexeso.acquisition_search.plans import AcquisitionPlan
+    from pexeso.acquisition_search.results import AcquisitionResult
+
+_of_acquire = partial(field_option, AcquireRequest)
+
+_LONGEST = 5000
+"""Characters of a statement, a condition or a sentence that are shown."""
+
+_BEST_SEEN = {
+    "price": "The least price of a plan that keeps all other bounds",
+    "informativeness": "The least informativeness of a plan that keeps all other bounds",
+    "quality": "The highest quality of a plan that keeps all other bounds",
+}
+
+
+def _each(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> list[str]:
+    return list(texts)
+
+
+def _repeated(name: str, help_text: str, option: str, metavar: str):
+    """Return the option of a field that holds several texts."""
+    return _of_acquire(
+        name,
+        f"{help_text} May be repeated.",
+        option,
+        multiple=True,
+        type=str,
+        metavar=metavar,
+        callback=_each,
+        show_default=False,
+    )
+
+
+@click.command()
+@index_argument
+@_of_acquire(
+    "have",
+    "The columns to be explained: of a table of yours, or TABLE:COLUMN of the lake.",
+    metavar="FILE:COLUMN,...",
+)
+@_repeated(
+    "want",
+    "A column to get, or COLUMN of any table; without it any column that joins reach.",
+    "--want",
+    "TABLE:COLUMN,...",
+)
+@_of_acquire("budget", "The largest price of a plan.  [default: no limit]", metavar="N")
+@_of_acquire(
+    "prices",
+    "What columns cost: nothing (free), one for each bit of their entropy (entropy), or as FILE "
+    "lists, a table with the columns table, column and price.",
+    metavar="free|entropy|FILE",
+    type=str,
+)
+@_of_acquire(
+    "min_quality",
+    "The least share of joined rows that break no dependency of the tables.",
+    metavar="0..1",
+)
+@_of_acquire(
+    "max_informativeness",
+    "The largest sum of join informativeness, from 0 (best) to 1 for each join.  [default: no "
+    "limit]",
+    metavar="N",
+)
+@_of_acquire("max_tables", "Most tables of a plan, yours included.", metavar="N")
+@_repeated("exclude_tables", "A table not to be used.", "--exclude-table", "TABLE")
+@_repeated("exclude_joins", "Two tables not to be joined.", "--exclude-join", "TABLE,TABLE")
+@_of_acquire(
+    "method",
+    "Prove which plan is best; or search as the paper does.",
+    type=click.Choice(METHODS),
+)
+@_of_acquire(
+    "sample_rate",
+    "Estimate from samples with this share of the keys.  [default: all rows]",
+    metavar="0..1",
+)
+@_of_acquire("seed", "Of samples, and of --method published.", metavar="N")
+@_of_acquire(
+    "graph",
+    "Keep the join graph of the lake in a file: made where it is absent, updated where the lake "
+    "has changed.",
+    metavar="FILE",
+)
+@_of_acquire("max_seconds", "End the search early, unproved.  [default: no limit]", metavar="N")
+@_of_acquire(
+    "max_memory",
+    "Most memory for columns, such as 8GiB.  [default: 2GiB]",
+    metavar="SIZE",
+    type=str,
+    show_default=False,
+)
+@_of_acquire("k", "The N best plans.", "-k", "--top-k", metavar="N")
+@page_options
+@output_options("json")
+@takes(AcquireRequest)
+def acquire(request: AcquireRequest, html: str | None, overwrite: bool, form: str | None) -> None:
+    """Find tables to buy or fetch that explain your columns.
+
+    \b
+    Example:
+      pexeso acquire lake.pexeso --have sales.csv:amount --want weather.csv:rain
+      pexeso acquire lake.pexeso --have sales.csv:amount --budget 20 --prices prices.csv
+      pexeso acquire lake.pexeso --have sales.csv:amount --want rain,wind --html plans.html
+
+    A plan is a set of columns of tables of the lake that can be joined with yours, and the joins.
+    Plans are ordered by correlation: the bits that the wanted columns tell of yours in the joined
+    rows. None listed is beaten in price, quality and correlation at once, and what is proved is
+    said: "proved best" means that no plan within the bounds has a higher correlation for its price
+    and quality. Each has the SQL that asks for its columns. Nothing is bought or fetched here.
+
+    In Python: pexeso.open_index(INDEX).acquire(FILE:COLUMN, [TABLE:COLUMN], budget=N).
+    """  # noqa: D301  click reads \b
+    require_page(html, overwrite=overwrite)
+    found = run(request)
+    if form == "json":
+        write_json(found.to_dict())
+    else:
+        click.echo("\n".join(plan_lines(found)))
+        talk(_searched(found))
+    if html is not None:
+        write_page(iter([found.to_html() or ""]), html, overwrite=overwrite)
+
+
+def plan_lines(found: AcquisitionResult) -> list[str]:
+    """Lay out plans for people."""
+    if not found.plans:
+        lines = [f"No plan: {plain(found.reason or '', _LONGEST)}"]
+        return [
+            *lines,
+            *(
+                f"{said}: {found.best_seen[name]:.6g}"
+                for name, said in _BEST_SEEN.items()
+                if name in found.best_seen
+            ),
+        ]
+    lines = [_asked(found)]
+    for number, plan in enumerate(found, 1):
+        lines += ["", *_plan(found, plan, number)]
+    if found.n_more:
+        lines += ["", f"{count(found.n_more, 'more plan')} (-k shows more)."]
+    return lines
+
+
+def _asked(found: AcquisitionResult) -> str:
+    query = found.query
+    have = ", ".join(query["have"])
+    explained = plain(f"{have} of {query['table']}" if query["table"] else have, MAX_NAME)
+    if query["want"] is None:
+        return f"What tells most of {explained}, of all columns that joins reach:"
+    wanted = plain(", ".join(query["want"]), MAX_NAME)
+    if not query["have"]:
+        return f"How to get {wanted} so that they tell most of each other:"
+    return f"How to get {wanted} so that they tell most of {explained}:"
+
+
+def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[str]:
+    free = found.options["prices"] == "free"
+    price = "free" if free else f"price {plan.price:,.6g}"
+    # The first is the best of all, the others those of lower prices or better quality.
+    proof = f"{plan.proof}{' for its price and quality' * (plan.optimal and number > 1)}"
+    lines = [
+        f"Plan {number}: {plan.correlation:.4g} {found.unit}, {price}, quality "
+        f"{percent(plan.quality)}, {proof}"
+    ]
+    labels: list[tuple[str, list[str]]] = [
+        ("get", [f"{table}:{column}" for table, column in plan.want]),
+        (
+            "join",
+            [
+                f"{'; '.join(join.condition for join in plan.path)} (informativeness "
+                f"{plan.informativeness:.3f}, {count(plan.rows, 'row')})"
+            ]
+            if plan.path
+            else [],
+        ),
+        (
+            "SQL",
+            [
+                f"{each.sql};" + ("" if free else f"  -- price {each.price:,.6g}")
+                for each in plan.tables
+            ]
+            or ["nothing to buy: yours has all columns"],
+        ),
+        ("note", list(plan.warnings)),
+    ]
+    for label, texts in labels:
+        for at, text in enumerate(texts):
+            lines.append(f"  {'' if at else label:<5} {plain(text, _LONGEST)}")
+    return lines
+
+
+def _searched(found: AcquisitionResult) -> str:
+    """Return what was searched, and what ended the search early."""
+    stats = found.stats
+    parts = [
+        f"{count(stats['plans_formed'], 'plan')} formed and {stats['plans_measured']:,} measured",
+        f"{count(stats['tables'], 'table')} with {count(stats['joins'], 'join')}",
+    ]
+    stopped = f"; stopped by {stats['stopped']}" if stats["stopped"] else ""
+    sampled = found.options["sample_rate"]
+    estimated = f"; estimated from {percent(sampled)} of the keys" if sampled else ""
+    return f"Searched: {', of '.join(parts)}, in {stats['seconds']:.1f} s{stopped}{estimated}"

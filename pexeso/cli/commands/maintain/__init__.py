@@ -1,0 +1,1 @@
+"""Commands that write an index: build it, and keep it up to date."""

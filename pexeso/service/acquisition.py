@@ -1,0 +1,65 @@
+"""Requests for tables to buy or fetch, and what answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pexeso.acquisition.search.request import DEFAULT_MAX_TABLES
+from pexeso.acquisition_search.market_search import DEFAULT_MAX_MEMORY, DEFAULT_PLANS, METHODS
+from pexeso.options import parse_bytes
+from pexeso.service.bases import IndexRequest, RequestError
+
+if TYPE_CHECKING:
+    from pexeso.acquisition_search.results import AcquisitionResult
+    from pexeso.service.verbs import Service
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcquireRequest(IndexRequest, verb="acquire"):
+    """Find tables to buy or fetch for a budget; see `pexeso.Index.acquire`.
+
+    Attributes
+    ----------
+    have : str or None
+        ``FILE:COLUMN``, ``FILE:COLUMN,COLUMN``, or ``TABLE:COLUMN`` of the lake.
+    want : tuple of str
+        Each ``TABLE:COLUMN``, ``TABLE:COLUMN,COLUMN`` or ``COLUMN``; without any, all that joins
+        reach.
+    prices : str or mapping
+        ``"free"``, ``"entropy"``, a file, or prices by table and column.
+    exclude_joins : tuple of str
+        Pairs of tables, each ``TABLE,TABLE``.
+    """
+
+    have: str | None = None
+    want: tuple[str, ...] = ()
+    budget: float | None = None
+    min_quality: float = 0.0
+    max_informativeness: float | None = None
+    prices: str | Mapping[str, Mapping[str, float]] = "free"
+    max_tables: int = DEFAULT_MAX_TABLES
+    method: Literal[METHODS] = "exact"  # type: ignore[valid-type]
+    exclude_tables: tuple[str, ...] = ()
+    exclude_joins: tuple[str, ...] = ()
+    max_seconds: float | None = None
+    max_memory: str | int = DEFAULT_MAX_MEMORY
+    sample_rate: float | None = None
+    seed: int = 0
+    graph: str | None = None
+    k: int = DEFAULT_PLANS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.have is None and not self.want:
+            raise RequestError("Give {have}, {want}, or both: there is nothing to look for.")
+        parse_bytes(self.max_memory)
+
+
+def acquire(service: Service, request: AcquireRequest, **live: Any) -> AcquisitionResult:
+    """Answer a request for tables to buy."""
+    given = dict(vars(request))
+    have, want = given.pop("have"), given.pop("want")
+    searches = service.open_acquisition(given.pop("index"))
+    return searches.acquire(have, want or None, **given, **live)

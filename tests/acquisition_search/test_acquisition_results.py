@@ -1,0 +1,231 @@
+"""Plans and results: what they tell of a plan, in which order, and their machine form."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from pexeso.acquisition.graph.building import natural_graph
+from pexeso.acquisition.graph.coded import CodedColumns
+from pexeso.acquisition.graph.tables import MarketTable
+from pexeso.acquisition.search.found import FoundPlan, FoundPlans
+from pexeso.acquisition.search.plans import Join, JoinTree, PlanMeasures
+from pexeso.acquisition_search.plans import FEW_ROWS, AcquisitionPlan, PlanJoin
+from pexeso.acquisition_search.results import AcquisitionResult
+from tests.acquisition.motivating_tables import TABLES
+
+CODED = CodedColumns()
+OWN = MarketTable.of("DS", TABLES["DS"], owned=True)
+GRAPH = natural_graph(
+    [OWN, *(MarketTable.of(name, TABLES[name]) for name in ("D1", "D2", "D3", "D4"))], CODED
+)
+
+
+def join(one, other, columns):
+    edge = GRAPH.edge(one, other)
+    [found] = [each for each in edge.join_sets if set(each.left) == set(columns)]
+    return Join(edge.left, edge.right, found)
+
+
+def plan(joins, want, *, optimal=True, gap=0.0, n_rows=6, correlation=0.5):
+    tree = JoinTree.of(joins, [("DS", "Age")], want)
+    measures = PlanMeasures(tree.price(GRAPH), tree.weight, 0.75, correlation, n_rows)
+    return FoundPlan(tree, measures, optimal, gap)
+
+
+CHAIN = plan([join("D1", "DS", ["Zipcode"]), join("D1", "D2", ["State"])], [("D2", "Disease")])
+BRANCHES = plan(
+    [
+        join("D1", "DS", ["Zipcode"]),
+        join("D1", "D2", ["State"]),
+        join("D4", "DS", ["Age"]),
+        join("D3", "D4", ["Race", "Gender"]),
+    ],
+    [("D2", "Disease"), ("D3", "Disease")],
+)
+
+
+def result(*plans, **more):
+    return AcquisitionResult.of(
+        FoundPlans(tuple(plans), n_trees=9, n_evaluated=4, seconds=1.25, **more),
+        GRAPH,
+        CODED,
+        query={"have": ["Age"]},
+        options={"budget": None},
+        stats={"sampled": False},
+    )
+
+
+def test_a_path_goes_from_your_table_outwards():
+    found = AcquisitionPlan.of(CHAIN, GRAPH, CODED)
+    assert [each.condition for each in found.path] == [
+        "DS:Zipcode = D1:Zipcode",
+        "D1:State = D2:State",
+    ]
+    assert [each.table for each in found.tables] == ["D1", "D2"]
+    assert [each.sql for each in found.tables] == [
+        'SELECT "State", "Zipcode" FROM "D1"',
+        'SELECT "Disease", "State" FROM "D2"',
+    ]
+    assert [(each.table, each.columns) for each in found.own_tables] == [("DS", ("Age", "Zipcode"))]
+    assert sum(each.price for each in found.tables) == pytest.approx(found.price)
+    assert [each.informativeness for each in found.path] == [
+        pytest.approx(0.127783, abs=1e-6),
+        pytest.approx(0.268494, abs=1e-6),
+    ]
+
+
+def test_branches_come_one_after_the_other():
+    found = AcquisitionPlan.of(BRANCHES, GRAPH, CODED)
+    assert [each.condition for each in found.path] == [
+        "DS:Zipcode = D1:Zipcode",
+        "D1:State = D2:State",
+        "DS:Age = D4:Age",
+        "D4:Gender,Race = D3:Gender,Race",
+    ]
+    assert [each.table for each in found.tables] == ["D1", "D2", "D4", "D3"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "relation", "words"),
+    [
+        ((4, 1, 1), "1:1", None),
+        ((4, 3, 1), "n:1", None),
+        ((4, 1, 3), "1:n", "a row meets up to 3 rows"),
+        (
+            (4, 2, 3),
+            "n:m",
+            "keys repeat in both tables (up to 2 and 3 rows), so that rows multiply",
+        ),
+        ((0, 0, 0), "none", None),
+    ],
+)
+def test_a_join_says_what_it_does_to_rows(rows, relation, words):
+    found = PlanJoin("a", ("x",), "b", ("x",), 0.5, *rows)
+    assert (found.relation, found.fan_out) == (relation, words)
+
+
+def test_rows_of_keys_are_those_of_the_side_that_is_shown():
+    # Zip code 07003 has two rows in DS and one in D1; 10001, with two in D1, is not in DS.
+    near_own = PlanJoin.of(join("D1", "DS", ["Zipcode"]), "DS")
+    assert (near_own.left_rows, near_own.right_rows, near_own.relation) == (2, 1, "n:1")
+    states = PlanJoin.of(join("D1", "D2", ["State"]), "D2")
+    assert (states.left, states.left_rows, states.right_rows) == ("D2", 2, 3)
+
+
+def test_warnings_of_keys_that_multiply_and_few_rows():
+    found = AcquisitionPlan.of(CHAIN, GRAPH, CODED)
+    assert found.warnings == (
+        "In D1:State = D2:State keys repeat in both tables (up to 3 and 2 rows), so that rows "
+        "multiply.",
+        "The join has 6 rows: figures from so few rows say little of others.",
+    )
+    many = plan([join("D4", "DS", ["Age"])], [("D4", "Gender")], n_rows=FEW_ROWS)
+    warnings = AcquisitionPlan.of(many, GRAPH, CODED).warnings
+    assert [each for each in warnings if "The join has" in each] == []
+
+
+def test_warnings_of_columns_that_tell_nothing_or_everything():
+    tables = [
+        MarketTable.of("own", pa.table({"k": ["a", "b"], "x": ["1", "2"]}), owned=True),
+        MarketTable.of("t", pa.table({"k": ["a", "b"], "one": ["z", "z"], "id": ["7", "8"]})),
+    ]
+    graph = natural_graph(tables, coded := CodedColumns())
+    edge = graph.edge("own", "t")
+    [keys] = [each for each in edge.join_sets if each.left == ("k",)]
+    for column, said in (
+        ("one", "t:one has one value alone, which tells nothing."),
+        (
+            "id",
+            "t:id has 2 values in 2 rows: with a value for nearly each row it seems to tell "
+            "everything.",
+        ),
+    ):
+        tree = JoinTree.of([Join("own", "t", keys)], [("own", "x")], [("t", column)])
+        found = FoundPlan(tree, PlanMeasures(0, 0, 1, 0, 99), True, 0)
+        assert AcquisitionPlan.of(found, graph, coded).warnings == (said,)
+
+
+@pytest.mark.parametrize(
+    ("optimal", "gap", "words"),
+    [
+        (True, 0.0, "proved best"),
+        (False, 0.12, "within 12.0 % of the best"),
+        (False, 1.0, "not proved"),
+    ],
+)
+def test_the_proof_in_words(optimal, gap, words):
+    found = plan([join("D4", "DS", ["Age"])], [("D4", "Gender")], optimal=optimal, gap=gap)
+    assert AcquisitionPlan.of(found, GRAPH, CODED).proof == words
+
+
+def test_the_machine_form():
+    document = json.loads(json.dumps(result(CHAIN).to_dict()))
+    assert list(document) == [
+        "query", "options", "plans", "n_more", "unit", "stats"
+    ]  # fmt: skip
+    [found] = document["plans"]
+    assert list(found)[:8] == [
+        "tables", "path", "price", "correlation", "quality", "informativeness", "optimal", "gap"
+    ]  # fmt: skip
+    assert found["tables"][0] == {
+        "table": "D1",
+        "columns": ["State", "Zipcode"],
+        "sql": 'SELECT "State", "Zipcode" FROM "D1"',
+        "price": pytest.approx(0.811278 + 1.5, abs=1e-6),
+    }
+    assert found["path"][1] == {
+        "left": "D1",
+        "left_columns": ["State"],
+        "right": "D2",
+        "right_columns": ["State"],
+        "informativeness": pytest.approx(0.268494, abs=1e-6),
+        "keys": 1,
+        "left_rows": 3,
+        "right_rows": 2,
+        "relation": "n:m",
+        "fan_out": "keys repeat in both tables (up to 3 and 2 rows), so that rows multiply",
+        "condition": "D1:State = D2:State",
+    }
+    assert (found["correlation"], found["quality"], found["optimal"]) == (0.5, 0.75, True)
+    assert found["want"] == [{"table": "D2", "column": "Disease"}]
+    assert document["stats"] == {
+        "tables": 5, "joins": 5, "plans_formed": 9, "plans_measured": 4, "stopped": "",
+        "seconds": 1.25, "sampled": False,
+    }  # fmt: skip
+
+
+def test_without_a_plan_there_is_a_reason():
+    found = result(reason="The budget is too small.", best_seen={"price": 7.5})
+    assert (len(found), found.reason) == (0, "The budget is too small.")
+    assert found.best_seen == {"price": 7.5}
+    document = found.to_dict()
+    assert (document["plans"], document["reason"]) == ([], "The budget is too small.")
+    assert repr(found) == "AcquisitionResult(no plan: The budget is too small.)"
+    assert len(found.to_pandas()) == found.to_arrow().num_rows == 0
+
+
+def test_plans_are_a_sequence_and_told_as_tables():
+    found = AcquisitionResult.of(
+        FoundPlans((CHAIN, BRANCHES)), GRAPH, CODED, query={}, options={}, k=1
+    )
+    assert (len(found), found.n_more) == (1, 1)
+    assert found[0] == next(iter(found)) == found[:1][0]
+    frame = found.to_pandas()
+    assert frame["path"][0] == ["DS:Zipcode = D1:Zipcode", "D1:State = D2:State"]
+    assert frame.to_dict("records") == found.to_arrow().to_pylist()
+    assert repr(found) == (
+        f"AcquisitionResult(1 plan, the best with 0.5 bits for a price of {CHAIN.measures.price:g})"
+    )
+
+
+def test_numbers_to_be_explained_change_the_unit():
+    own = MarketTable.of("own", pa.table({"k": ["a"], "x": [1.5]}), owned=True, numeric=["x"])
+    other = MarketTable.of("t", pa.table({"k": ["a"], "y": ["b"]}))
+    graph = natural_graph([own, other], coded := CodedColumns())
+    tree = JoinTree.of(
+        [Join("own", "t", graph.edge("own", "t").join_sets[0])], [("own", "x")], [("t", "y")]
+    )
+    found = FoundPlans((FoundPlan(tree, PlanMeasures(0, 0, 1, 0, 1), True, 0),))
+    told = AcquisitionResult.of(found, graph, coded, query={}, options={})
+    assert told.unit == "bits times the unit of 'x'"

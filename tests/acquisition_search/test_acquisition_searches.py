@@ -1,0 +1,216 @@
+"""What searches ask for and refuse: your table, wanted columns, bounds, exclusions."""
+
+import math
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from pexeso.acquisition_search.searches import AcquisitionSearches
+from pexeso.errors import ColumnNotFoundError, InputError, QueryError, TableReadError
+from tests.acquisition_search.small_market import LAKE, PEOPLE, SmallIndex, patched
+
+H_SICK = 0.25 * math.log2(4) + 0.75 * math.log2(4 / 3)
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    patched(monkeypatch)
+    return AcquisitionSearches(SmallIndex())
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.csv"
+    pd.DataFrame(PEOPLE).to_csv(path, index=False)
+    return path
+
+
+def conditions(plan):
+    return [join.condition for join in plan.path]
+
+
+def test_a_file_is_explained_by_a_table_two_joins_away(searches, people):
+    found = searches.acquire(f"{people}:sick", "states.csv:smog", budget=10)
+    assert conditions(found[0]) == [
+        "people.csv:zip = zips.csv:zip",
+        "zips.csv:state = states.csv:state",
+    ]
+    assert found.query == {
+        "file": str(people),
+        "table": "people.csv",
+        "have": ["sick"],
+        "rows": 40,
+        "want": ["states.csv:smog"],
+    }
+    assert [each.table for each in found[0].own_tables] == ["people.csv"]
+    # New Jersey has two rows of smog, so that its ten people count twice.
+    assert found[0].rows == 50
+    assert found.options["budget"] == 10.0
+    assert found.options["max_informativeness"] is None
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pa.table])
+def test_tables_in_memory(searches, make):
+    found = searches.acquire(make(PEOPLE), ["direct.csv:smog_level"], columns=["sick"])
+    assert conditions(found[0]) == ["yours:zip = direct.csv:zip"]
+    # Sick: 10 of 40; half of the people, the sick among them, have level a.
+    assert found[0].correlation == pytest.approx(H_SICK - 0.5)
+    assert found.query["file"] is None
+
+
+def test_without_a_wanted_column_all_that_joins_reach_are_ranked(searches, people):
+    found = searches.acquire(f"{people}:sick", k=3)
+    assert len(found) == 3
+    assert found.n_more > 0
+    worth = [plan.correlation for plan in found]
+    assert worth == sorted(worth, reverse=True)
+    assert found.query["want"] is None
+    assert found[0].want[0][0] in LAKE
+
+
+def test_wanted_columns_are_named_with_their_table_or_alone(searches, people):
+    for want in ("smog", ["smog"], ["states.csv:smog"], "states.csv:smog"):
+        found = searches.acquire(f"{people}:sick", want)
+        assert found[0].want == (("states.csv", "smog"),)
+    for want in ("states.csv:smog,flag", "smog,flag", ["smog", "flag"]):
+        assert searches.acquire(f"{people}:sick", want).query["want"] == [
+            "states.csv:smog",
+            "states.csv:flag",
+        ]
+    assert searches.acquire(f"{people}:sick", "zip").query["want"] == ["zip"]
+
+
+def test_columns_of_the_lake_can_be_explained_too(searches):
+    found = searches.acquire("zips.csv:zip", "states.csv:smog")
+    assert found[0].have == (("zips.csv", "zip"),)
+    assert [each.table for each in found[0].tables] == ["zips.csv", "states.csv"]
+    assert found[0].own_tables == ()
+
+
+def test_your_copy_in_the_lake_is_left_out(monkeypatch, tmp_path):
+    patched(monkeypatch)
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    pd.DataFrame(PEOPLE).to_csv(folder / "people.csv", index=False)
+    index = SmallIndex({**LAKE, "people.csv": PEOPLE}, str(folder))
+    found = AcquisitionSearches(index).acquire(f"{folder / 'people.csv'}:sick", "smog_level")
+    assert found.options["exclude_tables"] == ["people.csv"]
+    assert [each.table for each in found[0].own_tables] == ["people.csv (yours)"]
+
+
+def test_another_table_of_the_same_name_stays(monkeypatch, people):
+    patched(monkeypatch)
+    index = SmallIndex({**LAKE, "people.csv": {"zip": ["1"], "bed": ["soft"]}})
+    found = AcquisitionSearches(index).acquire(f"{people}:sick", "people.csv:bed")
+    assert conditions(found[0]) == ["people.csv (yours):zip = people.csv:zip"]
+
+
+def test_exclusions(searches, people):
+    spec = f"{people}:sick"
+    assert "direct.csv" in {each.table for each in searches.acquire(spec, "smog_level")[0].tables}
+    without = searches.acquire(spec, "smog_level", exclude_tables=["zips.csv"])
+    assert without.stats["tables"] == len(LAKE)
+    assert without.options["exclude_tables"] == ["zips.csv"]
+    for joins in ([("direct.csv", "people.csv")], ["direct.csv,people.csv"]):
+        far = searches.acquire(spec, "smog_level", exclude_joins=joins)
+        assert len(far[0].path) == 2
+    with pytest.raises(InputError, match=r"^There is no table 'none\.csv' to leave out"):
+        searches.acquire(spec, "smog_level", exclude_tables=["none.csv"])
+    with pytest.raises(InputError, match="have no join to leave out"):
+        searches.acquire(spec, "smog_level", exclude_joins=[("alone.csv", "zips.csv")])
+
+
+def test_listed_prices_and_budgets(searches, people, tmp_path):
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        "table,column,price\n"
+        + "".join(f"{name},{column},2\n" for name, columns in LAKE.items() for column in columns)
+    )
+    found = searches.acquire(f"{people}:sick", "smog_level", prices=prices, budget=4)
+    assert (found[0].price, found.options["prices"]) == (4.0, str(prices))
+    assert [each.price for each in found[0].tables] == [4.0]
+    mapping = {name: dict.fromkeys(columns, 2) for name, columns in LAKE.items()}
+    same = searches.acquire(f"{people}:sick", "smog_level", prices=mapping, budget=4)
+    assert (same.plans, same.options["prices"]) == (found.plans, "listed")
+    poor = searches.acquire(f"{people}:sick", "smog_level", prices=prices, budget=3.5)
+    assert len(poor) == 0
+    assert poor.best_seen == {"price": 4.0}
+    assert poor.reason
+
+
+def test_no_path_is_an_answer(searches, people):
+    found = searches.acquire(f"{people}:sick", "alone.csv:moon")
+    assert found.reason == "No joins connect what you have with what you want."
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"budget": -1}, "budget must be a number from 0. Got -1."),
+        ({"budget": math.nan}, "budget must be a number from 0. Got nan."),
+        ({"budget": "10"}, "budget must be a number from 0. Got '10'."),
+        ({"max_informativeness": -0.1}, "max_informativeness must be a number from 0. Got -0.1."),
+        ({"min_quality": 1.2}, "min_quality must be from 0 to 1, got 1.2."),
+        ({"max_tables": 0}, "max_tables must be a whole number of at least 1. Got 0."),
+        ({"method": "best"}, "method must be one of exact, published. Got 'best'."),
+        ({"sample_rate": 0}, "sample_rate must be a number above 0 and at most 1"),
+        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1."),
+        ({"k": 0}, "k must be a whole number of at least 1. Got 0."),
+        ({"max_seconds": -1}, "max_seconds must be a number from 0. Got -1."),
+        ({"max_memory": "much"}, "A size must be a number with a unit"),
+        ({"exclude_tables": "zips.csv"}, "exclude_tables must be a list of names."),
+        ({"exclude_joins": [("zips.csv",)]}, "exclude_joins are pairs of tables"),
+    ],
+)
+def test_options_out_of_range(searches, people, options, words):
+    with pytest.raises(InputError) as raised:
+        searches.acquire(f"{people}:sick", "smog_level", **options)
+    assert words in str(raised.value)
+
+
+def test_bounds_are_checked_without_a_wanted_column_too(searches, people):
+    with pytest.raises(InputError, match="min_quality must be from 0 to 1"):
+        searches.acquire(f"{people}:sick", min_quality=2)
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "kind", "words"),
+    [
+        ("{people}", "smog", QueryError, "Name the columns that are to be explained"),
+        ("{people}:sik", "smog", ColumnNotFoundError, "did you mean 'sick'?"),
+        ("{people}:sick,sick", "smog", QueryError, "are different ones, at least one"),
+        ("none.csv:x", "smog", TableReadError, "none.csv"),
+        ("{people}:sick", "fog", InputError, "No table has a column 'fog'."),
+        ("{people}:sick", "states.csv:fog", ColumnNotFoundError, "has no column 'fog'"),
+        ("{people}:sick", "nine.csv:fog", InputError, "There is no table 'nine.csv' among the"),
+        ("{people}:sick", "state.csv:fog", InputError, "(did you mean 'states.csv'?)"),
+        ("{people}:sick", [""], InputError, "A wanted column is TABLE:COLUMN"),
+        ("{people}:sick", ["smog", "smog"], InputError, "The column 'smog' is named twice."),
+        (None, None, InputError, "There is nothing to explain and nothing wanted"),
+        (None, "smog", InputError, "A plan needs a wanted column, and two"),
+    ],
+)
+def test_what_cannot_be_asked(searches, people, have, want, kind, words):
+    spec = have if have is None else have.format(people=people)
+    with pytest.raises(kind) as raised:
+        searches.acquire(spec, want)
+    assert words in str(raised.value)
+
+
+def test_a_table_without_rows_explains_nothing(searches):
+    with pytest.raises(QueryError, match=r"^The table has no rows\.$"):
+        searches.acquire({"zip": [], "sick": []}, "smog", columns="sick")
+
+
+def test_columns_without_a_table(searches):
+    with pytest.raises(InputError, match="which is not given"):
+        searches.acquire(None, "smog", columns="sick")
+
+
+def test_repeated_names_of_columns_are_told_apart_by_position(searches, tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("zip,sick,sick\n1,yes,no\n2,no,no\n3,no,yes\n4,no,no\n")
+    with pytest.raises(ColumnNotFoundError, match="2 columns are named 'sick'"):
+        searches.acquire(f"{path}:sick", "smog_level")
+    assert searches.acquire(f"{path}:#1", "smog_level")[0].have == (("twice.csv", "#1"),)
