@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
+from pexeso.acquisition.graph.coded import CodedColumns
+from pexeso.acquisition.search import exact as exact_search
+from pexeso.acquisition.search.candidates import rank_candidates
+from pexeso.acquisition.search.evaluation import Evaluator
+from pexeso.acquisition.search.published.options import PublishedOptions
+from pexeso.acquisition.search.published.rounds import published_plans
+from pexeso.acquisition.search.request import (
+    DEFAULT_MAX_TABLES,
+    AcquisitionRequest,
+    Terminal,
+)
+from pexeso.acquisition_search.graphs.market_graph import market_graph
 
 if TYPE_CHECKING:
-    from pexeso.acquisition.graph.coded import CodedColumns
     from pexeso.acquisition.graph.joins import JoinGraph
     from pexeso.acquisition.search.found import FoundPlans
     from pexeso.search.open_index import OpenIndex
@@ -24,6 +34,12 @@ METHODS = ("exact", "published")
 DEFAULT_PLANS = 10
 
 DEFAULT_MAX_MEMORY = 2 << 30
+
+DEFAULT_LOOKED_AT = 200
+"""Tables that joins are followed to, nearest first."""
+
+DEFAULT_MAX_SECONDS = 60.0
+"""What is found by then is told with the gap to what could be."""
 
 Method = Literal["exact", "published"]
 Prices = str | os.PathLike[str] | Mapping[str, Mapping[str, float]]
@@ -58,6 +74,16 @@ class MarketOptions:
     Attributes
     ----------
     own : OwnTable or None
+    wanted : tuple of (str or None, str)
+        Columns of a table or of any table; none where any column may be wanted.
+    have : tuple of (str, str)
+        Tables and columns to be explained.
+    exclude : tuple of str
+        Tables that are left out.
+    max_tables : int
+        Tables of a plan.
+    max_looked_at : int
+        Tables that joins are followed to.
     prices : str, path or mapping
         ``"free"``, ``"entropy"``, a file, or prices by table and column.
     sample_rate : float or None
@@ -71,6 +97,11 @@ class MarketOptions:
     """
 
     own: OwnTable | None = None
+    wanted: tuple[tuple[str | None, str], ...] = ()
+    have: tuple[tuple[str, str], ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_tables: int = DEFAULT_MAX_TABLES
+    max_looked_at: int = DEFAULT_LOOKED_AT
     prices: Prices = "free"
     sample_rate: float | None = None
     seed: int = 0
@@ -106,28 +137,54 @@ class Limits:
 
 
 def market_of(opened: OpenIndex, options: MarketOptions) -> Market:
-    """Return the join graph of the lake of an index, with the user's table in it.
+    """Return the join graph of what a request can use of a lake, with the user's table in it.
 
     Raises
     ------
     InputError
-        A price is missing, negative or no number.
+        A price is missing, negative or no number, or a wanted table or column is not there.
     TableReadError
         The list of prices, or a table, cannot be read.
     """
-    raise NotImplementedError
+    own = options.own
+    graph, coded, notes = market_graph(
+        opened,
+        own=[] if own is None else [(own.name, own.rows)],
+        wanted=options.wanted,
+        have=options.have,
+        prices=options.prices,
+        max_tables=options.max_looked_at,
+        max_joins=max(options.max_tables - 1, 1),
+        exclude=options.exclude,
+        coded=CodedColumns(options.max_bytes),
+    )
+    stats = {"tables": len(graph.tables), "joins": len(graph.edges), "notes": notes}
+    return Market(graph, coded, stats)
 
 
 def plans_of(market: Market, request: AcquisitionRequest, limits: Limits) -> FoundPlans:
     """Find the plans for wanted columns."""
-    raise NotImplementedError
+    if limits.method == "exact":
+        exact = exact_search.Limits(max_seconds=limits.max_seconds)
+        return exact_search.find_plans(market.graph, request, market.coded, exact)
+    evaluator = Evaluator(market.graph, request, market.coded)
+    options = PublishedOptions(first_rate=1.0, seed=limits.seed)
+    return published_plans(lambda _: (market.graph, evaluator.measures), request, options)
 
 
 def candidates_of(
-    market: Market, have: Sequence[Terminal], bounds: dict[str, Any], limits: Limits
+    market: Market, have: Sequence[Terminal], bounds: dict[str, Any], limits: Limits, k: int
 ) -> FoundPlans:
     """Find the plans for any column that joins reach: each may be wanted.
 
     `bounds` are those of `AcquisitionRequest`, by name.
     """
-    raise NotImplementedError
+    return rank_candidates(
+        market.graph,
+        have,
+        AcquisitionRequest(tuple(have), tuple(have), **bounds),
+        market.coded,
+        exact_search.Limits(max_seconds=limits.max_seconds),
+        k=k,
+        seed=limits.seed,
+    )

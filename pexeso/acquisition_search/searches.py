@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +14,9 @@ import pyarrow as pa
 from pexeso.acquisition.search.request import DEFAULT_MAX_TABLES, AcquisitionRequest, Terminal
 from pexeso.acquisition_search import market_search
 from pexeso.acquisition_search.market_search import (
+    DEFAULT_LOOKED_AT,
     DEFAULT_MAX_MEMORY,
+    DEFAULT_MAX_SECONDS,
     DEFAULT_PLANS,
     METHODS,
     Limits,
@@ -39,7 +40,7 @@ from pexeso.search.query import split_spec
 from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
-    from pexeso.acquisition.graph.joins import JoinGraph
+    pass
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class AcquisitionSearches:
         method: Method = "exact",
         exclude_tables: Iterable[str] = (),
         exclude_joins: Iterable[Sequence[str]] = (),
-        max_seconds: float | None = None,
+        max_seconds: float | None = DEFAULT_MAX_SECONDS,
         max_memory: str | int = DEFAULT_MAX_MEMORY,
         seed: int = 0,
         sample_rate: float | None = None,
@@ -152,8 +153,20 @@ class AcquisitionSearches:
             )
         tables, joins = _names(exclude_tables, "exclude_tables"), _pairs(exclude_joins)
         own, in_lake = _owned(have, columns, self._taken)
+        copy = None if own is None or own.file is None else self.opened.table_of(own.file)
+        if copy is not None and self._taken(copy) and copy not in tables:
+            tables = (*tables, copy)
+        having = _having(own, in_lake)
+        wanted = () if want is None else _wanted(want, self._taken)
+        if not having and not wanted:
+            raise InputError("There is nothing to explain and nothing wanted: name one.")
         options = MarketOptions(
             own,
+            wanted,
+            having,
+            tables,
+            max_tables,
+            DEFAULT_LOOKED_AT,
             prices,
             sample_rate,
             seed,
@@ -161,28 +174,25 @@ class AcquisitionSearches:
             None if graph is None else os.fspath(graph),
         )
         market = market_search.market_of(self.opened, options)
-        copy = None if own is None or own.file is None else self.opened.table_of(own.file)
-        if copy is not None and copy in market.graph.tables and copy not in tables:
-            tables = (*tables, copy)
-        market = replace(market, graph=market.graph.without(tables, joins))
-        having = _having(market.graph, own, in_lake)
+        joins_there = [pair for pair in joins if tuple(sorted(pair)) in market.graph.edges]
+        market = replace(market, graph=market.graph.without((), joins_there))
+        to_explain = tuple(Terminal.of(market.graph, name, table) for table, name in having)
         limits = Limits(method, seconds, seed)
         if want is None:
-            if not having:
-                raise InputError("There is nothing to explain and nothing wanted: name one.")
-            found = market_search.candidates_of(market, having, bounds, limits)
-            wanted: tuple[Terminal, ...] = ()
+            found = market_search.candidates_of(market, to_explain, bounds, limits, k)
         else:
-            wanted = _wanted(market.graph, want)
-            found = market_search.plans_of(
-                market, AcquisitionRequest(having, wanted, **bounds), limits
+            request = AcquisitionRequest(
+                to_explain,
+                tuple(Terminal.of(market.graph, name, table) for table, name in wanted),
+                **bounds,
             )
+            found = market_search.plans_of(market, request, limits)
         query = {
             "file": None if own is None else own.file,
             "table": None if own is None else own.name,
-            "have": [each.column for each in having],
+            "have": [name for _, name in having],
             "rows": None if own is None else own.rows.num_rows,
-            "want": [_described(each, market.graph) for each in wanted] if wanted else None,
+            "want": [_described(table, name) for table, name in wanted] or None,
         }
         told = {
             **{name: None if value == math.inf else value for name, value in bounds.items()},
@@ -249,56 +259,39 @@ def _owned(
     return OwnTable(name, rows, tuple(chosen), file), None
 
 
-def _having(
-    graph: JoinGraph, own: OwnTable | None, in_lake: tuple[str, str] | None
-) -> tuple[Terminal, ...]:
+def _having(own: OwnTable | None, in_lake: tuple[str, str] | None) -> tuple[tuple[str, str], ...]:
     if own is not None:
-        return tuple(Terminal.of(graph, column, own.name) for column in own.columns)
+        return tuple((own.name, column) for column in own.columns)
     if in_lake is None:
         return ()
-    return tuple(_terminals(graph, *in_lake))
+    table, columns = in_lake
+    return tuple((table, column) for column in names_in(columns))
 
 
-def _wanted(graph: JoinGraph, want: str | Iterable[str]) -> tuple[Terminal, ...]:
+def _wanted(
+    want: str | Iterable[str], taken: Callable[[str], bool]
+) -> tuple[tuple[str | None, str], ...]:
+    """Return the table, or None for any, and the name of each wanted column."""
     specs = [want] if isinstance(want, str) else list(want)
-    found: list[Terminal] = []
+    found: list[tuple[str | None, str]] = []
     for spec in specs:
         if not isinstance(spec, str) or not spec:
             raise InputError(
                 f"A wanted column is TABLE:COLUMN, or COLUMN of any table. Got {shown(spec)}."
             )
         table, colon, columns = spec.rpartition(":")
-        if colon and table in graph.tables:
-            found += _terminals(graph, table, columns)
-        elif colon and not any(spec in each.columns for each in graph.tables.values()):
-            raise InputError(_no_table(graph, table))
-        else:
-            is_one = any(spec in each.columns for each in graph.tables.values())
-            found += [Terminal.of(graph, name) for name in ([spec] if is_one else names_in(spec))]
-    return tuple(found)
+        named = table if colon else None
+        if named is not None and not taken(named):
+            raise InputError(
+                f"There is no table '{named}' in the lake. Names of tables are their paths in it."
+            )
+        found += [(named, name) for name in names_in(columns if colon else spec)]
+    return tuple(dict.fromkeys(found))
 
 
-def _terminals(graph: JoinGraph, table: str, columns: str) -> list[Terminal]:
-    if table not in graph.tables:
-        raise InputError(_no_table(graph, table))
-    is_one = columns in graph.tables[table].columns
-    names = [columns] if is_one else names_in(columns)
-    return [Terminal.of(graph, name, table) for name in names]
-
-
-def _no_table(graph: JoinGraph, table: str) -> str:
-    bought = sorted(name for name, each in graph.tables.items() if not each.owned)
-    near = get_close_matches(table, bought, n=3, cutoff=0.8)
-    hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-    return (
-        f"There is no table '{table}'{hint} among the {len(bought):,} that can be bought. Names of "
-        "tables are their paths in the lake."
-    )
-
-
-def _described(terminal: Terminal, graph: JoinGraph) -> str:
-    column = spec_of([terminal.column])
-    return f"{terminal.tables[0]}:{column}" if len(terminal.tables) == 1 else column
+def _described(table: str | None, name: str) -> str:
+    column = spec_of([name])
+    return column if table is None else f"{table}:{column}"
 
 
 def _priced(prices: Prices) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +87,9 @@ class Evaluator:
     deadline : float
         The time by `time.perf_counter` after which no further block of a correlation is counted:
         `OutOfTime` is raised.
+    orders : mapping of (str, str) to numpy.ndarray of int64, optional
+        Orders of rows in which some columns of tables are taken, beside the rows as they stand: a
+        shuffled column tells what chance alone does.
     """
 
     def __init__(
@@ -98,12 +101,14 @@ class Evaluator:
         rows_of: RowsOf | None = None,
         max_entries: int = DEFAULT_ENTRIES,
         deadline: float = math.inf,
+        orders: Mapping[Column, np.ndarray] | None = None,
     ) -> None:
         self._graph, self._request = graph, request
         self._coded = CodedColumns() if coded is None else coded
         self._rows = RowCounts(graph, self._coded, rows_of)
         self._max_entries = max_entries
         self.deadline = deadline
+        self._orders = {} if orders is None else orders
         self._dependencies: dict[tuple[str, Dependency], _CodedDependency] = {}
         self._numbers: dict[Column, _Numbers] = {}
         self._cumulative: dict[tuple[JoinTree, Column], tuple[float, float]] = {}
@@ -372,7 +377,8 @@ class Evaluator:
         return column[1] in self._graph.tables[column[0]].numeric
 
     def _values(self, column: Column) -> np.ndarray:
-        return self._coded.values(self._graph.tables[column[0]], column[1]).codes
+        codes = self._coded.values(self._graph.tables[column[0]], column[1]).codes
+        return codes[self._orders[column]] if column in self._orders else codes
 
     def _y_codes(self, tree: JoinTree, column: Column) -> np.ndarray:
         """Return the codes of a column of Y, numbers cut into bins as the join result has them."""
@@ -385,9 +391,10 @@ class Evaluator:
         if column not in self._numbers:
             table, name = self._graph.tables[column[0]], column[1]
             table.require(name)
-            self._numbers[column] = _Numbers.of(
-                numbers_of(column_of(table.read([name]), name), name)
-            )
+            numbers = numbers_of(column_of(table.read([name]), name), name)
+            if column in self._orders:
+                numbers = numbers[self._orders[column]]
+            self._numbers[column] = _Numbers.of(numbers)
         return self._numbers[column]
 
 

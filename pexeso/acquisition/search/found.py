@@ -25,12 +25,16 @@ class FoundPlan:
     gap : float
         The share by which the correlation of such a plan could exceed that of this one, from 0 to
         1: (bound - correlation) / bound; 0 where it is optimal.
+    chance : float or None
+        The correlation if the columns to be explained are shuffled, so that nothing but chance is
+        left; None if it was not measured.
     """
 
     tree: JoinTree
     measures: PlanMeasures
     optimal: bool
     gap: float
+    chance: float | None = None
 
 
 @dataclass(frozen=True)

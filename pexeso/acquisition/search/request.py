@@ -10,8 +10,8 @@ from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.measures.correlation import SCALES
 from pexeso.errors import InputError
 
-DEFAULT_MAX_TABLES = 8
-"""Tables of a plan, the shopper's own included: the longest path of the paper's experiments."""
+DEFAULT_MAX_TABLES = 6
+"""Tables of a plan, the shopper's own included."""
 
 
 @dataclass(frozen=True)

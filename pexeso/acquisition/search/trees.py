@@ -61,6 +61,8 @@ class TreeSearch:
         The bounds. Quality is not looked at.
     max_states : int
         Partial plans in memory.
+    distances : Distances, optional
+        Those of the graph, if they are shared with other searches.
 
     Attributes
     ----------
@@ -69,10 +71,14 @@ class TreeSearch:
     """
 
     def __init__(
-        self, graph: JoinGraph, request: AcquisitionRequest, max_states: int = DEFAULT_STATES
+        self,
+        graph: JoinGraph,
+        request: AcquisitionRequest,
+        max_states: int = DEFAULT_STATES,
+        distances: Distances | None = None,
     ) -> None:
         self._graph, self._request, self._max_states = graph, request, max_states
-        self._distances = Distances(graph)
+        self._distances = Distances(graph) if distances is None else distances
         self._prices: dict[tuple[str, frozenset[str]], float] = {}
         self.truncated = False
 
