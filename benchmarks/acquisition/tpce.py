@@ -1,6 +1,6 @@
 """A market like TPC-E: 29 tables of a brokerage, drawn from a seed, twenty of them damaged.
 
-Tables and keys follow the public schema of TPC-E; rows are our own (`tpce_tables`). Of its 33
+Tables and keys follow the public schema of TPC-E; rows are our own. Of its 33
 tables these are left out: requests of trades, which are empty between two trades, news and what
 companies they are about, which are documents, and the history of holdings.
 
@@ -21,7 +21,9 @@ import pyarrow as pa
 
 from benchmarks.acquisition.damage import with_join_columns, with_wrong_values
 from benchmarks.acquisition.market import About, Query, determined
-from benchmarks.acquisition.tpce_tables import NAME, Rows
+from benchmarks.acquisition.tpce_customers import of_brokers, of_customers, of_watchers
+from benchmarks.acquisition.tpce_rows import NAME, Rows
+from benchmarks.acquisition.tpce_securities import of_markets, of_trades
 
 ROWS = 100_000
 """Of the largest table, what customers watch."""
@@ -225,9 +227,9 @@ def clean_tables(rows: int = ROWS, *, seed: int = 0) -> Iterator[tuple[str, pa.T
     """
     made = Rows(rows, seed)
     return chain(
-        made.of_customers(),
-        made.of_brokers(),
-        made.of_markets(),
-        made.of_trades(),
-        made.of_watchers(),
+        of_customers(made),
+        of_brokers(made),
+        of_markets(made),
+        of_trades(made),
+        of_watchers(made),
     )
