@@ -182,7 +182,7 @@ def candidates_of(
     return rank_candidates(
         market.graph,
         have,
-        AcquisitionRequest(tuple(have), tuple(have), **bounds),
+        bounds,
         market.coded,
         exact_search.Limits(max_seconds=limits.max_seconds),
         k=k,

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pexeso.acquisition.search.request import DEFAULT_MAX_TABLES
-from pexeso.acquisition_search.market_search import DEFAULT_MAX_MEMORY, DEFAULT_PLANS, METHODS
+from pexeso.acquisition_search.market_search import (
+    DEFAULT_MAX_MEMORY,
+    DEFAULT_MAX_SECONDS,
+    DEFAULT_PLANS,
+    METHODS,
+)
 from pexeso.options import parse_bytes
 from pexeso.service.bases import IndexRequest, RequestError
 
@@ -43,7 +48,7 @@ class AcquireRequest(IndexRequest, verb="acquire"):
     method: Literal[METHODS] = "exact"  # type: ignore[valid-type]
     exclude_tables: tuple[str, ...] = ()
     exclude_joins: tuple[str, ...] = ()
-    max_seconds: float | None = None
+    max_seconds: float | None = DEFAULT_MAX_SECONDS
     max_memory: str | int = DEFAULT_MAX_MEMORY
     sample_rate: float | None = None
     seed: int = 0

@@ -3,6 +3,9 @@
 Each column of each table within reach is a candidate. It is first measured on the plan with the
 fewest tables and the lightest joins; for the most promising ones all plans are searched.
 
+Joins lead to one row each unless `max_fan_out` of the bounds says otherwise: where rows multiply,
+whole groups of the shopper's rows meet, by a league or a state, and what they tell is of groups.
+
 A column with many values seems to explain anything: with a value of its own in each row it
 determines every other column. So candidates are ranked by what they tell beyond chance, which is
 measured: the correlation with the explained columns shuffled, the mean of `_SHUFFLES` times.
@@ -12,10 +15,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +55,7 @@ class _Candidate:
 def rank_candidates(
     graph: JoinGraph,
     have: Sequence[Terminal],
-    bounds: AcquisitionRequest | None = None,
+    bounds: Mapping[str, Any] | None = None,
     coded: CodedColumns | None = None,
     limits: Limits | None = None,
     *,
@@ -66,8 +70,8 @@ def rank_candidates(
         The tables and their joins.
     have : sequence of Terminal
         The columns to be explained, each of one table.
-    bounds : AcquisitionRequest, optional
-        Its bounds and options count; without it none do.
+    bounds : mapping of str to Any, optional
+        Bounds and options of `AcquisitionRequest`, by name.
     coded : CodedColumns, optional
         Codes of columns and keys that are there already.
     limits : Limits, optional
@@ -99,7 +103,7 @@ class _Ranking:
         self,
         graph: JoinGraph,
         have: tuple[Terminal, ...],
-        bounds: AcquisitionRequest | None,
+        bounds: Mapping[str, Any] | None,
         coded: CodedColumns | None,
         limits: Limits,
         seed: int,
@@ -110,7 +114,7 @@ class _Ranking:
         self._distances = Distances(graph)
         columns = [(each.tables[0], each.column) for each in have]
         deadline = self._started + limits.max_seconds
-        request = self._request(have[0])
+        request = self._request(Terminal("", (columns[0][0],)))  # of which the options count
         self._evaluator = Evaluator(graph, request, self._coded, deadline=deadline)
         self._by_chance = [
             Evaluator(
@@ -124,9 +128,7 @@ class _Ranking:
         ]
 
     def _request(self, want: Terminal) -> AcquisitionRequest:
-        if self._bounds is None:
-            return AcquisitionRequest(self._have, (want,))
-        return replace(self._bounds, have=self._have, want=(want,))
+        return AcquisitionRequest(self._have, (want,), **{"max_fan_out": 1, **(self._bounds or {})})
 
     def found(self, k: int) -> FoundPlans:
         candidates, n_columns, stopped = [], 0, ""

@@ -70,6 +70,10 @@ class AcquisitionRequest:
         beta, the least quality of a plan's join result, inclusive.
     max_tables : int
         The most tables of a plan, the shopper's own included.
+    max_fan_out : float
+        The most rows of a key, inclusive, in the table that a join leads to, seen from the table of
+        the first column of `have`, or of `want` if there is none: 1 for joins that look one row up
+        and multiply none.
     y_bins, numeric_scale
         As those of `pexeso.acquisition.measures.correlation.correlation`.
 
@@ -85,6 +89,7 @@ class AcquisitionRequest:
     max_informativeness: float = math.inf
     min_quality: float = 0.0
     max_tables: int = DEFAULT_MAX_TABLES
+    max_fan_out: float = math.inf
     y_bins: int = 16
     numeric_scale: str = "raw"
 
@@ -101,6 +106,8 @@ class AcquisitionRequest:
             raise InputError(f"min_quality must be from 0 to 1, got {self.min_quality}.")
         if self.max_tables < 1:
             raise InputError(f"max_tables must be 1 or more, got {self.max_tables}.")
+        if not self.max_fan_out >= 1:
+            raise InputError(f"max_fan_out must be 1 or more, got {self.max_fan_out}.")
         if self.y_bins < 1:
             raise InputError(f"y_bins must be 1 or more, got {self.y_bins}.")
         if self.numeric_scale not in SCALES:

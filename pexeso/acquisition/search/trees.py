@@ -110,7 +110,8 @@ class TreeSearch:
             if other in partial.path:
                 continue
             for join_set in edge.join_sets:
-                if not join_set.n_keys:
+                fan_out = join_set.left_most if head == edge.left else join_set.right_most
+                if not join_set.n_keys or fan_out > self._request.max_fan_out:
                     continue
                 joins = (*partial.joins, Join(edge.left, edge.right, join_set))
                 weight = partial.weight + join_set.weight

@@ -108,7 +108,7 @@ def _repeated(name: str, help_text: str, option: str, metavar: str):
     "has changed.",
     metavar="FILE",
 )
-@_of_acquire("max_seconds", "End the search early, unproved.  [default: no limit]", metavar="N")
+@_of_acquire("max_seconds", "End the search after so many seconds, proved or not.", metavar="N")
 @_of_acquire(
     "max_memory",
     "Most memory for columns, such as 8GiB.  [default: 2GiB]",
