@@ -1,14 +1,16 @@
 """Which columns explain the shopper's best, if any that joins reach may be wanted.
 
-Each column of each table within reach is a candidate. It is first measured on the plan with the
-fewest tables and the lightest joins; for the most promising ones all plans are searched.
+Each column of each table within reach is a candidate, and is measured on all plans for it. Joins
+lead to one row each unless `max_fan_out` of the bounds says otherwise: where rows multiply, whole
+groups of the shopper's rows meet, by a league or a state, and what they tell is of groups.
 
-Joins lead to one row each unless `max_fan_out` of the bounds says otherwise: where rows multiply,
-whole groups of the shopper's rows meet, by a league or a state, and what they tell is of groups.
+Candidates are ranked by their gain,
 
-A column with many values seems to explain anything: with a value of its own in each row it
-determines every other column. So candidates are ranked by what they tell beyond chance, which is
-measured: the correlation with the explained columns shuffled, the mean of `_SHUFFLES` times.
+    share of the shopper's rows that are joined * (correlation - chance).
+
+A column with many values seems to explain anything: one with a value of its own for each key says
+no more than the key. So chance is measured: the correlation with the candidate shuffled among the
+rows of its table, which keeps how many values there are and how often, and loses what they say.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -26,7 +28,7 @@ import numpy as np
 from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.search.evaluation import Column, Evaluator, OutOfTime
-from pexeso.acquisition.search.exact import Limits, find_plans
+from pexeso.acquisition.search.exact import Limits
 from pexeso.acquisition.search.found import FoundPlan, FoundPlans
 from pexeso.acquisition.search.plans import JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
@@ -35,21 +37,8 @@ from pexeso.errors import InputError
 
 _SHUFFLES = 3
 
-_TREES = 8
-"""Plans that are tried for a candidate until one has rows."""
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    tree: JoinTree
-    request: AcquisitionRequest
-    correlation: float
-    chance: float
-
-    @property
-    def rank(self) -> tuple[float, tuple[object, ...]]:
-        """Order candidates by what they tell beyond chance, most first."""
-        return self.chance - self.correlation, self.tree.signature
+_MAX_TREES = 32
+"""Plans of a candidate that are measured; where there are more its plan is not proved best."""
 
 
 def rank_candidates(
@@ -69,7 +58,7 @@ def rank_candidates(
     graph : JoinGraph
         The tables and their joins.
     have : sequence of Terminal
-        The columns to be explained, each of one table.
+        The columns to be explained, all of one table.
     bounds : mapping of str to Any, optional
         Bounds and options of `AcquisitionRequest`, by name.
     coded : CodedColumns, optional
@@ -84,18 +73,33 @@ def rank_candidates(
     Returns
     -------
     FoundPlans
-        One plan for each column, best first, those that tell no more than chance left out. Each is
-        proved best for its column or has a gap; `FoundPlan.chance` is what shuffled columns tell.
+        One plan for each column, that with the greatest gain, greatest gain first; columns without
+        a gain are left out. `FoundPlan.chance` is what the shuffled column tells. A plan is optimal
+        if all plans for its column were measured.
 
     Raises
     ------
     InputError
-        If there is nothing to explain.
+        If the columns to be explained are not of one given table.
     """
-    if not have or any(len(each.tables) != 1 for each in have):
-        raise InputError("Candidates are ranked by what they tell of columns of given tables.")
+    tables = {each.tables for each in have}
+    if len(tables) != 1 or len(min(tables)) != 1:
+        raise InputError(
+            "Candidates are ranked by what they tell of columns of one table. Got "
+            f"{[each.column for each in have]} of {sorted(tables)}."
+        )
     limits = Limits() if limits is None else limits
     return _Ranking(graph, tuple(have), bounds, coded, limits, seed).found(k)
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    plan: FoundPlan
+    gain: float
+
+    @property
+    def rank(self) -> tuple[float, tuple[object, ...]]:
+        return -self.gain, self.plan.tree.signature
 
 
 class _Ranking:
@@ -110,94 +114,104 @@ class _Ranking:
     ) -> None:
         self._started = time.perf_counter()
         self._graph, self._have, self._bounds, self._limits = graph, have, bounds, limits
-        self._coded = CodedColumns() if coded is None else coded
         self._distances = Distances(graph)
-        columns = [(each.tables[0], each.column) for each in have]
+        self._start = have[0].tables[0]
+        coded = CodedColumns() if coded is None else coded
+        options = self._request(Terminal("", (self._start,)))  # of which numbers are measured how
         deadline = self._started + limits.max_seconds
-        request = self._request(Terminal("", (columns[0][0],)))  # of which the options count
-        self._evaluator = Evaluator(graph, request, self._coded, deadline=deadline)
-        self._by_chance = [
+        self._evaluator = Evaluator(graph, options, coded, deadline=deadline)
+        self._shuffled = [
             Evaluator(
                 graph,
-                request,
-                self._coded,
+                options,
+                coded,
                 deadline=deadline,
-                orders=_orders(graph, columns, seed, number),
+                order_of=_Shuffles(graph, self._start, seed, number),
             )
             for number in range(_SHUFFLES)
         ]
 
     def _request(self, want: Terminal) -> AcquisitionRequest:
-        return AcquisitionRequest(self._have, (want,), **{"max_fan_out": 1, **(self._bounds or {})})
+        bounds = {"max_fan_out": 1, **(self._bounds or {})}
+        return AcquisitionRequest(self._have, (want,), **bounds)
 
     def found(self, k: int) -> FoundPlans:
-        candidates, n_columns, stopped = [], 0, ""
-        for column in self._columns():
-            if self._seconds() > self._limits.max_seconds:
-                stopped = "time"
-                break
-            n_columns += 1
-            try:
-                measured = self._screened(column)
-            except OutOfTime:
-                stopped = "time"
-                break
-            if measured is not None and measured.correlation > measured.chance:
-                candidates.append(measured)
-        candidates.sort(key=lambda each: each.rank)
-        plans = [self._searched(each) for each in candidates[:k]]
-        plans.sort(key=lambda plan: (plan.chance - plan.measures.correlation, plan.tree.signature))
+        ranked, stopped = [], ""
+        n_columns = n_trees = 0
+        try:
+            for column in self._columns():
+                n_columns += 1
+                best, n_measured = self._measured(column)
+                n_trees += n_measured
+                if best is not None and best.gain > 0:
+                    ranked.append(best)
+        except OutOfTime:
+            stopped = "time"
+        ranked.sort(key=lambda each: each.rank)
         reason = ""
-        if not plans:
+        if not ranked:
             reason = (
-                "No joins lead from your table to another within the bounds."
-                if not n_columns
-                else f"None of the {n_columns:,} columns within reach tells more than chance."
+                f"None of the {n_columns:,} columns within reach tells more than chance."
+                if n_columns
+                else "No joins lead from your table to another within the bounds."
             )
-        return FoundPlans(
-            tuple(plans), reason, n_columns, len(candidates), self._seconds(), stopped
-        )
+        plans = tuple(each.plan for each in ranked[:k])
+        return FoundPlans(plans, reason, n_columns, n_trees, self._seconds(), stopped)
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._started
 
     def _columns(self) -> Iterator[Terminal]:
         """Yield the columns of all tables within reach, nearest tables first."""
-        start = self._have[0].tables[0]
-        hops = self._distances.of(start)[0]
+        hops = self._distances.of(self._start)[0]
         for table in sorted(hops, key=lambda name: (hops[name], name)):
-            if not self._graph.tables[table].owned and table != start:
+            if not self._graph.tables[table].owned and table != self._start:
                 for column in self._graph.tables[table].columns:
                     yield Terminal(column, (table,))
 
-    def _screened(self, want: Terminal) -> _Candidate | None:
-        """Measure a candidate on its lightest plan; None if it has none, or is only a key."""
+    def _measured(self, want: Terminal) -> tuple[_Ranked | None, int]:
+        """Measure the plans of a candidate; None if it has none, or is only a key."""
         request = self._request(want)
-        trees = TreeSearch(self._graph, request, self._limits.max_states, self._distances)
-        for tree in islice(trees, _TREES):
+        trees = iter(TreeSearch(self._graph, request, self._limits.max_states, self._distances))
+        best, n_measured = None, 0
+        for tree in islice(trees, _MAX_TREES):
+            if self._seconds() > self._limits.max_seconds:
+                raise OutOfTime
             if _joins_by(tree, tree.want[0]):
-                return None
-            bounds = self._evaluator.bounds(tree)
-            if bounds.n_rows and bounds.quality >= request.min_quality:
-                correlation = self._evaluator.correlation(tree)
-                return _Candidate(tree, request, correlation, self._chance(tree))
-        return None
+                continue
+            measures = self._evaluator.measures(tree)
+            share = self._evaluator.share_of_rows(tree, self._start)
+            n_measured += 1
+            most = share * measures.correlation  # the gain if chance told nothing
+            if not most or measures.quality < request.min_quality or (best and most <= best.gain):
+                continue
+            chance = math.fsum(each.correlation(tree) for each in self._shuffled) / _SHUFFLES
+            plan = FoundPlan(tree, measures, True, 0.0, chance)
+            ranked = _Ranked(plan, share * (measures.correlation - chance))
+            best = ranked if best is None or ranked.rank < best.rank else best
+        if best is not None and next(trees, None) is not None:
+            plan = best.plan
+            best = _Ranked(FoundPlan(plan.tree, plan.measures, False, 1.0, plan.chance), best.gain)
+        return best, n_measured
 
-    def _chance(self, tree: JoinTree) -> float:
-        return math.fsum(each.correlation(tree) for each in self._by_chance) / _SHUFFLES
 
-    def _searched(self, candidate: _Candidate) -> FoundPlan:
-        """Search all plans for a candidate, in the time that is left."""
-        left = max(self._limits.max_seconds - self._seconds(), 0.0)
-        limits = replace(self._limits, max_seconds=left, front=False)
-        found = find_plans(self._graph, candidate.request, self._coded, limits)
-        if found.plans and not _joins_by(found.plans[0].tree, found.plans[0].tree.want[0]):
-            try:
-                return replace(found.plans[0], chance=self._chance(found.plans[0].tree))
-            except OutOfTime:
-                pass
-        measures = Evaluator(self._graph, candidate.request, self._coded).measures(candidate.tree)
-        return FoundPlan(candidate.tree, measures, False, 1.0, candidate.chance)
+class _Shuffles:
+    """One random order of the rows of each table, made when it is first asked for."""
+
+    def __init__(self, graph: JoinGraph, start: str, seed: int, number: int) -> None:
+        self._graph, self._start, self._name = graph, start, f"{seed}\x1f{number}"
+        self._known: dict[str, np.ndarray] = {}
+
+    def __call__(self, column: Column) -> np.ndarray | None:
+        """Return the order in which a column is taken; None as its rows stand."""
+        table = column[0]
+        if table == self._start:
+            return None
+        if table not in self._known:
+            key = blake2b(f"{self._name}\x1f{table}".encode(), digest_size=8).digest()
+            random = np.random.Generator(np.random.Philox(int.from_bytes(key, "little")))
+            self._known[table] = random.permutation(self._graph.tables[table].n_rows)
+        return self._known[table]
 
 
 def _joins_by(tree: JoinTree, column: Column) -> bool:
@@ -207,16 +221,3 @@ def _joins_by(tree: JoinTree, column: Column) -> bool:
         for join in tree.joins
         if column[0] in (join.left, join.right)
     )
-
-
-def _orders(
-    graph: JoinGraph, columns: Sequence[Column], seed: int, number: int
-) -> dict[Column, np.ndarray]:
-    """Return one random order for each table, for its columns together."""
-    orders = {}
-    for table in sorted({table for table, _ in columns}):
-        key = blake2b(f"{seed}\x1f{number}\x1f{table}".encode(), digest_size=8).digest()
-        random = np.random.Generator(np.random.Philox(int.from_bytes(key, "little")))
-        order = random.permutation(graph.tables[table].n_rows)
-        orders.update({column: order for column in columns if column[0] == table})
-    return orders

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,7 @@ from pexeso.acquisition.measures.cumulative_entropy import (
 )
 from pexeso.acquisition.measures.logarithm import log2
 from pexeso.acquisition.measures.quality import Dependency, text_ranks
+from pexeso.acquisition.search.coded_measures import CodedDependency, CodedNumbers
 from pexeso.acquisition.search.joint_counts import (
     DEFAULT_ENTRIES,
     Chosen,
@@ -44,6 +45,8 @@ from pexeso.acquisition.search.row_counts import RowCounts, RowsOf
 
 Column = tuple[str, str]
 """A table and a column of it."""
+
+OrderOf = Callable[[Column], np.ndarray | None]
 
 
 class OutOfTime(Exception):
@@ -87,9 +90,9 @@ class Evaluator:
     deadline : float
         The time by `time.perf_counter` after which no further block of a correlation is counted:
         `OutOfTime` is raised.
-    orders : mapping of (str, str) to numpy.ndarray of int64, optional
-        Orders of rows in which some columns of tables are taken, beside the rows as they stand: a
-        shuffled column tells what chance alone does.
+    order_of : callable, optional
+        From a column that is correlated to the order of rows in which its values are taken, or None
+        for that in which they stand: a shuffled column tells what chance does.
     """
 
     def __init__(
@@ -101,16 +104,16 @@ class Evaluator:
         rows_of: RowsOf | None = None,
         max_entries: int = DEFAULT_ENTRIES,
         deadline: float = math.inf,
-        orders: Mapping[Column, np.ndarray] | None = None,
+        order_of: OrderOf | None = None,
     ) -> None:
         self._graph, self._request = graph, request
         self._coded = CodedColumns() if coded is None else coded
         self._rows = RowCounts(graph, self._coded, rows_of)
         self._max_entries = max_entries
         self.deadline = deadline
-        self._orders = {} if orders is None else orders
-        self._dependencies: dict[tuple[str, Dependency], _CodedDependency] = {}
-        self._numbers: dict[Column, _Numbers] = {}
+        self._order_of = order_of
+        self._dependencies: dict[tuple[str, Dependency], CodedDependency] = {}
+        self._numbers: dict[Column, CodedNumbers] = {}
         self._cumulative: dict[tuple[JoinTree, Column], tuple[float, float]] = {}
 
     def measures(self, tree: JoinTree) -> PlanMeasures:
@@ -138,6 +141,11 @@ class Evaluator:
     def n_rows(self, tree: JoinTree) -> int:
         """Return how many rows the join result has."""
         return round(float(self._rows.of_rows(tree, _root(tree)).sum()))
+
+    def share_of_rows(self, tree: JoinTree, table: str) -> float:
+        """Return the share of the rows of a table that are in the join result."""
+        counts = self._rows.of_rows(tree, table)
+        return float(np.count_nonzero(counts) / len(counts)) if len(counts) else 0.0
 
     def quality(self, tree: JoinTree) -> float:
         """Return the quality of the join result: 0 without rows, 1 without dependencies."""
@@ -174,7 +182,7 @@ class Evaluator:
             correct = rows if correct is None else correct & rows
         return correct
 
-    def _coded_dependency(self, table: str, dependency: Dependency) -> _CodedDependency:
+    def _coded_dependency(self, table: str, dependency: Dependency) -> CodedDependency:
         key = (table, dependency)
         if key not in self._dependencies:
             market_table = self._graph.tables[table]
@@ -184,7 +192,7 @@ class Evaluator:
             )
             right = self._coded.values(market_table, dependency.right)
             ranks = text_ranks(right.values, dependency.right)[right.codes]
-            self._dependencies[key] = _CodedDependency.of(left, ranks)
+            self._dependencies[key] = CodedDependency.of(left, ranks)
         return self._dependencies[key]
 
     def correlation(self, tree: JoinTree) -> float:
@@ -316,7 +324,7 @@ class Evaluator:
         if not tree.have:
             return math.inf
         x_tables, y_tables = ({table for table, _ in side} for side in (tree.have, tree.want))
-        between = _joins_between(tree, x_tables, y_tables)
+        between = tree.joins_between(x_tables, y_tables)
         found = [math.inf]
         for join in between:
             ends = {join.left, join.right}
@@ -353,7 +361,7 @@ class Evaluator:
         if categorical:
             y_codes = {column: self._y_codes(tree, column) for column in y}
             sides = [self._marginal(tree, categorical), self._marginal(tree, y_codes)]
-            between = _joins_between(tree, {name for name, _ in x}, {name for name, _ in y})
+            between = tree.joins_between({name for name, _ in x}, {name for name, _ in y})
             terms.append(min([*sides, *(self._key_entropy(tree, join) for join in between)]))
         return math.fsum(terms)
 
@@ -378,7 +386,11 @@ class Evaluator:
 
     def _values(self, column: Column) -> np.ndarray:
         codes = self._coded.values(self._graph.tables[column[0]], column[1]).codes
-        return codes[self._orders[column]] if column in self._orders else codes
+        return self._in_order(column, codes)
+
+    def _in_order(self, column: Column, cells: np.ndarray) -> np.ndarray:
+        order = None if self._order_of is None else self._order_of(column)
+        return cells if order is None else cells[order]
 
     def _y_codes(self, tree: JoinTree, column: Column) -> np.ndarray:
         """Return the codes of a column of Y, numbers cut into bins as the join result has them."""
@@ -387,114 +399,17 @@ class Evaluator:
         counts = self._rows.of_rows(tree, column[0])
         return bins_of(self._numbers_of(column).numbers, counts, self._request.y_bins)
 
-    def _numbers_of(self, column: Column) -> _Numbers:
+    def _numbers_of(self, column: Column) -> CodedNumbers:
         if column not in self._numbers:
             table, name = self._graph.tables[column[0]], column[1]
             table.require(name)
             numbers = numbers_of(column_of(table.read([name]), name), name)
-            if column in self._orders:
-                numbers = numbers[self._orders[column]]
-            self._numbers[column] = _Numbers.of(numbers)
+            self._numbers[column] = CodedNumbers.of(self._in_order(column, numbers))
         return self._numbers[column]
-
-
-@dataclass(frozen=True, eq=False)
-class _Numbers:
-    """A numerical column.
-
-    Attributes
-    ----------
-    numbers : numpy.ndarray of float64
-        One for each row, NaN where it is missing.
-    distinct : numpy.ndarray of float64
-        In order, NaN last.
-    codes : numpy.ndarray of int64
-        The position of each row's number among the distinct ones.
-    order : numpy.ndarray of int64
-        The rows that have a number, in the order of these.
-    has_missing : bool
-        NaN is among the distinct ones.
-    """
-
-    numbers: np.ndarray
-    distinct: np.ndarray
-    codes: np.ndarray
-    order: np.ndarray
-    has_missing: bool
-
-    @classmethod
-    def of(cls, numbers: np.ndarray) -> _Numbers:
-        distinct, codes = np.unique(numbers, return_inverse=True)
-        order = np.argsort(codes, kind="stable")
-        missing = int(np.isnan(numbers).sum())
-        return cls(numbers, distinct, codes, order[: len(order) - missing], missing > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class _CodedDependency:
-    """A dependency of a table as numbers: the pairs of X and Y that its rows have.
-
-    Attributes
-    ----------
-    pair_of_row : numpy.ndarray of int64
-        Pairs are in the order of X, then of the text of Y.
-    starts : numpy.ndarray of int64
-        The first pair of each X.
-    holds : bool
-        Each X has one Y, so that all rows are correct in any join result.
-    """
-
-    pair_of_row: np.ndarray
-    starts: np.ndarray
-    holds: bool
-
-    @classmethod
-    def of(cls, x: np.ndarray, y_ranks: np.ndarray) -> _CodedDependency:
-        pairs = x * (int(y_ranks.max(initial=0)) + 1) + y_ranks
-        _, first, pair_of_row = np.unique(pairs, return_index=True, return_inverse=True)
-        x_of_pair = x[first]
-        starts = np.flatnonzero(np.diff(x_of_pair, prepend=-1))
-        return cls(pair_of_row.astype(np.int64), starts, len(starts) == len(first))
-
-    def correct(self, counts: np.ndarray) -> np.ndarray:
-        """Return which rows have the most frequent Y of their X, of equal ones the first."""
-        sizes = np.bincount(self.pair_of_row, counts)
-        lengths = np.diff(self.starts, append=len(sizes))
-        most = np.repeat(np.maximum.reduceat(sizes, self.starts), lengths)
-        winners = np.flatnonzero(sizes == most)
-        x_of_winner = np.repeat(np.arange(len(self.starts)), lengths)[winners]
-        is_first = np.diff(x_of_winner, prepend=-1) > 0
-        chosen = np.zeros(len(sizes), bool)
-        chosen[winners[is_first]] = True
-        return chosen[self.pair_of_row]
 
 
 def _root(tree: JoinTree) -> str:
     return tree.tables[0]
-
-
-def _joins_between(tree: JoinTree, one: set[str], other: set[str]) -> list[Join]:
-    """Return the joins that have all tables of one set on one side and of the other beyond it."""
-    found = []
-    for join in tree.joins:
-        side = _side(tree, join)
-        if (one <= side and not other & side) or (other <= side and not one & side):
-            found.append(join)
-    return found
-
-
-def _side(tree: JoinTree, join: Join) -> set[str]:
-    """Return the tables on the left side of a join."""
-    side, stack = {join.left}, [join.left]
-    while stack:
-        table = stack.pop()
-        for each in tree.joins:
-            if each is not join and table in (each.left, each.right):
-                other = each.other(table)
-                if other not in side:
-                    side.add(other)
-                    stack.append(other)
-    return side
 
 
 def _joint(columns: Sequence[np.ndarray], n: int) -> np.ndarray:

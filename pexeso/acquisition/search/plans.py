@@ -161,6 +161,27 @@ class JoinTree:
             raise InputError(f"The joins of a plan do not reach {', '.join(apart)}.")
         return order
 
+    def joins_between(self, one: set[str], other: set[str]) -> list[Join]:
+        """Return the joins that have all of some tables on one side and all others beyond it."""
+        found = []
+        for join in self.joins:
+            side = self._left_side(join)
+            if (one <= side and not other & side) or (other <= side and not one & side):
+                found.append(join)
+        return found
+
+    def _left_side(self, join: Join) -> set[str]:
+        """Return the tables that are reached from the left table of a join without it."""
+        side, stack = {join.left}, [join.left]
+        while stack:
+            table = stack.pop()
+            for each in self.joins:
+                other = each.other(table) if table in (each.left, each.right) else table
+                if each is not join and other not in side:
+                    side.add(other)
+                    stack.append(other)
+        return side
+
 
 @dataclass(frozen=True)
 class Purchase:
