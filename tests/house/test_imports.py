@@ -42,6 +42,7 @@ SPARK_MODULES = {
                     "verifying",
                 )
             ),
+            "acquisition_search.graphs.spark_weights",
             "parts.divide",
             "parts.row_hashes.write",
             "parts.row_keys.write",

@@ -21,6 +21,11 @@ from pexeso.acquisition_search.graphs.reachable import (
     Reached,
     reachable,
 )
+from pexeso.acquisition_search.graphs.stored_graph import (
+    StoredGraph,
+    fingerprints_of,
+    load_graph,
+)
 from pexeso.acquisition_search.graphs.table_pairs import PairsOfTables, TablePairs, named_pairs
 from pexeso.acquisition_search.market.lake_market import Market, own_table
 from pexeso.acquisition_search.pairs.column_pairs import OwnColumn
@@ -53,6 +58,7 @@ def market_graph(
     numeric: Mapping[str, Collection[str]] | None = None,
     categorical: Mapping[str, Collection[str]] | None = None,
     coded: CodedColumns | None = None,
+    saved: StoredGraph | str | os.PathLike[str] | None = None,
 ) -> tuple[JoinGraph, CodedColumns, list[str]]:
     """Return the join graph of the tables that a request can use.
 
@@ -82,6 +88,9 @@ def market_graph(
         Columns by table whose kind is given.
     coded : CodedColumns, optional
         What reads and keeps columns.
+    saved : StoredGraph or path, optional
+        A graph of the lake, whose joins are not weighed again. Of tables whose files have changed
+        since, or that are new, joins are found as without it. Columns join by values.
 
     Returns
     -------
@@ -108,6 +117,11 @@ def market_graph(
         categorical=categorical,
     )
     request = _Request(market, list(own), list(wanted), list(have), set(exclude), max_tables)
+    stored = load_graph(saved) if isinstance(saved, str | os.PathLike) else saved
+    if stored is not None:
+        if match == NAMES:
+            raise InputError("A saved graph joins by values: leave it out, or match by them.")
+        request.take(stored)
     neighbours = request.by_names() if match == NAMES else request.by_values()
     reached = reachable(
         request.begins,
@@ -124,9 +138,10 @@ def market_graph(
         )
     coded = CodedColumns() if coded is None else coded
     tables, pairs = request.tables(reached)
+    known, pairs = request.known_edges(pairs)
     edges = edges_of(tables, pairs, coded, natural=match == NAMES)
-    graph = JoinGraph.of(tables.values(), edges if match == NAMES else matching(edges))
-    return graph, coded, notes
+    found = edges if match == NAMES else matching(edges)
+    return JoinGraph.of(tables.values(), [*known, *found]), coded, notes
 
 
 def matching(edges: Iterable[JoinEdge]) -> Iterable[JoinEdge]:
@@ -169,6 +184,9 @@ class _Request:
         self.begins: list[list[str]] = [[name] for name in self.own]
         self.belongs: dict[int, frozenset[str]] = {}
         self.required: set[str] = set()
+        self.fresh: set[str] = set()
+        self.edges: dict[tuple[str, str], JoinEdge] = {}
+        self.known: dict[str, PairsOfTables] = defaultdict(dict)
         self._numeric: dict[str, frozenset[str]] = {}
         self.kept = {(table, column) for table, column in (*wanted, *have) if table is not None}
         for table, column in (*have, *wanted):
@@ -203,13 +221,44 @@ class _Request:
             self.belongs[len(self.begins)] = frozenset(found)
             self.begins.append(begun)
 
+    def take(self, stored: StoredGraph) -> None:
+        """Take over the joins of tables that are as they were."""
+        fresh = stored.fresh(self.market)
+        self.fresh = fresh - self.hidden
+        self.edges = {ends: each for ends, each in stored.edges.items() if fresh.issuperset(ends)}
+        for ends, edge in self.edges.items():
+            pairs = [each.pairs[0] for each in edge.join_sets if len(each.pairs) == 1]
+            for table in ends:
+                self.known[table][ends] = sorted(pairs)
+        stale = len(fingerprints_of(self.market)) - len(fresh)
+        if stale:
+            self.notes.append(
+                f"{stale:,} tables have changed since the graph was saved, or are new. Update it "
+                "to find all joins of these."
+            )
+
+    def known_edges(self, pairs: PairsOfTables) -> tuple[list[JoinEdge], PairsOfTables]:
+        """Return the edges that need not be weighed, and the pairs of the others."""
+        edges, rest = [], {}
+        for ends, of_edge in pairs.items():
+            if ends not in self.edges or not self.fresh.issuperset(ends):
+                rest[ends] = of_edge
+                continue
+            sets = self.edges[ends].join_sets
+            kept = [each for each in sets if set(each.pairs) <= set(of_edge)]
+            if kept:
+                edges.append(JoinEdge.of(*ends, kept))
+        return edges, rest
+
     def by_values(self) -> Neighbours:
         """Return what finds tables that join by values."""
-        finder = TablePairs.of(self.market)
+        finder = TablePairs.of_market(self.market)
 
         def neighbours(table: str) -> PairsOfTables:
             rows = self.own.get(table)
-            if rows is None:
+            if table in self.fresh:
+                found = self.known[table]
+            elif rows is None:
                 found, _ = finder.of_tables([table])
             else:
                 found, _ = finder.of_own(list(_own_columns(table, rows)))

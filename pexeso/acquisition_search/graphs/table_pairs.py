@@ -26,6 +26,7 @@ from pexeso.acquisition_search.pairs.column_pairs import (
     own_columns,
     pairs_from,
 )
+from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
 from pexeso.lake.sniff import profile_columns
 
 MAX_PAIRS = 6
@@ -40,23 +41,29 @@ _YEAR = re.compile(r"year|date|month", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class TablePairs:
-    """Finds pairs of tables of a market that may join.
+    """Finds pairs of tables that may join.
 
     Attributes
     ----------
-    market : Market
+    columns : LakeColumns
+        The columns of all tables.
     measures : bool (n,)
-        For each column of the index whether it is a measure.
+        For each of them whether it is a measure.
     """
 
-    market: Market
+    columns: LakeColumns
     measures: np.ndarray = field(repr=False)
 
     @classmethod
-    def of(cls, market: Market) -> TablePairs:
-        """Return what finds the pairs of a market."""
-        columns = market.columns
-        rows = market.opened.catalog.columns(["table", "label", "kind"])
+    def of(cls, columns: LakeColumns, rows: pa.Table) -> TablePairs:
+        """Return what finds the pairs of tables.
+
+        Parameters
+        ----------
+        columns : LakeColumns
+        rows : pyarrow.Table
+            ``table, label, kind`` of columns, as a catalog has them.
+        """
         numbers = rows.filter(pc.equal(rows["kind"], "number"))
         is_number = pc.is_in(
             _named(columns.tables, columns.labels),
@@ -67,7 +74,13 @@ class TablePairs:
         labels = columns.labels.filter(pa.array(measures)).dictionary_encode()
         coded = np.array([_says_key(label) for label in labels.dictionary.to_pylist()], bool)
         measures[measures] = ~coded[labels.indices.to_numpy()]
-        return cls(market, measures)
+        return cls(columns, measures)
+
+    @classmethod
+    def of_market(cls, market: Market) -> TablePairs:
+        """Return what finds the pairs of the tables of an index."""
+        rows = market.opened.catalog.columns(["table", "label", "kind"])
+        return cls.of(market.columns, rows)
 
     def all(self, *, limit: int | None = None) -> tuple[PairsOfTables, int]:
         """Return the pairs of all tables, and how many partners of columns a limit left out.
@@ -77,7 +90,7 @@ class TablePairs:
         limit : int, optional
             Partners of a column, see `pexeso.acquisition_search.pairs.column_pairs`.
         """
-        columns = self.market.columns
+        columns = self.columns
         pairs = all_pairs(columns) if limit is None else all_pairs(columns, limit=limit)
         usable = ~(self.measures[pairs.left] & self.measures[pairs.right])
         left, right, shared = (each[usable] for each in (pairs.left, pairs.right, pairs.shared))
@@ -91,11 +104,11 @@ class TablePairs:
 
     def of_tables(self, tables: list[str]) -> tuple[PairsOfTables, int]:
         """Return the pairs of some tables with all others, as `all` does."""
-        return self.of_own(own_columns(self.market.columns, tables))
+        return self.of_own(own_columns(self.columns, tables))
 
     def of_own(self, own: list[OwnColumn]) -> tuple[PairsOfTables, int]:
         """Return the pairs of given columns with those of the index, as `all` does."""
-        columns = self.market.columns
+        columns = self.columns
         pairs: ColumnPairs = pairs_from(columns, own)
         measures = np.array([self._is_measure(each) for each in own], bool)
         usable = ~(measures[pairs.left] & self.measures[pairs.right])
@@ -113,7 +126,7 @@ class TablePairs:
         return {ends: sorted(set(found[ends])) for ends in sorted(found)}, pairs.n_left_out
 
     def _is_measure(self, own: OwnColumn) -> bool:
-        column = self.market.columns.column(own.table, own.label)
+        column = self.columns.column(own.table, own.label)
         if column >= 0:
             return bool(self.measures[column])
         if 100 * len(own.tokens) >= KEY_PERCENT * own.n_rows or _says_key(own.label):

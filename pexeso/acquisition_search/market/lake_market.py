@@ -112,7 +112,7 @@ class Market:
     @cached_property
     def rows(self) -> LakeRows:
         """Reads the tables."""
-        return LakeRows(self.opened)
+        return LakeRows.of_index(self.opened)
 
     def require_tables(self, names: Sequence[str]) -> None:
         """Raise `InputError` unless the index has tables of these names."""

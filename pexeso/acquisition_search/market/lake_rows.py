@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -14,6 +15,8 @@ from pexeso.join.numbers import read_numbers
 from pexeso.lake.rows import read_rows
 
 if TYPE_CHECKING:
+    from pexeso.io.location import Location
+    from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.search.open_index import OpenIndex
 
 DEFAULT_BYTES = 1 << 29
@@ -43,22 +46,44 @@ def names_a_code(label: str) -> bool:
 
 
 class LakeRows:
-    """Reads tables of the lake of an index.
+    """Reads tables of a lake; it can be sent to another process.
 
     Parameters
     ----------
-    opened : OpenIndex
-        The index.
+    lake : path or Location
+        The folder.
+    max_table_bytes : int
+        The most that is read of a table.
+    normaliser : Normaliser
+        Of the index: its aliases hold for the cells, as they do for the tokens of the index.
     max_bytes : int
         Memory for rows that are kept for the next call.
-
-    Raises
-    ------
-    InputError
-        If the index was built from tables of Spark.
     """
 
-    def __init__(self, opened: OpenIndex, max_bytes: int = DEFAULT_BYTES) -> None:
+    def __init__(
+        self,
+        lake: str | os.PathLike[str] | Location,
+        max_table_bytes: int,
+        normaliser: Normaliser,
+        max_bytes: int = DEFAULT_BYTES,
+    ) -> None:
+        self._lake, self._max_table_bytes, self._normaliser = lake, max_table_bytes, normaliser
+        self._max_bytes, self._bytes = max_bytes, 0
+        self._kept: OrderedDict[str, pa.Table] = OrderedDict()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Rows that are kept stay here.
+        return LakeRows, (self._lake, self._max_table_bytes, self._normaliser, self._max_bytes)
+
+    @classmethod
+    def of_index(cls, opened: OpenIndex, max_bytes: int = DEFAULT_BYTES) -> LakeRows:
+        """Return what reads the tables of the lake of an index.
+
+        Raises
+        ------
+        InputError
+            If the index was built from tables of Spark.
+        """
         from pexeso.join.matched_join import SPARK_LAKE
 
         if str(opened.lake).startswith(SPARK_LAKE):
@@ -66,8 +91,8 @@ class LakeRows:
                 "The index was built from Spark's tables, whose rows are not read here. Export "
                 "them to files, and build an index of these."
             )
-        self._opened, self._max_bytes, self._bytes = opened, max_bytes, 0
-        self._kept: OrderedDict[str, pa.Table] = OrderedDict()
+        most = opened.store.manifest.options["max_table_bytes"]
+        return cls(opened.lake, most, opened.normaliser, max_bytes)
 
     def read(
         self, table: str, n_rows: int, columns: Sequence[str], numeric: Collection[str]
@@ -114,14 +139,12 @@ class LakeRows:
         if table in self._kept:
             self._kept.move_to_end(table)
             return self._kept[table]
-        most = self._opened.store.manifest.options["max_table_bytes"]
-        rows = read_rows(self._opened.lake, table, max_bytes=most)
-        normaliser = self._opened.normaliser
-        if normaliser.aliases is not None:
-            # Aliases are what the tokens of the index stand for.
+        rows = read_rows(self._lake, table, max_bytes=self._max_table_bytes)
+        if self._normaliser.aliases is not None:
+            resolved = self._normaliser.resolved
             rows = pa.table(
                 {
-                    name: pa.chunked_array([normaliser.resolved(chunk) for chunk in column.chunks])
+                    name: pa.chunked_array([resolved(chunk) for chunk in column.chunks])
                     for name, column in zip(rows.column_names, rows.columns, strict=True)
                 }
             )

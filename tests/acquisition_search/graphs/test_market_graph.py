@@ -5,7 +5,10 @@ import pyarrow as pa
 import pytest
 
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
-from pexeso.acquisition_search.graphs.market_graph import market_graph
+from pexeso.acquisition_search.graphs import market_graph as module
+from pexeso.acquisition_search.graphs.market_graph import edges_of, market_graph
+from pexeso.acquisition_search.graphs.stored_graph import save_graph, updated_graph
+from pexeso.acquisition_search.market.lake_market import Market
 from pexeso.errors import ColumnNotFoundError, InputError
 from tests.acquisition_search.graphs.small_lake import own_sales, shop_tables
 from tests.acquisition_search.indexes import opened_lake, write_lake
@@ -126,3 +129,38 @@ def test_what_cannot_be_asked(opened):
     refused(InputError, "max_tables must be", wanted=wanted, max_tables=1)
     refused(InputError, "match must be", wanted=wanted, match="all")
     refused(ColumnNotFoundError, "no column", wanted=wanted, have=[("shops.csv", "no")])
+
+
+def test_a_saved_graph_gives_the_same(tmp_path, monkeypatch):
+    write_lake(tmp_path / "lake", shop_tables())
+    opened = opened_lake(tmp_path / "lake", tmp_path / "index")
+    stored, _ = updated_graph(Market.of(opened))
+    save_graph(stored, tmp_path / "lake.graph")
+    options = {"own": [SALES], "wanted": [("geo/states.csv", "currency")]}
+    plain, _, _ = market_graph(opened, **options)
+    weighed = []
+
+    def counting(tables, pairs, coded, **more):
+        weighed.extend(pairs)
+        return edges_of(tables, pairs, coded, **more)
+
+    monkeypatch.setattr(module, "edges_of", counting)
+    graph, _, notes = market_graph(opened, saved=tmp_path / "lake.graph", **options)
+    assert graph.edges == plain.edges
+    assert set(graph.tables) == set(plain.tables)
+    assert notes == []
+    assert weighed == [("sales", "shops.csv"), ("sales", "weather.csv")]
+    # A measure that is wanted joins nothing, saved or not.
+    graph, _, _ = market_graph(opened, wanted=[("shops.csv", "area")], saved=stored)
+    assert "area" in graph.tables["shops.csv"].numeric
+    # What has changed since is found and weighed as without it.
+    tables = shop_tables()
+    tables["weather.csv"] = {name: each[:30] for name, each in tables["weather.csv"].items()}
+    write_lake(tmp_path / "lake", tables)
+    opened = opened_lake(tmp_path / "lake", tmp_path / "index.2")
+    plain, _, _ = market_graph(opened, **options)
+    graph, _, notes = market_graph(opened, saved=stored, **options)
+    assert graph.edges == plain.edges
+    assert notes[0].startswith("1 tables have changed since the graph was saved")
+    with pytest.raises(InputError, match="joins by values"):
+        market_graph(opened, saved=stored, match="names", **options)

@@ -20,10 +20,12 @@ from pexeso.acquisition_search.pairs.column_pairs import (
     pairs_from,
 )
 from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
+from pexeso.errors import IndexCorruptError
 from pexeso.lake.columns import label_columns
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.reader import read_table
 from pexeso.lake.tokens import distinct_tokens
+from pexeso.parts.token_sets.open import Shard
 
 
 def lake(folder, columns, n_rows, *, shards=1, deleted=()):
@@ -223,6 +225,36 @@ def test_a_lake_without_columns():
     known = LakeColumns.of([], pa.array([], pa.string()), pa.array([], pa.int64()))
     assert len(all_pairs(known)) == 0
     assert len(pairs_from(known, [OwnColumn("mine", "a", pa.array(["x"]), 1)])) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value"),
+    [
+        ("list_sets", 0, 99),
+        ("list_sets", 3, -1),
+        ("token_offsets", 1, 99),
+        ("set_offsets", 1, -5),
+        ("set_tokens", 0, 99),
+    ],
+)
+def test_damaged_lists_are_refused(tmp_path, name, at, value):
+    columns = {(f"t{at}", "code"): {f"v{number}" for number in range(5 + at)} for at in range(4)}
+    known = lake(tmp_path, columns, {f"t{at}": 9 for at in range(4)})
+    own = own_columns(known, ["t0"])
+    path = tmp_path / "0" / "shard" / f"{name}.npy"
+    array = np.load(path)
+    array[at] = value
+    np.save(path, array)
+    known = LakeColumns.of(
+        [Shard(tmp_path / "0" / "shard", ("overlap",), np.empty(0, np.int64))],
+        pa.array([f"t{at}" for at in range(4)]),
+        pa.array([9] * 4),
+    )
+    with pytest.raises(IndexCorruptError, match="build it again"):
+        all_pairs(known)
+    if name in ("list_sets", "token_offsets"):
+        with pytest.raises(IndexCorruptError):
+            pairs_from(known, own)
 
 
 @pytest.mark.lakes

@@ -1,0 +1,378 @@
+"""The join graph of all tables of an index, kept in a file and brought up to date.
+
+Weights of joins rest on all rows of both tables, so they are what takes long; pairs of columns take
+seconds. An update finds all pairs anew and weighs the joins of tables that have changed or are new;
+the graph is then what a build from scratch would be.
+
+A file is Parquet: a row for each table with its fingerprint in the catalog, and one for each set of
+columns by which two tables join.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pexeso.acquisition.graph.building import candidate_sets, weighed
+from pexeso.acquisition.graph.coded import CodedColumns
+from pexeso.acquisition.graph.joins import JoinEdge, JoinGraph, JoinSet
+from pexeso.acquisition.graph.tables import MarketTable
+from pexeso.acquisition.measures.informativeness import JoinInformativeness
+from pexeso.acquisition_search.graphs.table_pairs import Pair, PairsOfTables, TablePairs
+from pexeso.acquisition_search.market.lake_market import Market
+from pexeso.errors import InputError, OutputError, PexesoError
+
+VERSION = b"1"
+MAX_ROWS = 100_000_000
+MAX_BYTES = 16 << 30
+"""Rows, and bytes in memory, of a file that is read."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("left", pa.string(), nullable=False),
+        pa.field("right", pa.string()),  # null in the row of a table
+        pa.field("fingerprint", pa.string()),
+        pa.field("left_columns", pa.list_(pa.string())),
+        pa.field("right_columns", pa.list_(pa.string())),
+        *(pa.field(name, pa.float64()) for name in ("value", "matched", "left_only", "right_only")),
+        *(
+            pa.field(name, pa.int64())
+            for name in ("null_rows", "n_keys", "left_most", "right_most")
+        ),
+    ],
+    metadata={b"pexeso join graph": VERSION},
+)
+
+JoinOf = tuple[str, str, tuple[Pair, ...]]
+"""Two tables and pairs of columns by which they are joined."""
+
+Weigh = Callable[[Mapping[str, MarketTable], list[JoinOf]], Iterable[JoinSet]]
+"""Returns what joins are worth, in their order."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredGraph:
+    """The joins of all tables of an index.
+
+    Attributes
+    ----------
+    fingerprints : dict of str to str
+        For each table the state of its file that its joins rest on.
+    edges : dict of (str, str) to JoinEdge
+        By left and right table; join sets of which no key is in both tables are left out.
+    """
+
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    edges: dict[tuple[str, str], JoinEdge] = field(default_factory=dict)
+
+    def fresh(self, market: Market) -> set[str]:
+        """Return the tables of an index whose files are as they were."""
+        now = fingerprints_of(market)
+        return {table for table, each in self.fingerprints.items() if now.get(table) == each}
+
+    def graph(self, market: Market) -> JoinGraph:
+        """Return the graph over the tables of a market that are as they were."""
+        fresh = self.fresh(market)
+        edges = [edge for ends, edge in self.edges.items() if fresh.issuperset(ends)]
+        joined: dict[str, set[str]] = defaultdict(set)
+        for edge in edges:
+            for each in edge.join_sets:
+                joined[edge.left].update(each.left)
+                joined[edge.right].update(each.right)
+        return JoinGraph.of(market.tables(sorted(fresh), joined), edges)
+
+
+@dataclass(frozen=True)
+class GraphChanges:
+    """What an update of a stored graph did.
+
+    Attributes
+    ----------
+    added, changed, removed : tuple of str
+        Tables that came, whose files have changed, and that have gone.
+    n_weighed : int
+        Joins that were weighed.
+    notes : tuple of str
+        Tables that could not be read, and what limits left out.
+    """
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    n_weighed: int
+    notes: tuple[str, ...]
+
+
+def updated_graph(
+    market: Market,
+    before: StoredGraph | None = None,
+    *,
+    weigh: Weigh | None = None,
+    coded: CodedColumns | None = None,
+) -> tuple[StoredGraph, GraphChanges]:
+    """Return the graph of all tables of a market, from scratch or from an earlier one.
+
+    Parameters
+    ----------
+    market : Market
+        Its prices and dependencies do not matter here.
+    before : StoredGraph, optional
+        The graph before; what it has of tables whose files are as they were is taken over.
+    weigh : callable, optional
+        Weighs joins; by default this process does, see `weighed_here`.
+        `pexeso.acquisition_search.graphs.spark_weights` has one for Spark.
+    coded : CodedColumns, optional
+        Columns that are kept while this process weighs.
+
+    Returns
+    -------
+    (StoredGraph, GraphChanges)
+
+    Notes
+    -----
+    Memory: that of `pexeso.acquisition_search.pairs.column_pairs`, some kilobytes a join, and what
+    `coded` keeps.
+    """
+    before = StoredGraph() if before is None else before
+    now, fresh = fingerprints_of(market), before.fresh(market)
+    pairs, n_left_out = TablePairs.of_market(market).all()
+    known = {
+        (*ends, each.pairs): each
+        for ends, edge in before.edges.items()
+        if fresh.issuperset(ends)
+        for each in edge.join_sets
+    }
+    notes = []
+    if n_left_out:
+        notes.append(
+            f"Of columns with many partners those that share most were kept; {n_left_out:,} "
+            "partners were left out."
+        )
+    joins = [
+        (*ends, chosen) for ends, of_edge in pairs.items() for chosen in candidate_sets(of_edge)
+    ]
+    unmatched = _unmatched_before(joins, known, fresh, before)
+    new = [join for join in joins if join not in known and join not in unmatched]
+    tables, unreadable = _readable(market, pairs, new)
+    for name, reason in unreadable.items():
+        notes.append(f"'{name}' is left out: {reason}")
+    new = [join for join in new if join[0] in tables and join[1] in tables]
+    weigh = weighed_here(coded) if weigh is None else weigh
+    known.update(zip(new, weigh(tables, new), strict=True))
+    sets: dict[tuple[str, str], list[JoinSet]] = defaultdict(list)
+    for join in joins:
+        found = known.get(join)
+        if found is not None and found.n_keys and not unreadable.keys() & set(join[:2]):
+            sets[join[0], join[1]].append(found)
+    edges = {ends: JoinEdge.of(*ends, each) for ends, each in sets.items()}
+    kept = {table: each for table, each in now.items() if table not in unreadable}
+    changes = GraphChanges(
+        tuple(sorted(set(kept) - set(before.fingerprints))),
+        tuple(sorted((set(kept) & set(before.fingerprints)) - fresh)),
+        tuple(sorted(set(before.fingerprints) - set(kept))),
+        len(new),
+        tuple(notes),
+    )
+    return StoredGraph(kept, edges), changes
+
+
+def _unmatched_before(
+    joins: list[JoinOf],
+    known: Mapping[JoinOf, JoinSet],
+    fresh: set[str],
+    before: StoredGraph,
+) -> set[JoinOf]:
+    """Return the joins that a graph before left out, since no key is in both tables.
+
+    It did if both tables are as they were and it has all single pairs of columns of the join: the
+    sets of these were weighed together.
+    """
+    found = set()
+    for join in joins:
+        left, right, chosen = join
+        if join in known or len(chosen) < 2 or not fresh.issuperset((left, right)):
+            continue
+        edge = before.edges.get((left, right))
+        if edge is not None and all((left, right, (pair,)) in known for pair in chosen):
+            singles = [each.pairs[0] for each in edge.join_sets if len(each.pairs) == 1]
+            if chosen in candidate_sets(singles):
+                found.add(join)
+    return found
+
+
+def weighed_here(coded: CodedColumns | None = None) -> Weigh:
+    """Return what weighs joins in this process: the keys of both tables as numbers, counted."""
+    kept = CodedColumns() if coded is None else coded
+
+    def weigh(tables: Mapping[str, MarketTable], joins: list[JoinOf]) -> Iterable[JoinSet]:
+        for left, right, chosen in joins:
+            yield weighed(chosen, kept.keys(tables[left], tables[right], chosen))
+
+    return weigh
+
+
+def fingerprints_of(market: Market) -> dict[str, str]:
+    """Return for each table of an index that could be read what its file was like."""
+    names = ["table", "fingerprint", "n_bytes", "modified", "version", "n_rows"]
+    rows = market.opened.catalog.tables(names).to_pylist()
+    return {
+        row["table"]: row["fingerprint"]
+        or f"{row['n_bytes']} {row['modified']} {row['version'] or ''}".rstrip()
+        for row in rows
+        if row["n_rows"] is not None
+    }
+
+
+def _readable(
+    market: Market, pairs: PairsOfTables, joins: list[JoinOf]
+) -> tuple[dict[str, MarketTable], dict[str, str]]:
+    """Return the tables of joins, and why some of them cannot be read."""
+    joined: dict[str, set[str]] = defaultdict(set)
+    for (left, right), of_edge in pairs.items():
+        joined[left] |= {mine for mine, _ in of_edge}
+        joined[right] |= {theirs for _, theirs in of_edge}
+    names = sorted({name for join in joins for name in join[:2]})
+    found, unreadable = {}, {}
+    for table in market.tables(names, joined):
+        try:
+            table.read(sorted(joined[table.name])[:1])
+            found[table.name] = table
+        except PexesoError as error:
+            unreadable[table.name] = str(error)
+    return found, unreadable
+
+
+def save_graph(stored: StoredGraph, path: str | os.PathLike[str]) -> None:
+    """Write a graph to a file, completely or not at all; a file that is there is replaced.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    target = Path(path)
+    tables = [
+        {"left": table, "fingerprint": each} for table, each in sorted(stored.fingerprints.items())
+    ]
+    joins = [
+        _row(edge, each) for _, edge in sorted(stored.edges.items()) for each in edge.join_sets
+    ]
+    rows = pa.Table.from_pylist([*tables, *joins], schema=SCHEMA)
+    try:
+        descriptor, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with open(descriptor, "wb") as file:
+                pq.write_table(rows, file)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(draft, 0o666 & ~mask)
+            os.replace(draft, target)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft)
+    except OSError as error:
+        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+
+
+def load_graph(path: str | os.PathLike[str]) -> StoredGraph:
+    """Read a graph that `save_graph` wrote.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, too large, or not what `save_graph` writes.
+    """
+    shown = os.fspath(path)
+
+    def refuse(why: str) -> InputError:
+        return InputError(
+            f"'{shown}' is not a join graph that this version wrote: {why}. Remove it, and build "
+            "it again."
+        )
+
+    try:
+        file = pq.ParquetFile(path)
+        schema = file.schema_arrow
+        if (
+            not schema.equals(SCHEMA)
+            or (schema.metadata or {}).get(b"pexeso join graph") != VERSION
+        ):
+            raise refuse("it has other columns")
+        if file.metadata.num_rows > MAX_ROWS:
+            raise refuse(f"it has more than {MAX_ROWS:,} rows")
+        batches, n_bytes = [], 0
+        for batch in file.iter_batches():
+            n_bytes += batch.nbytes
+            if n_bytes > MAX_BYTES:
+                raise refuse(f"it takes more than {MAX_BYTES:,} bytes")
+            batches.append(batch)
+        rows = pa.Table.from_batches(batches, SCHEMA)
+        rows.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise refuse(reason) from error
+    fingerprints: dict[str, str] = {}
+    sets: dict[tuple[str, str], list[JoinSet]] = defaultdict(list)
+    for row in rows.to_pylist():
+        if row["right"] is None:
+            if row["fingerprint"] is None or row["left"] in fingerprints:
+                raise refuse(f"it has the table '{row['left']}' twice, or without its state")
+            fingerprints[row["left"]] = row["fingerprint"]
+        else:
+            sets[row["left"], row["right"]].append(_join_set(row, refuse))
+    edges = {}
+    for ends, found in sorted(sets.items()):
+        known = len({each.pairs for each in found}) == len(found)
+        if not known or not ends[0] < ends[1] or not fingerprints.keys() >= set(ends):
+            raise refuse(f"the joins of '{ends[0]}' and '{ends[1]}' cannot be")
+        edges[ends] = JoinEdge.of(*ends, found)
+    return StoredGraph(fingerprints, edges)
+
+
+_COUNTS = ("null_rows", "n_keys", "left_most", "right_most")
+_SUMS = ("matched", "left_only", "right_only")
+
+
+def _row(edge: JoinEdge, each: JoinSet) -> dict[str, object]:
+    found = each.informativeness
+    return {
+        "left": edge.left,
+        "right": edge.right,
+        "left_columns": list(each.left),
+        "right_columns": list(each.right),
+        "value": found.value,
+        **{name: getattr(found, name) for name in (*_SUMS, "null_rows")},
+        **{name: getattr(each, name) for name in _COUNTS[1:]},
+    }
+
+
+def _join_set(row: dict[str, object], refuse: Callable[[str], InputError]) -> JoinSet:
+    left, right = row["left_columns"], row["right_columns"]
+    numbers = np.array([_number(row[name]) for name in ("value", *_SUMS, *_COUNTS)])
+    named = isinstance(left, list) and isinstance(right, list) and 0 < len(left) == len(right)
+    if not named or None in (*left, *right) or not (numbers >= 0).all() or numbers[0] > 1:
+        raise refuse(f"a join of '{row['left']}' and '{row['right']}' has columns or counts amiss")
+    pairs = tuple(zip(left, right, strict=True))
+    if pairs != tuple(sorted(set(pairs))) or not row["n_keys"]:
+        raise refuse(f"a join of '{row['left']}' and '{row['right']}' names columns twice")
+    informativeness = JoinInformativeness(
+        row["value"], *(row[name] for name in _SUMS), row["null_rows"]
+    )
+    return JoinSet(tuple(left), tuple(right), informativeness, *(row[name] for name in _COUNTS[1:]))
+
+
+def _number(value: object) -> float:
+    finite = isinstance(value, int | float) and math.isfinite(value)
+    return float(value) if finite else math.nan
