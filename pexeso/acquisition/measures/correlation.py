@@ -31,6 +31,7 @@ from pexeso.acquisition.measures.cumulative_entropy import (
     cumulative_entropy,
 )
 from pexeso.acquisition.measures.entropy import mutual_information
+from pexeso.acquisition.measures.sums import exact_sum
 from pexeso.errors import InputError
 
 SCALES = ("raw", "minmax", "std")
@@ -175,8 +176,8 @@ def _unit(numbers: np.ndarray, weights: np.ndarray, scale: str) -> float:
     if scale == "minmax":
         return float(numbers.max() - numbers.min())
     n = int(weights.sum())
-    mean = math.fsum((numbers * weights).tolist()) / n
-    return math.sqrt(math.fsum((weights * (numbers - mean) * (numbers - mean)).tolist()) / n)
+    mean = exact_sum(numbers * weights) / n
+    return math.sqrt(exact_sum(weights * (numbers - mean) * (numbers - mean)) / n)
 
 
 def _binned(table: pa.Table, name: str, y_bins: int, weights: np.ndarray) -> np.ndarray:

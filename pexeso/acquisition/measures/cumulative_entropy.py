@@ -11,12 +11,13 @@ It has the unit of X: h(cX + d) = c h(X) for c > 0.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pexeso.acquisition.measures.codes import checked_codes, row_weights
 from pexeso.acquisition.measures.logarithm import log2
+from pexeso.acquisition.measures.sums import exact_sum
+from pexeso.errors import InputError
 
 
 def cumulative_entropy(numbers: ArrayLike, counts: ArrayLike | None = None) -> float:
@@ -34,14 +35,18 @@ def cumulative_entropy(numbers: ArrayLike, counts: ArrayLike | None = None) -> f
     float
         In bits times the unit of the numbers; 0 for fewer than two.
 
+    Raises
+    ------
+    InputError
+        If a number is not finite, the arrays differ in length, or the counts are no whole numbers
+        from 0.
+
     Examples
     --------
     >>> cumulative_entropy([1, 0])
     0.5
     """
-    return conditional_cumulative_entropy(
-        numbers, np.zeros(len(np.asarray(numbers)), np.int64), counts
-    )
+    return conditional_cumulative_entropy(numbers, np.zeros(np.shape(numbers), np.int64), counts)
 
 
 def conditional_cumulative_entropy(
@@ -63,13 +68,24 @@ def conditional_cumulative_entropy(
     float
         In bits times the unit of the numbers; 0 without a row.
 
+    Raises
+    ------
+    InputError
+        If a number is not finite, the arrays differ in length, or y or the counts are no whole
+        numbers from 0.
+
     Examples
     --------
     >>> conditional_cumulative_entropy([0, 1, 2, 3], [0, 0, 1, 1])
     0.5
     """
-    numbers, y = np.asarray(numbers, np.float64), np.asarray(y, np.int64)
-    weights = np.ones(len(y), np.int64) if counts is None else np.asarray(counts, np.int64)
+    numbers, y = np.asarray(numbers, np.float64), checked_codes(y)
+    if numbers.shape != y.shape or not np.isfinite(numbers).all():
+        raise InputError(
+            f"Each of {len(y)} rows must have one finite number, got an array of shape "
+            f"{numbers.shape}. Leave rows without a number out."
+        )
+    weights = row_weights(len(y), counts)
     numbers, y, weights = numbers[weights > 0], y[weights > 0], weights[weights > 0]
     if not len(y):
         return 0.0
@@ -82,4 +98,4 @@ def conditional_cumulative_entropy(
     inner = np.flatnonzero(segment[1:] == segment[:-1])
     gaps = numbers[inner + 1] - numbers[inner]
     terms = gaps * below[inner] * log2(sizes[segment[inner]] / below[inner])
-    return math.fsum(terms.tolist()) / int(weights.sum())
+    return exact_sum(terms) / int(weights.sum())

@@ -87,7 +87,7 @@ def quality(
     weights = row_weights(table.num_rows, counts)
     correct = np.ones(table.num_rows, bool)
     for dependency in dependencies:
-        correct &= correct_rows(table, dependency, counts)
+        correct &= _correct(table, dependency, weights)
     n = int(weights.sum())
     return int(weights[correct].sum()) / n if n else 0.0
 
@@ -124,9 +124,7 @@ def correct_rows(
     >>> correct_rows(table, Dependency(("a",), "b")).tolist()
     [False, True, True]
     """
-    weights = row_weights(table.num_rows, counts)
-    y = text_ranks(column_of(table, dependency.right), dependency.right)
-    return _most_frequent(row_codes(table, dependency.left), y, weights)
+    return _correct(table, dependency, row_weights(table.num_rows, counts))
 
 
 def approximate_dependencies(
@@ -233,6 +231,11 @@ def text_ranks(column: pa.Array, name: str = "") -> np.ndarray:
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     return ranks[pieces.indices.to_numpy()]
+
+
+def _correct(table: pa.Table, dependency: Dependency, weights: np.ndarray) -> np.ndarray:
+    y = text_ranks(column_of(table, dependency.right), dependency.right)
+    return _most_frequent(row_codes(table, dependency.left), y, weights)
 
 
 def _most_frequent(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
