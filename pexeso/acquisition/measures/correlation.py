@@ -87,27 +87,117 @@ def correlation(
     >>> correlation(table, ["age"], ["disease"])
     1.0
     """
-    if not x or not y:
-        raise InputError(f"A correlation needs columns on both sides, got {list(x)} and {list(y)}.")
-    if numeric_scale not in SCALES:
-        raise InputError(f"numeric_scale must be one of {SCALES}, got {numeric_scale!r}.")
-    if y_bins < 1:
-        raise InputError(f"y_bins must be 1 or more, got {y_bins}.")
-    weights = row_weights(table.num_rows, counts)
-    table, weights = table.filter(pa.array(weights > 0)), weights[weights > 0]
-    y_codes = row_codes(table, [name for name in y if name not in numeric])
-    for name in y:
-        if name in numeric:
-            y_codes = paired_codes(y_codes, _binned(table, name, y_bins, weights))
-    categorical = [name for name in x if name not in numeric]
-    terms = [
-        _numeric_term(_numbers(table, name), y_codes, weights, numeric_scale)
-        for name in x
-        if name in numeric
-    ]
-    if categorical:
-        terms.append(mutual_information(row_codes(table, categorical), y_codes, weights))
-    return math.fsum(terms)
+    options = {"numeric": numeric, "y_bins": y_bins, "numeric_scale": numeric_scale}
+    return CorrelationOfCounts(table, x, y, **options)(counts)
+
+
+class CorrelationOfCounts:
+    """The correlation CORR(X,Y) of a table as a function of how often each of its rows is there.
+
+    Values are compared once, so it is quick for many counts of the same rows, as those of parts of
+    a sample.
+
+    Parameters
+    ----------
+    table, x, y, numeric, y_bins, numeric_scale
+        As those of `correlation`.
+
+    Raises
+    ------
+    InputError, ColumnNotFoundError
+        As `correlation` does.
+
+    Examples
+    --------
+    >>> table = pa.table({"age": ["old", "young", "old"], "disease": ["gout", "flu", "flu"]})
+    >>> of_counts = CorrelationOfCounts(table, ["age"], ["disease"])
+    >>> of_counts(np.array([1, 1, 0])), of_counts(np.array([0, 5, 5]))
+    (1.0, 0.0)
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        x: Sequence[str],
+        y: Sequence[str],
+        *,
+        numeric: Collection[str] = (),
+        y_bins: int = 16,
+        numeric_scale: str = "raw",
+    ) -> None:
+        if not x or not y:
+            raise InputError(
+                f"A correlation needs columns on both sides, got {list(x)} and {list(y)}."
+            )
+        if numeric_scale not in SCALES:
+            raise InputError(f"numeric_scale must be one of {SCALES}, got {numeric_scale!r}.")
+        if y_bins < 1:
+            raise InputError(f"y_bins must be 1 or more, got {y_bins}.")
+        self._n_rows = table.num_rows
+        self._scale, self._bins = numeric_scale, y_bins
+        categorical = [name for name in x if name not in numeric]
+        self._x = row_codes(table, categorical) if categorical else None
+        self._x_numbers = [_numbers(table, name) for name in x if name in numeric]
+        self._y = row_codes(table, [name for name in y if name not in numeric])
+        self._y_numbers = [_numbers(table, name) for name in y if name in numeric]
+
+    def __call__(self, counts: np.ndarray | None = None) -> float:
+        """Return the correlation.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, optional
+            How often each row is there, once if not given.
+
+        Returns
+        -------
+        float
+            At least 0; 0 without a row.
+
+        Raises
+        ------
+        InputError
+            If the counts do not fit the rows.
+        """
+        weights = row_weights(self._n_rows, counts)
+        kept = weights > 0
+        weights = weights[kept]
+        y = self._y_codes(kept, weights)
+        terms = [
+            _numeric_term(numbers[kept], y, weights, self._scale) for numbers in self._x_numbers
+        ]
+        if self._x is not None:
+            terms.append(mutual_information(self._x[kept], y, weights))
+        return math.fsum(terms)
+
+    def cells(self, counts: np.ndarray | None = None) -> np.ndarray:
+        """Return the number of the cell of each row among those that the correlation counts.
+
+        Rows of one cell have equal categorical attributes of X and the same Y, numbers of Y in the
+        same bin.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, optional
+            How often each row is there, which decides on the bins.
+
+        Returns
+        -------
+        numpy.ndarray of int64
+            One for each row, -1 for rows that are not there.
+        """
+        weights = row_weights(self._n_rows, counts)
+        kept = weights > 0
+        cells = np.full(self._n_rows, -1)
+        y = self._y_codes(kept, weights[kept])
+        cells[kept] = y if self._x is None else paired_codes(self._x[kept], y)
+        return cells
+
+    def _y_codes(self, kept: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        codes = self._y[kept]
+        for numbers in self._y_numbers:
+            codes = paired_codes(codes, _binned(numbers[kept], self._bins, weights))
+        return codes
 
 
 def total_correlation(
@@ -180,9 +270,8 @@ def _unit(numbers: np.ndarray, weights: np.ndarray, scale: str) -> float:
     return math.sqrt(exact_sum(weights * (numbers - mean) * (numbers - mean)) / n)
 
 
-def _binned(table: pa.Table, name: str, y_bins: int, weights: np.ndarray) -> np.ndarray:
+def _binned(numbers: np.ndarray, y_bins: int, weights: np.ndarray) -> np.ndarray:
     """Return the bin of each row, missing numbers in one of their own."""
-    numbers = _numbers(table, name)
     known = ~np.isnan(numbers)
     values, codes = np.unique(numbers[known], return_inverse=True)
     bins = np.arange(len(values))

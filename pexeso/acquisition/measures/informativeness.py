@@ -82,15 +82,7 @@ def join_informativeness(
     >>> join_informativeness([3, 2], [1, 5]).value
     0.0
     """
-    # As doubles, since products may exceed int64.
-    left, right = checked_counts(left_counts), checked_counts(right_counts)
-    if len(left) != len(right):
-        raise InputError(
-            f"Both columns need a count for the same values, got {left.shape} and {right.shape}. "
-            "Write 0 where a column lacks a value."
-        )
-    matched = (left * right)[(left > 0) & (right > 0)]
-    left_only, right_only = left[(left > 0) & (right == 0)], right[(left == 0) & (right > 0)]
+    matched, left_only, right_only = outer_join_counts(left_counts, right_counts)
     dangling = information(left_only) + information(right_only)
     whole = information(np.concatenate([matched, left_only, right_only]))
     n_matched, n_left, n_right = map(exact_sum, (matched, left_only, right_only))
@@ -101,6 +93,42 @@ def join_informativeness(
     else:
         value = min(dangling / whole, 1.0)
     return JoinInformativeness(value, n_matched, n_left, n_right, null_rows)
+
+
+def outer_join_counts(
+    left_counts: np.ndarray, right_counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return how often each distinct pair of the full outer join of two columns is there.
+
+    Parameters
+    ----------
+    left_counts, right_counts : numpy.ndarray
+        How many rows of D and of D' have each value, in the same order.
+
+    Returns
+    -------
+    tuple of numpy.ndarray of float64
+        Of the matched pairs, of those of D alone, and of those of D' alone.
+
+    Raises
+    ------
+    InputError
+        If the counts differ in length, or one is below 0.
+
+    Examples
+    --------
+    >>> [counts.tolist() for counts in outer_join_counts([2, 1, 0], [3, 0, 1])]
+    [[6.0], [1.0], [1.0]]
+    """
+    # As doubles, since products may exceed int64.
+    left, right = checked_counts(left_counts), checked_counts(right_counts)
+    if len(left) != len(right):
+        raise InputError(
+            f"Both columns need a count for the same values, got {left.shape} and {right.shape}. "
+            "Write 0 where a column lacks a value."
+        )
+    matched = (left * right)[(left > 0) & (right > 0)]
+    return matched, left[(left > 0) & (right == 0)], right[(left == 0) & (right > 0)]
 
 
 def table_informativeness(
