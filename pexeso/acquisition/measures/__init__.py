@@ -14,10 +14,11 @@ CORR, correlation                   `correlation`
 Q, quality by dependencies (AFDs)   `quality`
 entropy-based prices                `prices`
 join results                        `join_counts`
+sums, correctly rounded             `sums`
 ==================================  ================================================================
 
 Tables are bags: each row counts, equal rows too. Attributes are matched by equal names. Logarithms
-are to base 2. Sums are correctly rounded (`math.fsum`) and logarithms use additions,
+are to base 2. Sums are correctly rounded (`sums`) and logarithms use additions,
 multiplications and divisions alone (`logarithm`), so each measure has the same bits on every
 processor, whatever the order of the rows.
 """

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike
 
 from pexeso.errors import ColumnNotFoundError, InputError
 
@@ -204,10 +205,79 @@ def row_weights(n_rows: int, counts: np.ndarray | None) -> np.ndarray:
     if counts is None:
         return np.ones(n_rows, np.int64)
     counts = np.asarray(counts)
-    if counts.shape != (n_rows,):
-        raise InputError(f"There must be one count for each of {n_rows} rows, got {counts.shape}.")
-    if counts.dtype.kind not in "iu" or (n_rows and counts.min() < 0):
-        raise InputError("Counts of rows must be whole numbers from 0. Give an array of int64.")
-    if counts.sum(dtype=np.float64) > MAX_ROWS:
+    if counts.dtype.kind not in "iu" and counts.size:
+        raise InputError(
+            f"Counts of rows must be whole numbers from 0, got {counts.dtype}. Give an array of "
+            "int64."
+        )
+    if checked_counts(counts, n_rows).sum() > MAX_ROWS:
         raise InputError(f"Counts of rows must add up to {MAX_ROWS} at most. Measure a sample.")
     return counts.astype(np.int64)
+
+
+def checked_counts(counts: ArrayLike | None, n: int | None = None) -> np.ndarray:
+    """Return how often each of some values is there, after a check.
+
+    Parameters
+    ----------
+    counts : array_like or None
+        Numbers from 0; None for once each.
+    n : int, optional
+        How many there must be.
+
+    Returns
+    -------
+    numpy.ndarray of float64
+
+    Raises
+    ------
+    InputError
+        If the counts are not in one dimension, there are not `n`, or one is below 0 or not finite.
+    """
+    if counts is None:
+        return np.ones(n or 0)
+    counts = np.asarray(counts)
+    if counts.ndim != 1 or (n is not None and len(counts) != n):
+        expected = "in one dimension" if n is None else f"one count for each of {n} rows"
+        raise InputError(f"Counts must be {expected}, got an array of shape {counts.shape}.")
+    if counts.size and counts.dtype.kind not in "iufb":
+        raise InputError(f"Counts must be numbers from 0, got {counts.dtype}.")
+    if counts.size and not (counts.min() >= 0 and counts.max() < np.inf):  # NaN compares as false
+        raise InputError(
+            f"Counts must be finite numbers from 0, got {counts.min()} to {counts.max()}."
+        )
+    return counts.astype(np.float64)
+
+
+def checked_codes(codes: ArrayLike, n: int | None = None) -> np.ndarray:
+    """Return the numbers of values, after a check.
+
+    Parameters
+    ----------
+    codes : array_like of int
+        Numbers from 0, one for each row.
+    n : int, optional
+        How many there must be.
+
+    Returns
+    -------
+    numpy.ndarray of int64
+
+    Raises
+    ------
+    InputError
+        If they are not in one dimension, there are not `n`, or one is no whole number from 0.
+    """
+    codes = np.asarray(codes)
+    if codes.ndim != 1 or (n is not None and len(codes) != n):
+        expected = "one dimension" if n is None else f"shape ({n},)"
+        raise InputError(
+            f"Numbers of values must be an array of {expected}, one for each row, got the shape "
+            f"{codes.shape}."
+        )
+    if codes.size and (codes.dtype.kind not in "iub" or codes.min() < 0):
+        raise InputError(
+            f"Numbers of values must be whole numbers from 0, got {codes.dtype} from "
+            f"{codes.min()}. Use those of codes.row_codes."
+        )
+    return codes.astype(np.int64)

@@ -31,6 +31,7 @@ from pexeso.acquisition.measures.cumulative_entropy import (
     cumulative_entropy,
 )
 from pexeso.acquisition.measures.entropy import mutual_information
+from pexeso.acquisition.measures.sums import exact_sum
 from pexeso.errors import InputError
 
 SCALES = ("raw", "minmax", "std")
@@ -86,28 +87,124 @@ def correlation(
     >>> correlation(table, ["age"], ["disease"])
     1.0
     """
-    if not x or not y:
-        raise InputError(f"A correlation needs columns on both sides, got {list(x)} and {list(y)}.")
-    if numeric_scale not in SCALES:
-        raise InputError(f"numeric_scale must be one of {SCALES}, got {numeric_scale!r}.")
-    if y_bins < 1:
-        raise InputError(f"y_bins must be 1 or more, got {y_bins}.")
-    weights = row_weights(table.num_rows, counts)
-    table, weights = table.filter(pa.array(weights > 0)), weights[weights > 0]
-    y_codes = row_codes(table, [name for name in y if name not in numeric])
-    for name in y:
-        if name in numeric:
-            numbers = numbers_of(column_of(table, name), name)
-            y_codes = paired_codes(y_codes, bins_of(numbers, weights, y_bins))
-    categorical = [name for name in x if name not in numeric]
-    terms = [
-        numeric_term(numbers_of(column_of(table, name), name), y_codes, weights, numeric_scale)
-        for name in x
-        if name in numeric
-    ]
-    if categorical:
-        terms.append(mutual_information(row_codes(table, categorical), y_codes, weights))
-    return math.fsum(terms)
+    options = {"numeric": numeric, "y_bins": y_bins, "numeric_scale": numeric_scale}
+    return CorrelationOfCounts(table, x, y, **options)(counts)
+
+
+class CorrelationOfCounts:
+    """The correlation CORR(X,Y) of a table as a function of how often each of its rows is there.
+
+    Values are compared once, so it is quick for many counts of the same rows, as those of parts of
+    a sample.
+
+    Parameters
+    ----------
+    table, x, y, numeric, y_bins, numeric_scale
+        As those of `correlation`.
+
+    Raises
+    ------
+    InputError, ColumnNotFoundError
+        As `correlation` does.
+
+    Examples
+    --------
+    >>> table = pa.table({"age": ["old", "young", "old"], "disease": ["gout", "flu", "flu"]})
+    >>> of_counts = CorrelationOfCounts(table, ["age"], ["disease"])
+    >>> of_counts(np.array([1, 1, 0])), of_counts(np.array([0, 5, 5]))
+    (1.0, 0.0)
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        x: Sequence[str],
+        y: Sequence[str],
+        *,
+        numeric: Collection[str] = (),
+        y_bins: int = 16,
+        numeric_scale: str = "raw",
+    ) -> None:
+        if not x or not y:
+            raise InputError(
+                f"A correlation needs columns on both sides, got {list(x)} and {list(y)}."
+            )
+        if numeric_scale not in SCALES:
+            raise InputError(f"numeric_scale must be one of {SCALES}, got {numeric_scale!r}.")
+        if y_bins < 1:
+            raise InputError(f"y_bins must be 1 or more, got {y_bins}.")
+        self._n_rows = table.num_rows
+        self._scale, self._bins = numeric_scale, y_bins
+        categorical = [name for name in x if name not in numeric]
+        self._x = row_codes(table, categorical) if categorical else None
+        self._x_numbers = [
+            _ascending(numbers_of(column_of(table, name), name)) for name in x if name in numeric
+        ]
+        self._y = row_codes(table, [name for name in y if name not in numeric])
+        self._y_numbers = [
+            numbers_of(column_of(table, name), name) for name in y if name in numeric
+        ]
+
+    def __call__(self, counts: np.ndarray | None = None) -> float:
+        """Return the correlation.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, optional
+            How often each row is there, once if not given.
+
+        Returns
+        -------
+        float
+            At least 0; 0 without a row.
+
+        Raises
+        ------
+        InputError
+            If the counts do not fit the rows.
+        """
+        weights = row_weights(self._n_rows, counts)
+        kept = weights > 0
+        weights = weights[kept]
+        y = self._y_codes(kept, weights)
+        place = np.cumsum(kept) - 1
+        terms = []
+        for rows, numbers in self._x_numbers:
+            there = kept[rows]
+            at = place[rows[there]]
+            terms.append(_numeric_term(numbers[there], y[at], weights[at], self._scale))
+        if self._x is not None:
+            terms.append(mutual_information(self._x[kept], y, weights))
+        return math.fsum(terms)
+
+    def cells(self, counts: np.ndarray | None = None) -> np.ndarray:
+        """Return the number of the cell of each row among those that the correlation counts.
+
+        Rows of one cell have equal categorical attributes of X and the same Y, numbers of Y in the
+        same bin.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, optional
+            How often each row is there, which decides on the bins.
+
+        Returns
+        -------
+        numpy.ndarray of int64
+            One for each row, -1 for rows that are not there.
+        """
+        weights = row_weights(self._n_rows, counts)
+        kept = weights > 0
+        cells = np.full(self._n_rows, -1)
+        y = self._y_codes(kept, weights[kept])
+        cells[kept] = y if self._x is None else paired_codes(self._x[kept], y)
+        return cells
+
+    def _y_codes(self, kept: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        codes = self._y[kept]
+        for numbers in self._y_numbers:
+            codes = paired_codes(codes, bins_of(numbers[kept], weights, self._bins))
+        return codes
 
 
 def total_correlation(
@@ -160,34 +257,19 @@ def total_correlation(
     )
 
 
-def numeric_term(
-    numbers: np.ndarray, y: np.ndarray, weights: np.ndarray, scale: str = "raw"
-) -> float:
-    """Return h(a) - h(a|Y) of the rows that have a number, the term of one numerical attribute.
-
-    Parameters
-    ----------
-    numbers : numpy.ndarray of float64
-        a, NaN where a number is missing.
-    y : numpy.ndarray of int64
-        The number of the value of Y in each row.
-    weights : numpy.ndarray
-        How often each row is there.
-    scale : {"raw", "minmax", "std"}
-        See `correlation`.
-
-    Examples
-    --------
-    >>> ones = np.ones(4, np.int64)
-    >>> round(numeric_term(np.array([0.0, 1, 2, 3]), np.array([0, 0, 1, 1]), ones), 6)
-    0.811278
-    """
-    known = ~np.isnan(numbers)
-    numbers, y, weights = numbers[known], y[known], weights[known]
+def _numeric_term(numbers: np.ndarray, y: np.ndarray, weights: np.ndarray, scale: str) -> float:
+    """Return h(a) - h(a|Y) of rows in the order of their numbers."""
     unit = unit_of(numbers, weights, scale)
     whole = cumulative_entropy(numbers, weights)
     left = conditional_cumulative_entropy(numbers, y, weights)
     return max(whole - left, 0.0) / unit if unit else 0.0
+
+
+def _ascending(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that have a number, in the order of their numbers, and these."""
+    order = np.argsort(numbers, kind="stable")  # NaN last
+    order = order[: len(order) - np.isnan(numbers).sum()]
+    return order, numbers[order]
 
 
 def unit_of(numbers: np.ndarray, weights: np.ndarray, scale: str) -> float:
@@ -197,8 +279,8 @@ def unit_of(numbers: np.ndarray, weights: np.ndarray, scale: str) -> float:
     if scale == "minmax":
         return float(numbers.max() - numbers.min())
     n = int(weights.sum())
-    mean = math.fsum((numbers * weights).tolist()) / n
-    return math.sqrt(math.fsum((weights * (numbers - mean) * (numbers - mean)).tolist()) / n)
+    mean = exact_sum(numbers * weights) / n
+    return math.sqrt(exact_sum(weights * (numbers - mean) * (numbers - mean)) / n)
 
 
 def bins_of(numbers: np.ndarray, weights: np.ndarray, y_bins: int) -> np.ndarray:

@@ -13,13 +13,12 @@ to the last bit.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pexeso.acquisition.measures.codes import paired_codes
+from pexeso.acquisition.measures.codes import checked_codes, checked_counts, paired_codes
 from pexeso.acquisition.measures.logarithm import log2
+from pexeso.acquisition.measures.sums import exact_sum, information
 
 
 def entropy(counts: ArrayLike) -> float:
@@ -35,15 +34,19 @@ def entropy(counts: ArrayLike) -> float:
     float
         In bits; 0 without a row.
 
+    Raises
+    ------
+    InputError
+        If the counts are not in one dimension, or one is below 0 or not finite.
+
     Examples
     --------
     >>> entropy([2, 2, 4])
     1.5
     """
-    present = np.asarray(counts, np.float64)
+    present = checked_counts(counts)
     present = present[present > 0]
-    n = _total(present)
-    return _mean(present, n / present, n)
+    return information(present) / exact_sum(present) if len(present) else 0.0
 
 
 def conditional_entropy(x: ArrayLike, y: ArrayLike, counts: ArrayLike | None = None) -> float:
@@ -60,6 +63,11 @@ def conditional_entropy(x: ArrayLike, y: ArrayLike, counts: ArrayLike | None = N
     -------
     float
         In bits; 0 without a row.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length, x or y are no whole numbers from 0, or a count is below 0.
 
     Examples
     --------
@@ -87,6 +95,11 @@ def mutual_information(x: ArrayLike, y: ArrayLike, counts: ArrayLike | None = No
     float
         In bits, at least 0; 0 without a row.
 
+    Raises
+    ------
+    InputError
+        If the arrays differ in length, x or y are no whole numbers from 0, or a count is below 0.
+
     Examples
     --------
     >>> mutual_information([0, 1, 2, 2], [0, 0, 1, 1])
@@ -100,21 +113,17 @@ def _joint(
     x: ArrayLike, y: ArrayLike, counts: ArrayLike | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Return the counts of the distinct pairs, of their x, of their y, and of all."""
-    x, y = np.asarray(x, np.int64), np.asarray(y, np.int64)
-    weights = np.ones(len(x)) if counts is None else np.asarray(counts, np.float64)
+    x = checked_codes(x)
+    y, weights = checked_codes(y, len(x)), checked_counts(counts, len(x))
     x, y, weights = x[weights > 0], y[weights > 0], weights[weights > 0]
     if not len(x):
         return np.zeros(0), np.zeros(0), np.zeros(0), 0.0
     first = np.unique(paired_codes(x, y), return_index=True, return_inverse=True)
     pairs = np.bincount(first[2], weights)
     of_x, of_y = np.bincount(x, weights), np.bincount(y, weights)
-    return pairs, of_x[x[first[1]]], of_y[y[first[1]]], _total(pairs)
+    return pairs, of_x[x[first[1]]], of_y[y[first[1]]], exact_sum(pairs)
 
 
 def _mean(counts: np.ndarray, ratios: np.ndarray, n: float) -> float:
     """Return the mean of the logarithms of ratios."""
-    return math.fsum((counts * log2(ratios)).tolist()) / n if n else 0.0
-
-
-def _total(counts: np.ndarray) -> float:
-    return math.fsum(counts.tolist())
+    return exact_sum(counts * log2(ratios)) / n if n else 0.0

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition.measures.codes import key_codes
-from pexeso.acquisition.measures.logarithm import log2
+from pexeso.acquisition.measures.codes import checked_counts, key_codes
+from pexeso.acquisition.measures.sums import exact_sum, information
 from pexeso.errors import InputError
 
 
@@ -82,20 +82,10 @@ def join_informativeness(
     >>> join_informativeness([3, 2], [1, 5]).value
     0.0
     """
-    left, right = np.asarray(left_counts), np.asarray(right_counts)
-    if left.shape != right.shape or left.ndim != 1:
-        raise InputError(
-            f"Both columns need a count for the same values, got {left.shape} and {right.shape}. "
-            "Write 0 where a column lacks a value."
-        )
-    if len(left) and min(left.min(), right.min()) < 0:
-        raise InputError("Counts of values must be 0 or more.")
-    left, right = left.astype(np.float64), right.astype(np.float64)  # products may exceed int64
-    matched = (left * right)[(left > 0) & (right > 0)]
-    left_only, right_only = left[(left > 0) & (right == 0)], right[(left == 0) & (right > 0)]
-    dangling = _information(left_only) + _information(right_only)
-    whole = _information(np.concatenate([matched, left_only, right_only]))
-    n_matched, n_left, n_right = map(_total, (matched, left_only, right_only))
+    matched, left_only, right_only = outer_join_counts(left_counts, right_counts)
+    dangling = information(left_only) + information(right_only)
+    whole = information(np.concatenate([matched, left_only, right_only]))
+    n_matched, n_left, n_right = map(exact_sum, (matched, left_only, right_only))
     if not n_matched + n_left + n_right:
         value = math.nan
     elif whole == 0:
@@ -103,6 +93,42 @@ def join_informativeness(
     else:
         value = min(dangling / whole, 1.0)
     return JoinInformativeness(value, n_matched, n_left, n_right, null_rows)
+
+
+def outer_join_counts(
+    left_counts: np.ndarray, right_counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return how often each distinct pair of the full outer join of two columns is there.
+
+    Parameters
+    ----------
+    left_counts, right_counts : numpy.ndarray
+        How many rows of D and of D' have each value, in the same order.
+
+    Returns
+    -------
+    tuple of numpy.ndarray of float64
+        Of the matched pairs, of those of D alone, and of those of D' alone.
+
+    Raises
+    ------
+    InputError
+        If the counts differ in length, or one is below 0.
+
+    Examples
+    --------
+    >>> [counts.tolist() for counts in outer_join_counts([2, 1, 0], [3, 0, 1])]
+    [[6.0], [1.0], [1.0]]
+    """
+    # As doubles, since products may exceed int64.
+    left, right = checked_counts(left_counts), checked_counts(right_counts)
+    if len(left) != len(right):
+        raise InputError(
+            f"Both columns need a count for the same values, got {left.shape} and {right.shape}. "
+            "Write 0 where a column lacks a value."
+        )
+    matched = (left * right)[(left > 0) & (right > 0)]
+    return matched, left[(left > 0) & (right == 0)], right[(left == 0) & (right > 0)]
 
 
 def table_informativeness(
@@ -141,12 +167,3 @@ def table_informativeness(
     counts = [np.bincount(side[side >= 0], minlength=n_codes) for side in codes]
     null_rows = sum(int((side < 0).sum()) for side in codes)
     return join_informativeness(*counts, null_rows=null_rows)
-
-
-def _information(counts: np.ndarray) -> float:
-    """Return the entropy of counts times their total."""
-    return math.fsum((counts * log2(_total(counts) / counts)).tolist())
-
-
-def _total(counts: np.ndarray) -> float:
-    return math.fsum(counts.tolist())

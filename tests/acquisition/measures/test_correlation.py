@@ -6,7 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.measures.correlation import bins_of, correlation, total_correlation
+from pexeso.acquisition.measures.correlation import (
+    CorrelationOfCounts,
+    bins_of,
+    correlation,
+    total_correlation,
+)
 from pexeso.errors import InputError
 from tests.acquisition import oracle
 from tests.acquisition.motivating_tables import TABLES, joined
@@ -93,6 +98,24 @@ def test_rows_with_counts_are_the_same_as_rows_repeated():
             assert found == pytest.approx(correlation(whole, x, y, **options), abs=1e-12)
 
 
+def test_many_counts_of_the_same_rows_give_what_each_gives():
+    rng = np.random.default_rng(5)
+    table = drawn(rng, 30)
+    options = {"numeric": ["x"], "y_bins": 3}
+    for x, y in ((["a"], ["x", "c"]), (["a", "x"], ["b"]), (["x"], ["c"])):
+        of_counts = CorrelationOfCounts(table, x, y, **options)
+        for _ in range(5):
+            counts = rng.integers(0, 3, 30)
+            kept = table.filter(pa.array(counts > 0))
+            expected = correlation(kept, x, y, counts=counts[counts > 0], **options)
+            assert of_counts(counts) == expected
+    cells = CorrelationOfCounts(table, ["a"], ["c"]).cells(counts)
+    rows = table.select(["a", "c"]).to_pylist()
+    assert ((cells < 0) == (counts == 0)).all()
+    for i, j in zip(*np.nonzero(counts[:, None] * counts > 0), strict=True):
+        assert (cells[i] == cells[j]) == (rows[i] == rows[j])
+
+
 def test_a_further_target_never_lowers_it_and_a_set_determines_itself():
     rng = np.random.default_rng(2)
     for _ in range(50):
@@ -113,8 +136,9 @@ def test_many_numbers_of_y_are_cut_into_bins_of_equally_many_rows():
 
 def numbers_by_bin(table, y_bins):
     """Return the distinct numbers of each bin."""
-    numbers = table.column("y").to_numpy().astype(float)
-    bins = bins_of(numbers, np.ones(len(numbers), np.int64), y_bins).tolist()
+    bins = bins_of(
+        table["y"].to_numpy().astype(float), np.ones(table.num_rows, np.int64), y_bins
+    ).tolist()
     groups = {}
     for value, code in zip(table["y"].to_pylist(), bins, strict=True):
         groups.setdefault(code, []).append(value)

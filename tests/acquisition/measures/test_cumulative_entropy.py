@@ -9,6 +9,7 @@ from pexeso.acquisition.measures.cumulative_entropy import (
     conditional_cumulative_entropy,
     cumulative_entropy,
 )
+from pexeso.errors import InputError
 from tests.acquisition import oracle
 
 
@@ -53,3 +54,19 @@ def test_it_scales_with_the_unit_and_not_with_the_origin_or_the_order():
 
 def test_fewer_than_two_numbers():
     assert cumulative_entropy([]) == cumulative_entropy([5.0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "y", "counts", "message"),
+    [
+        ([1.0, 2.0], [0], None, "one finite number"),
+        ([1.0, math.nan], [0, 0], None, "one finite number"),
+        ([1.0, 2.0], [0, -1], None, "whole numbers from 0"),
+        ([1.0, 2.0], [0, 1], [1], "one count"),
+        ([1.0, 2.0], [0, 1], [1, -1], "from 0"),
+        ([1.0, 2.0], [0, 1], [0.5, 1], "whole numbers"),
+    ],
+)
+def test_refused_input(numbers, y, counts, message):
+    with pytest.raises(InputError, match=message):
+        conditional_cumulative_entropy(numbers, y, counts)
