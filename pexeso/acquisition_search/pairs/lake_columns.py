@@ -145,11 +145,11 @@ class LakeColumns:
     def _coded_names(self) -> pa.DictionaryArray:
         return comparable_names(self.labels).dictionary_encode()
 
-    def name_number(self, label: str) -> int:
-        """Return the number of a column's name; -2, which no column has, without or if new."""
-        name = comparable_names(pa.array([label], pa.large_string()))[0]
-        at = pc.index(self._coded_names.dictionary, name).as_py() if name.is_valid else -1
-        return at if at >= 0 else -2
+    def name_numbers_of(self, labels: Sequence[str]) -> np.ndarray:
+        """Return the numbers of names; -2, which no column has, without or if new: int64."""
+        names = comparable_names(pa.array(list(labels), pa.large_string()))
+        at = pc.index_in(names, value_set=self._coded_names.dictionary, skip_nulls=True)
+        return pc.fill_null(at, -2).to_numpy(zero_copy_only=False).astype(np.int64)
 
     @cached_property
     def of_set(self) -> tuple[np.ndarray, ...]:
