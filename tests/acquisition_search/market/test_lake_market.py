@@ -130,4 +130,4 @@ def test_the_shoppers_table():
     assert table.read(["paid"])["paid"].to_pylist() == [1.5, 2, None, 3]
     assert Dependency(("word",), "also") in tuple(table.dependencies)
     assert own_table("mine", rows).numeric == {"paid", "n"}
-    assert own_table("mine", rows, numeric=["n"]).numeric == {"n"}
+    assert own_table("mine", rows, numeric=["id"], categorical=["n"]).numeric == {"paid", "id"}
