@@ -92,7 +92,8 @@ class Market:
         Raises
         ------
         InputError
-            If a file is not as it must be, or names a table that the lake does not have.
+            If the tables of the index are Spark's, or a file is not as it must be or names a table
+            that the lake does not have.
         TableReadError
             If a file cannot be read.
         """
@@ -104,6 +105,7 @@ class Market:
         priced = MarketPrices.of(prices)
         market = cls(opened, priced, known, numeric or {}, categorical or {})
         named = {**priced.listed, **(known or {}), **market.numeric, **market.categorical}
+        market.require_files()
         market.require_tables(sorted(set(named) - {"*", *own}))
         return market
 
@@ -116,6 +118,10 @@ class Market:
     def rows(self) -> LakeRows:
         """Reads the tables."""
         return LakeRows.of_index(self.opened)
+
+    def require_files(self) -> None:
+        """Raise `InputError` if the tables of the index are not files, but Spark's."""
+        _ = self.rows
 
     def require_tables(self, names: Sequence[str]) -> None:
         """Raise `InputError` unless the index has tables of these names."""
