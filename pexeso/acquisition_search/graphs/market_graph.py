@@ -21,6 +21,7 @@ from pexeso.acquisition_search.graphs.reachable import (
     Reached,
     reachable,
 )
+from pexeso.acquisition_search.graphs.row_pairs import pairs_of_rows
 from pexeso.acquisition_search.graphs.stored_graph import (
     StoredGraph,
     fingerprints_of,
@@ -257,6 +258,7 @@ class _Request:
     def by_values(self) -> Neighbours:
         """Return what finds tables that join by values."""
         finder = TablePairs.of_market(self.market)
+        between = pairs_of_rows(self.own) if len(self.own) > 1 else {}
 
         def neighbours(table: str) -> PairsOfTables:
             rows = self.own.get(table)
@@ -266,6 +268,7 @@ class _Request:
                 found, _ = finder.of_tables([table])
             else:
                 found, _ = finder.of_own(list(_own_columns(table, rows)))
+                found |= {ends: pairs for ends, pairs in between.items() if table in ends}
             return self._usable(found)
 
         return neighbours

@@ -93,6 +93,16 @@ def test_wanted_columns_keep_their_kind(opened):
     assert all("area" in graph.tables[name].numeric for name in ("shops.csv", "weather.csv"))
 
 
+def test_ones_own_tables_join_each_other(opened):
+    offers = pa.table({"store": SALES[1]["shop"].unique(), "offer": [f"o{at}" for at in range(12)]})
+    graph, _, _ = market_graph(
+        opened, own=[SALES, ("offers", offers)], wanted=[("weather.csv", "rain")]
+    )
+    (join,) = graph.edge("offers", "sales").join_sets
+    assert (join.pairs, join.n_keys, join.right_most) == ((("store", "shop"),), 12, 10)
+    assert ("offers", "shops.csv") in graph.edges
+
+
 def test_kinds_and_dependencies_can_be_given(opened, tmp_path):
     path = tmp_path / "dependencies.json"
     path.write_text('{"sales": [{"left": ["shop"], "right": "week"}]}', encoding="utf-8")
