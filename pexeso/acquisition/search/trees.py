@@ -100,7 +100,16 @@ class TreeSearch:
                 self._push(heap, self._next_terminal(partial), numbers)
 
     def _next_terminal(self, partial: _Partial) -> Iterator[_Partial]:
-        for table in self._request.terminals[len(partial.sources)].tables:
+        terminals = self._request.terminals
+        terminal = terminals[len(partial.sources)]
+        taken = [
+            table
+            for other, table in zip(terminals, partial.sources, strict=False)
+            if other.column == terminal.column
+        ]
+        for table in terminal.tables:
+            if table in taken:  # a column explains all of itself
+                continue
             path = () if table in partial.tables else (table,)
             yield replace(partial, sources=(*partial.sources, table), path=path)
 
