@@ -24,8 +24,7 @@ def all_plans(graph: JoinGraph, request: AcquisitionRequest) -> list[JoinTree]:
     """Return each closed tree of at most `max_tables` tables that has all terminals, by signature.
 
     Leaves are tables that a terminal is taken from; no column is that of two terminals. Budget,
-    informativeness and quality are left
-    to `plans_within`.
+    informativeness and quality are left to `plans_within`.
     """
     found = {}
     for edges in trees(graph, request.max_tables):
