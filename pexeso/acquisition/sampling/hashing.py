@@ -138,6 +138,38 @@ def key_tokens(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> list[p
     return [tokens.take(pa.array(codes)) for tokens, codes in pairs]
 
 
+def with_key_tokens(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return a table with the columns of a join as tokens, so that equal keys are equal values.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    names : sequence of str
+        The columns.
+
+    Returns
+    -------
+    pyarrow.Table
+        The same columns in the same order.
+
+    Raises
+    ------
+    InputError
+        If values have no token.
+    ColumnNotFoundError
+        If the table lacks a column.
+
+    Examples
+    --------
+    >>> with_key_tokens(pa.table({"k": [1.0, None], "x": [1.0, 2.0]}), ["k"]).to_pydict()
+    {'k': ['1', None], 'x': [1.0, 2.0]}
+    """
+    for name, tokens in zip(names, key_tokens(table, names), strict=True):
+        table = table.set_column(table.column_names.index(name), name, tokens)
+    return table
+
+
 def _coded_tokens(
     table: pa.Table | pa.RecordBatch, names: Sequence[str]
 ) -> list[tuple[pa.LargeStringArray, np.ndarray]]:

@@ -1,0 +1,398 @@
+"""Estimates of informativeness, correlation and quality of joins from correlated samples.
+
+Symbols of the paper: S1 and S2 the samples of D1 and D2 at the rate p. It takes JI, CORR and Q of
+the samples as they are. Here each comes with a correction for bias and an interval (`intervals`).
+
+A sample keeps the counts of its keys and drops whole keys, so sums over keys are known up to the
+factor p, while entropies over keys are short by the logarithm of 1/p. With L and R the pairs of the
+outer join of each side alone, T all pairs, and H the entropies of their counts, all of the samples,
+
+    JI = (L (H_L + log(1/p)) + R (H_R + log(1/p))) / (T (H_T + log(1/p))).
+
+Correlation and quality of a join are measured on the join of the samples, as rows with counts, of
+two tables or of a tree of them. Each edge that is sampled below the rate 1 has a test of its own,
+and its keys are left out in groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.acquisition.measures.codes import paired_codes, row_codes, row_weights
+from pexeso.acquisition.measures.correlation import CorrelationOfCounts
+from pexeso.acquisition.measures.informativeness import join_informativeness, outer_join_counts
+from pexeso.acquisition.measures.join_counts import merged_rows
+from pexeso.acquisition.measures.logarithm import log2
+from pexeso.acquisition.measures.quality import Dependency, QualityOfCounts
+from pexeso.acquisition.measures.sums import exact_sum, information
+from pexeso.acquisition.sampling.correlated import KeyTest
+from pexeso.acquisition.sampling.hashing import hash_positions
+from pexeso.acquisition.sampling.intervals import (
+    N_GROUPS,
+    Estimate,
+    Support,
+    jackknife,
+    key_groups,
+    support_of_keys,
+    unseen_share,
+    without_groups,
+)
+from pexeso.acquisition.sampling.key_summaries import KeySummary, unsampled_squares
+from pexeso.errors import InputError
+
+_LN2 = 0.6931471805599453
+
+MIN_DANGLING_KEYS = 30
+"""Fewest sampled keys of a side without a partner for which informativeness is debiased."""
+
+
+def debiased_informativeness(
+    left_counts: np.ndarray, right_counts: np.ndarray, rate: float
+) -> float:
+    """Return the join informativeness of two tables from the counts of sampled keys.
+
+    Parameters
+    ----------
+    left_counts, right_counts : numpy.ndarray
+        How many rows of S1 and of S2 have each sampled key, in the same order.
+    rate : float
+        p, above 0 and up to 1.
+
+    Returns
+    -------
+    float
+        From 0 to 1, NaN without a row. Where a side has some, but fewer than `MIN_DANGLING_KEYS`
+        keys without a partner, that of the samples as they are.
+
+    Raises
+    ------
+    InputError
+        If the counts differ in length, or one is below 0.
+
+    Examples
+    --------
+    >>> left, right = np.repeat([1, 0], 512), np.repeat([0, 1], 512)  # half of 1024 keys each
+    >>> round(join_informativeness(left, right).value, 4)
+    0.9
+    >>> round(debiased_informativeness(left, right, 0.5), 4)
+    0.9091
+    """
+    _, left_only, right_only = outer_join_counts(left_counts, right_counts)
+    sides = [side for side in (left_only, right_only) if len(side)]
+    if any(len(side) < MIN_DANGLING_KEYS for side in sides):
+        return join_informativeness(left_counts, right_counts).value
+    return _of_totals(left_counts, right_counts, rate)
+
+
+def informativeness_estimate(
+    left_counts: np.ndarray,
+    right_counts: np.ndarray,
+    positions: np.ndarray,
+    rate: float,
+    *,
+    summaries: tuple[KeySummary, KeySummary] | None = None,
+) -> Estimate:
+    """Return the join informativeness of two tables with its interval, from their samples.
+
+    Parameters
+    ----------
+    left_counts, right_counts : numpy.ndarray of int, shape (n,)
+        How many rows of S1 and of S2 have each sampled key, 0 where the side lacks it.
+    positions : numpy.ndarray of float64, shape (n,)
+        The position of each key.
+    rate : float
+        p.
+    summaries : tuple of KeySummary, optional
+        Those of the whole tables. Without them heavy keys that the samples lack are not known, and
+        the interval does not cover them.
+
+    Returns
+    -------
+    Estimate
+        Its value is that of `debiased_informativeness`.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length, a count is below 0, or the rate is out of range.
+    """
+    n = len(positions)
+    left, right = row_weights(n, left_counts), row_weights(n, right_counts)
+    groups = key_groups(positions)
+    plug_in = join_informativeness(left, right).value
+
+    def statistic(kept: np.ndarray) -> float:
+        return _of_totals(left * kept, right * kept, rate)
+
+    ones = np.ones(n, np.int64)
+    without = without_groups(statistic, ones, groups)
+    pairs = np.where((left > 0) & (right > 0), left.astype(np.float64) * right, left + right)
+    unsampled = unsampled_squares(*summaries, rate, outer=True) if summaries else 0.0
+    found = jackknife(
+        statistic(ones),
+        [without],
+        [rate],
+        bounds=(0.0, 1.0),
+        supports=[support_of_keys(pairs, rate, unsampled_squares=unsampled)],
+        plug_in=plug_in,
+        scaled=True,
+    )
+    value = debiased_informativeness(left, right, rate)
+    low, high = min(found.low, value), max(found.high, value)
+    return replace(found, value=value, low=low, high=high)
+
+
+def correlation_estimate(
+    rows: pa.Table,
+    counts: np.ndarray | None,
+    edges: Sequence[KeyTest],
+    x: Sequence[str],
+    y: Sequence[str],
+    *,
+    numeric: Collection[str] = (),
+    y_bins: int = 16,
+    numeric_scale: str = "raw",
+    seed: int = 0,
+    unsampled: Sequence[float] = (),
+    n_groups: int = N_GROUPS,
+) -> Estimate:
+    """Return the correlation of a join with its interval, from the join of samples.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        The join of the samples, with the columns of X, Y and the keys of all edges that are sampled
+        below the rate 1.
+    counts : numpy.ndarray of int or None
+        How often each row is there; None for once each.
+    edges : sequence of KeyTest
+        The edges of the join, with the columns and rates of their tests. Edges on the same columns
+        share one test.
+    x, y, numeric, y_bins, numeric_scale
+        As those of `measures.correlation.correlation`.
+    seed : int
+        That of the samples.
+    unsampled : sequence of float
+        For each edge the squares of the rows of heavy keys that the samples lack
+        (`key_summaries.unsampled_squares`); without any, such keys are not known, and the interval
+        does not cover them.
+    n_groups : int
+        Groups of keys that are left out in turn.
+
+    Returns
+    -------
+    Estimate
+        Its value is corrected for bias by the jackknife; an upper end that nothing bounds is
+        infinite.
+
+    Raises
+    ------
+    InputError
+        If X or Y is empty, an option is not one of those allowed, or values or counts do not fit.
+    ColumnNotFoundError
+        If the join lacks a column.
+    """
+    options = {"numeric": numeric, "y_bins": y_bins, "numeric_scale": numeric_scale}
+    sample = _JoinSample(rows, counts, edges, [*x, *y], seed, unsampled, n_groups)
+    measure = CorrelationOfCounts(sample.rows, x, y, **options)
+    cells = measure.cells(sample.counts)
+    return sample.estimate(measure, lambda names: [cells], (0.0, math.inf))
+
+
+def quality_estimate(
+    rows: pa.Table,
+    counts: np.ndarray | None,
+    edges: Sequence[KeyTest],
+    dependencies: Sequence[Dependency],
+    *,
+    seed: int = 0,
+    unsampled: Sequence[float] = (),
+    n_groups: int = N_GROUPS,
+) -> Estimate:
+    """Return the quality of a join with its interval, from the join of samples.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        The join of the samples, with the columns of the dependencies and the keys of all edges that
+        are sampled below the rate 1.
+    dependencies : sequence of Dependency
+        FS.
+    counts, edges, seed, unsampled, n_groups
+        As those of `correlation_estimate`.
+
+    Returns
+    -------
+    Estimate
+        Its value is corrected for bias by the jackknife.
+
+    Raises
+    ------
+    InputError
+        If values or counts do not fit.
+    ColumnNotFoundError
+        If the join lacks a column.
+    """
+    names = [name for one in dependencies for name in (*one.left, one.right)]
+    sample = _JoinSample(rows, counts, edges, names, seed, unsampled, n_groups)
+    measure = QualityOfCounts(sample.rows, dependencies)
+
+    def cells(key: Sequence[str]) -> list[np.ndarray]:
+        # Rows with equal left sides that hold the key have one key: none of them is unseen.
+        pairs = zip(dependencies, measure.left_codes, strict=True)
+        return [codes for one, codes in pairs if not set(key) <= set(one.left)]
+
+    return sample.estimate(measure, cells, (0.0, 1.0))
+
+
+def miller_madow(
+    rows: pa.Table, x: Sequence[str], y: Sequence[str], counts: np.ndarray | None = None
+) -> float:
+    """Return the correlation of categorical attributes, corrected for the number of their values.
+
+    With r values of X, c of Y and n rows it is the correlation less (r - 1)(c - 1) / (2 n ln 2), at
+    least 0 (G. Miller, "Note on the bias of information estimates", 1955). It estimates the
+    correlation of the distribution that rows are drawn from one by one, not that of the table.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        A table or a join result.
+    x, y : sequence of str
+        X and Y, at least one column each.
+    counts : numpy.ndarray of int, optional
+        How often each row is there, once if not given.
+
+    Returns
+    -------
+    float
+        0 without a row.
+
+    Raises
+    ------
+    InputError
+        If X or Y is empty, or values or counts do not fit.
+    ColumnNotFoundError
+        If the table lacks a column.
+
+    Examples
+    --------
+    >>> table = pa.table({"a": ["x", "x", "y", "y"] * 25, "b": ["u", "v", "v", "v"] * 25})
+    >>> round(miller_madow(table, ["a"], ["b"]), 4)
+    0.3041
+    """
+    weights = row_weights(rows.num_rows, counts)
+    plug_in = CorrelationOfCounts(rows, x, y)(weights)
+    rows, n = rows.filter(pa.array(weights > 0)), int(weights.sum())
+    if not n:
+        return 0.0
+    n_x, n_y = (len(np.unique(row_codes(rows, names))) for names in (x, y))
+    return max(plug_in - (n_x - 1) * (n_y - 1) / (2 * n * _LN2), 0.0)
+
+
+def _of_totals(left_counts: np.ndarray, right_counts: np.ndarray, rate: float) -> float:
+    """Return informativeness by totals divided by the rate, NaN without a row."""
+    matched, left, right = outer_join_counts(left_counts, right_counts)
+    pairs = np.concatenate([matched, left, right])
+    short = float(log2(1 / rate))
+    total, n_dangling = exact_sum(pairs), exact_sum(left) + exact_sum(right)
+    whole = information(pairs) + short * total
+    if not total:
+        return math.nan
+    if whole == 0:
+        return 0.0 if len(matched) else 1.0
+    return min((information(left) + information(right) + short * n_dangling) / whole, 1.0)
+
+
+class _JoinSample:
+    """The join of samples as the distinct rows over some columns and groups of keys.
+
+    Attributes
+    ----------
+    rows, counts
+        The distinct rows, and how often each is there.
+    """
+
+    def __init__(
+        self,
+        rows: pa.Table,
+        counts: np.ndarray | None,
+        edges: Sequence[KeyTest],
+        names: Sequence[str],
+        seed: int,
+        unsampled: Sequence[float],
+        n_groups: int,
+    ) -> None:
+        if unsampled and len(unsampled) != len(edges):
+            raise InputError(
+                f"Each of {len(edges)} edges needs one number of unsampled squares, got "
+                f"{len(unsampled)}."
+            )
+        self._tests: dict[tuple[str, ...], tuple[float, float]] = {}
+        for edge, squares in zip(edges, unsampled or [0.0] * len(edges), strict=True):
+            rate, most = self._tests.get(edge.names, (1.0, 0.0))
+            if min(rate, edge.rate) < 1:
+                self._tests[edge.names] = min(rate, edge.rate), max(most, squares)
+        keys = [name for test in self._tests for name in test]
+        rows, self._key_counts = merged_rows(rows, sorted({*names, *keys}), counts)
+        self._positions = [_checked_positions(rows, test, rate, seed) for test, rate in self._rates]
+        self._n_groups = n_groups
+        groups = [key_groups(positions, n_groups) for positions in self._positions]
+        codes = row_codes(rows, sorted(set(names)))
+        for of_edge in groups:
+            codes = paired_codes(codes, of_edge)
+        _, first, self._distinct = np.unique(codes, return_index=True, return_inverse=True)
+        self.rows = rows.take(pa.array(first))
+        sums = np.bincount(self._distinct, self._key_counts, minlength=len(first))
+        self.counts = sums.astype(np.int64)
+        self._groups = [of_edge[first] for of_edge in groups]
+
+    @property
+    def _rates(self) -> list[tuple[tuple[str, ...], float]]:
+        return [(test, rate) for test, (rate, _) in self._tests.items()]
+
+    def estimate(
+        self,
+        measure: Callable[[np.ndarray], float],
+        cells: Callable[[Sequence[str]], list[np.ndarray]],
+        bounds: tuple[float, float],
+    ) -> Estimate:
+        """Return the estimate of a measure; `cells` has what must be seen, by the edge's key."""
+        whole = measure(self.counts)
+        if not self._tests:
+            return Estimate(whole, whole, whole, 0.0, whole)
+        if not self.counts.any():
+            return Estimate(whole, *bounds, math.nan, whole, False, "no row in the sample")
+        without = [
+            without_groups(measure, self.counts, groups, self._n_groups) for groups in self._groups
+        ]
+        rates = [rate for _, rate in self._rates]
+        supports = [self._support(i, cells(test)) for i, test in enumerate(self._tests)]
+        return jackknife(whole, np.array(without), rates, bounds=bounds, supports=supports)
+
+    def _support(self, edge: int, cells: list[np.ndarray]) -> Support:
+        rate, squares = list(self._tests.values())[edge]
+        positions = self._positions[edge]
+        keys = np.unique(positions, return_inverse=True)[1]
+        shares = [
+            unseen_share(codes[self._distinct], positions, self._key_counts, rate)
+            for codes in cells
+        ]
+        weights = np.bincount(keys, self._key_counts)
+        unseen = max(shares, default=0.0)
+        return support_of_keys(weights, rate, unsampled_squares=squares, unseen=unseen)
+
+
+def _checked_positions(rows: pa.Table, names: Sequence[str], rate: float, seed: int) -> np.ndarray:
+    positions = hash_positions(rows, names, seed=seed)
+    if not (positions <= rate).all():
+        raise InputError(
+            f"The join has keys on {list(names)} that a sample at the rate {rate} with the seed "
+            f"{seed} lacks. Give the rates and the seed of the samples that were joined."
+        )
+    return positions
