@@ -137,7 +137,7 @@ class CorrelationOfCounts:
         self._scale, self._bins = numeric_scale, y_bins
         categorical = [name for name in x if name not in numeric]
         self._x = row_codes(table, categorical) if categorical else None
-        self._x_numbers = [_numbers(table, name) for name in x if name in numeric]
+        self._x_numbers = [_ascending(_numbers(table, name)) for name in x if name in numeric]
         self._y = row_codes(table, [name for name in y if name not in numeric])
         self._y_numbers = [_numbers(table, name) for name in y if name in numeric]
 
@@ -163,9 +163,12 @@ class CorrelationOfCounts:
         kept = weights > 0
         weights = weights[kept]
         y = self._y_codes(kept, weights)
-        terms = [
-            _numeric_term(numbers[kept], y, weights, self._scale) for numbers in self._x_numbers
-        ]
+        place = np.cumsum(kept) - 1
+        terms = []
+        for rows, numbers in self._x_numbers:
+            there = kept[rows]
+            at = place[rows[there]]
+            terms.append(_numeric_term(numbers[there], y[at], weights[at], self._scale))
         if self._x is not None:
             terms.append(mutual_information(self._x[kept], y, weights))
         return math.fsum(terms)
@@ -251,13 +254,18 @@ def total_correlation(
 
 
 def _numeric_term(numbers: np.ndarray, y: np.ndarray, weights: np.ndarray, scale: str) -> float:
-    """Return h(a) - h(a|Y) of the rows that have a number."""
-    known = ~np.isnan(numbers)
-    numbers, y, weights = numbers[known], y[known], weights[known]
+    """Return h(a) - h(a|Y) of rows in the order of their numbers."""
     unit = _unit(numbers, weights, scale)
     whole = cumulative_entropy(numbers, weights)
     left = conditional_cumulative_entropy(numbers, y, weights)
     return max(whole - left, 0.0) / unit if unit else 0.0
+
+
+def _ascending(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that have a number, in the order of their numbers, and these."""
+    order = np.argsort(numbers, kind="stable")  # NaN last
+    order = order[: len(order) - np.isnan(numbers).sum()]
+    return order, numbers[order]
 
 
 def _unit(numbers: np.ndarray, weights: np.ndarray, scale: str) -> float:

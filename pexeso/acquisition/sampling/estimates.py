@@ -46,6 +46,7 @@ from pexeso.acquisition.sampling.key_summaries import KeySummary, unsampled_squa
 from pexeso.errors import InputError
 
 _LN2 = 0.6931471805599453
+_MATCHED, _LEFT, _RIGHT = range(3)
 
 MIN_DANGLING_KEYS = 30
 """Fewest sampled keys of a side without a partner for which informativeness is debiased."""
@@ -82,11 +83,11 @@ def debiased_informativeness(
     >>> round(debiased_informativeness(left, right, 0.5), 4)
     0.9091
     """
-    _, left_only, right_only = outer_join_counts(left_counts, right_counts)
-    sides = [side for side in (left_only, right_only) if len(side)]
-    if any(len(side) < MIN_DANGLING_KEYS for side in sides):
+    pairs = outer_join_counts(left_counts, right_counts)
+    if any(0 < len(dangling) < MIN_DANGLING_KEYS for dangling in pairs[1:]):
         return join_informativeness(left_counts, right_counts).value
-    return _of_totals(left_counts, right_counts, rate)
+    sides = np.repeat([_MATCHED, _LEFT, _RIGHT], [len(counts) for counts in pairs])
+    return _of_totals(np.concatenate(pairs), sides, rate)
 
 
 def informativeness_estimate(
@@ -123,23 +124,22 @@ def informativeness_estimate(
     """
     n = len(positions)
     left, right = row_weights(n, left_counts), row_weights(n, right_counts)
-    groups = key_groups(positions)
-    plug_in = join_informativeness(left, right).value
+    counts = np.where((left > 0) & (right > 0), left.astype(np.float64) * right, left + right)
+    sides = np.where(left > 0, np.where(right > 0, _MATCHED, _LEFT), _RIGHT)
 
     def statistic(kept: np.ndarray) -> float:
-        return _of_totals(left * kept, right * kept, rate)
+        return _of_totals(counts[kept], sides[kept], rate)
 
-    ones = np.ones(n, np.int64)
-    without = without_groups(statistic, ones, groups)
-    pairs = np.where((left > 0) & (right > 0), left.astype(np.float64) * right, left + right)
+    every, groups = counts > 0, key_groups(positions)
+    without = np.array([statistic(every & (groups != g)) for g in range(N_GROUPS)])
     unsampled = unsampled_squares(*summaries, rate, outer=True) if summaries else 0.0
     found = jackknife(
-        statistic(ones),
+        statistic(every),
         [without],
         [rate],
         bounds=(0.0, 1.0),
-        supports=[support_of_keys(pairs, rate, unsampled_squares=unsampled)],
-        plug_in=plug_in,
+        supports=[support_of_keys(counts, rate, unsampled_squares=unsampled)],
+        plug_in=join_informativeness(left, right).value,
         scaled=True,
     )
     value = debiased_informativeness(left, right, rate)
@@ -295,18 +295,17 @@ def miller_madow(
     return max(plug_in - (n_x - 1) * (n_y - 1) / (2 * n * _LN2), 0.0)
 
 
-def _of_totals(left_counts: np.ndarray, right_counts: np.ndarray, rate: float) -> float:
-    """Return informativeness by totals divided by the rate, NaN without a row."""
-    matched, left, right = outer_join_counts(left_counts, right_counts)
-    pairs = np.concatenate([matched, left, right])
-    short = float(log2(1 / rate))
-    total, n_dangling = exact_sum(pairs), exact_sum(left) + exact_sum(right)
-    whole = information(pairs) + short * total
-    if not total:
+def _of_totals(counts: np.ndarray, sides: np.ndarray, rate: float) -> float:
+    """Return informativeness by totals divided by the rate, NaN without a pair."""
+    if not len(counts):
         return math.nan
+    short = float(log2(1 / rate))
+    whole = information(counts) + short * exact_sum(counts)
     if whole == 0:
-        return 0.0 if len(matched) else 1.0
-    return min((information(left) + information(right) + short * n_dangling) / whole, 1.0)
+        return 0.0 if sides[0] == _MATCHED else 1.0
+    dangling = [counts[sides == side] for side in (_LEFT, _RIGHT)]
+    left = [information(side) + short * exact_sum(side) for side in dangling]
+    return min(sum(left) / whole, 1.0)
 
 
 class _JoinSample:
