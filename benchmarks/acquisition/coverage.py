@@ -83,7 +83,11 @@ class Pair:
 
 
 def measure(
-    n_trials: int = 1000, seed: int = 0, *, pairs: Sequence[Pair] | None = None
+    n_trials: int = 1000,
+    seed: int = 0,
+    *,
+    pairs: Sequence[Pair] | None = None,
+    rates: Sequence[float] = RATES,
 ) -> list[dict[str, object]]:
     """Return the coverage of each cell.
 
@@ -95,6 +99,8 @@ def measure(
         Of the random tables and of the samples.
     pairs : sequence of Pair, optional
         Without it all random ones and those of the shared lakes.
+    rates : sequence of float
+        Of the samples.
 
     Returns
     -------
@@ -103,14 +109,16 @@ def measure(
         and mean width of these, mean of the estimates, mean of the plug-in values.
     """
     pairs = [*random_pairs(seed), *lake_pairs()] if pairs is None else pairs
-    return [row for pair in pairs for row in _rows(pair, n_trials, seed)]
+    return [row for pair in pairs for row in _rows(pair, n_trials, seed, rates)]
 
 
-def _rows(pair: Pair, n_trials: int, seed: int) -> Iterator[dict[str, object]]:
+def _rows(
+    pair: Pair, n_trials: int, seed: int, rates: Sequence[float]
+) -> Iterator[dict[str, object]]:
     measures = pair.measures()
     whole = SampledPair(pair.left, pair.right, pair.on, 1.0)
     exact = {name: estimate(whole).value for name, estimate in measures.items()}
-    for rate in RATES:
+    for rate in rates:
         found: dict[str, list[Estimate]] = {name: [] for name in measures}
         for trial in range(n_trials):
             drawn = _drawn(pair, rate, seed * 1_000_003 + trial)

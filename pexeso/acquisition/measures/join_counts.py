@@ -110,7 +110,8 @@ def join_counts(
         raise InputError(f"Columns of a join must have different names, got {chosen}. Rename one.")
     left, left_weights = merged_rows(left, [*on, *left_names], left_counts)
     right, right_weights = merged_rows(right, [*on, *right_names], right_counts)
-    left_rows, right_rows = _matches(*key_codes(left, right, on))
+    matches = KeyMatches(*key_codes(left, right, on))
+    left_rows, right_rows = matches.pairs(0, left.num_rows)
     weights, factors = left_weights[left_rows], right_weights[right_rows]
     if (weights.astype(np.float64) * factors).sum() > MAX_ROWS:
         raise InputError(f"A join result must have {MAX_ROWS} rows at most. Join a sample.")
@@ -121,12 +122,49 @@ def join_counts(
     return result, weights * factors
 
 
-def _matches(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of rows with equal keys, by left row and then by right row."""
-    order = np.argsort(right, kind="stable")
-    order = order[right[order] >= 0]
-    starts = np.searchsorted(right[order], left, side="left")
-    sizes = np.searchsorted(right[order], left, side="right") - starts
-    left_rows = np.repeat(np.arange(len(left)), sizes)
-    steps = np.arange(len(left_rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return left_rows, order[np.repeat(starts, sizes) + steps]
+class KeyMatches:
+    """The pairs of rows of two tables with equal keys, to be taken in parts.
+
+    Parameters
+    ----------
+    left, right : numpy.ndarray of int64
+        The numbers of the keys of their rows, as `codes.key_codes` returns them.
+
+    Attributes
+    ----------
+    sizes : numpy.ndarray of int64
+        For each left row the number of right rows with its key.
+
+    Examples
+    --------
+    >>> matches = KeyMatches(np.array([0, 1, 2]), np.array([2, 0, 2, -1]))
+    >>> matches.sizes.tolist()
+    [1, 0, 2]
+    >>> [rows.tolist() for rows in matches.pairs(1, 3)]
+    [[2, 2], [0, 2]]
+    """
+
+    def __init__(self, left: np.ndarray, right: np.ndarray) -> None:
+        order = np.argsort(right, kind="stable")
+        self._order = order[right[order] >= 0]
+        self._starts = np.searchsorted(right[self._order], left, side="left")
+        ends = np.searchsorted(right[self._order], left, side="right")
+        self.sizes = ends - self._starts
+
+    def pairs(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs of some left rows, by left row and then by right row.
+
+        Parameters
+        ----------
+        first, last : int
+            The left rows from `first` to below `last`.
+
+        Returns
+        -------
+        tuple of numpy.ndarray of int64
+            The numbers of their left rows, and of their right rows.
+        """
+        sizes, starts = self.sizes[first:last], self._starts[first:last]
+        left_rows = np.repeat(np.arange(first, first + len(sizes)), sizes)
+        steps = np.arange(len(left_rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return left_rows, self._order[np.repeat(starts, sizes) + steps]

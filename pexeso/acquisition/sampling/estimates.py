@@ -17,8 +17,7 @@ and its keys are left out in groups.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -47,13 +46,18 @@ from pexeso.errors import InputError
 
 _LN2 = 0.6931471805599453
 _MATCHED, _LEFT, _RIGHT = range(3)
+_KeyColumns = Mapping[tuple[str, ...], Sequence[Sequence[str]]]
 
 MIN_DANGLING_KEYS = 30
 """Fewest sampled keys of a side without a partner for which informativeness is debiased."""
 
 
 def debiased_informativeness(
-    left_counts: np.ndarray, right_counts: np.ndarray, rate: float
+    left_counts: np.ndarray,
+    right_counts: np.ndarray,
+    rate: float,
+    *,
+    min_dangling_keys: int = MIN_DANGLING_KEYS,
 ) -> float:
     """Return the join informativeness of two tables from the counts of sampled keys.
 
@@ -63,12 +67,14 @@ def debiased_informativeness(
         How many rows of S1 and of S2 have each sampled key, in the same order.
     rate : float
         p, above 0 and up to 1.
+    min_dangling_keys : int
+        Fewest sampled keys of a side without a partner, if it has any, for the correction.
 
     Returns
     -------
     float
-        From 0 to 1, NaN without a row. Where a side has some, but fewer than `MIN_DANGLING_KEYS`
-        keys without a partner, that of the samples as they are.
+        From 0 to 1, NaN without a row. Where a side has fewer keys without a partner, that of the
+        samples as they are.
 
     Raises
     ------
@@ -84,7 +90,7 @@ def debiased_informativeness(
     0.9091
     """
     pairs = outer_join_counts(left_counts, right_counts)
-    if any(0 < len(dangling) < MIN_DANGLING_KEYS for dangling in pairs[1:]):
+    if any(0 < len(dangling) < min_dangling_keys for dangling in pairs[1:]):
         return join_informativeness(left_counts, right_counts).value
     sides = np.repeat([_MATCHED, _LEFT, _RIGHT], [len(counts) for counts in pairs])
     return _of_totals(np.concatenate(pairs), sides, rate)
@@ -115,7 +121,8 @@ def informativeness_estimate(
     Returns
     -------
     Estimate
-        Its value is that of `debiased_informativeness`.
+        Its value is that of `debiased_informativeness`, however few keys have no partner: the
+        interval says what it is worth.
 
     Raises
     ------
@@ -133,7 +140,7 @@ def informativeness_estimate(
     every, groups = counts > 0, key_groups(positions)
     without = np.array([statistic(every & (groups != g)) for g in range(N_GROUPS)])
     unsampled = unsampled_squares(*summaries, rate, outer=True) if summaries else 0.0
-    found = jackknife(
+    return jackknife(
         statistic(every),
         [without],
         [rate],
@@ -142,9 +149,6 @@ def informativeness_estimate(
         plug_in=join_informativeness(left, right).value,
         scaled=True,
     )
-    value = debiased_informativeness(left, right, rate)
-    low, high = min(found.low, value), max(found.high, value)
-    return replace(found, value=value, low=low, high=high)
 
 
 def correlation_estimate(
@@ -158,6 +162,7 @@ def correlation_estimate(
     y_bins: int = 16,
     numeric_scale: str = "raw",
     seed: int = 0,
+    key_columns: _KeyColumns | None = None,
     unsampled: Sequence[float] = (),
     n_groups: int = N_GROUPS,
 ) -> Estimate:
@@ -177,6 +182,9 @@ def correlation_estimate(
         As those of `measures.correlation.correlation`.
     seed : int
         That of the samples.
+    key_columns : mapping of tuple of str to sequence of sequence of str, optional
+        For the columns of a test, in the order of `KeyTest.names`, those of `rows` that hold a key
+        of it, as `thinned_join.SampledJoin.key_columns`; columns of the same names if not given.
     unsampled : sequence of float
         For each edge the squares of the rows of heavy keys that the samples lack
         (`key_summaries.unsampled_squares`); without any, such keys are not known, and the interval
@@ -198,7 +206,8 @@ def correlation_estimate(
         If the join lacks a column.
     """
     options = {"numeric": numeric, "y_bins": y_bins, "numeric_scale": numeric_scale}
-    sample = _JoinSample(rows, counts, edges, [*x, *y], seed, unsampled, n_groups)
+    drawn = seed, key_columns or {}, unsampled, n_groups
+    sample = _JoinSample(rows, counts, edges, [*x, *y], *drawn)
     measure = CorrelationOfCounts(sample.rows, x, y, **options)
     cells = measure.cells(sample.counts)
     return sample.estimate(measure, lambda names: [cells], (0.0, math.inf))
@@ -211,6 +220,7 @@ def quality_estimate(
     dependencies: Sequence[Dependency],
     *,
     seed: int = 0,
+    key_columns: _KeyColumns | None = None,
     unsampled: Sequence[float] = (),
     n_groups: int = N_GROUPS,
 ) -> Estimate:
@@ -223,7 +233,7 @@ def quality_estimate(
         are sampled below the rate 1.
     dependencies : sequence of Dependency
         FS.
-    counts, edges, seed, unsampled, n_groups
+    counts, edges, seed, key_columns, unsampled, n_groups
         As those of `correlation_estimate`.
 
     Returns
@@ -239,7 +249,8 @@ def quality_estimate(
         If the join lacks a column.
     """
     names = [name for one in dependencies for name in (*one.left, one.right)]
-    sample = _JoinSample(rows, counts, edges, names, seed, unsampled, n_groups)
+    drawn = seed, key_columns or {}, unsampled, n_groups
+    sample = _JoinSample(rows, counts, edges, names, *drawn)
     measure = QualityOfCounts(sample.rows, dependencies)
 
     def cells(key: Sequence[str]) -> list[np.ndarray]:
@@ -324,6 +335,7 @@ class _JoinSample:
         edges: Sequence[KeyTest],
         names: Sequence[str],
         seed: int,
+        key_columns: _KeyColumns,
         unsampled: Sequence[float],
         n_groups: int,
     ) -> None:
@@ -337,19 +349,26 @@ class _JoinSample:
             rate, most = self._tests.get(edge.names, (1.0, 0.0))
             if min(rate, edge.rate) < 1:
                 self._tests[edge.names] = min(rate, edge.rate), max(most, squares)
-        keys = [name for test in self._tests for name in test]
-        rows, self._key_counts = merged_rows(rows, sorted({*names, *keys}), counts)
-        self._positions = [_checked_positions(rows, test, rate, seed) for test, rate in self._rates]
+        self._columns = {test: key_columns.get(test, [test]) for test in self._tests}
+        keys = {name for of_test in self._columns.values() for key in of_test for name in key}
+        rows, key_counts = merged_rows(rows, sorted({*names, *keys}), counts)
+        rows, self._key_counts = rows.filter(pa.array(key_counts > 0)), key_counts[key_counts > 0]
+        self._positions = [
+            np.array(
+                [_checked_positions(rows, key, test, rate, seed) for key in self._columns[test]]
+            )
+            for test, rate in self._rates
+        ]
         self._n_groups = n_groups
         groups = [key_groups(positions, n_groups) for positions in self._positions]
         codes = row_codes(rows, sorted(set(names)))
-        for of_edge in groups:
-            codes = paired_codes(codes, of_edge)
+        for of_key in (of_key for of_test in groups for of_key in of_test):
+            codes = paired_codes(codes, of_key)
         _, first, self._distinct = np.unique(codes, return_index=True, return_inverse=True)
         self.rows = rows.take(pa.array(first))
         sums = np.bincount(self._distinct, self._key_counts, minlength=len(first))
         self.counts = sums.astype(np.int64)
-        self._groups = [of_edge[first] for of_edge in groups]
+        self._groups = [of_test[:, first] for of_test in groups]
 
     @property
     def _rates(self) -> list[tuple[tuple[str, ...], float]]:
@@ -371,27 +390,35 @@ class _JoinSample:
             without_groups(measure, self.counts, groups, self._n_groups) for groups in self._groups
         ]
         rates = [rate for _, rate in self._rates]
-        supports = [self._support(i, cells(test)) for i, test in enumerate(self._tests)]
+        supports = [
+            self._support(i, {key: cells(key) for key in map(tuple, self._columns[test])})
+            for i, test in enumerate(self._tests)
+        ]
         return jackknife(whole, np.array(without), rates, bounds=bounds, supports=supports)
 
-    def _support(self, edge: int, cells: list[np.ndarray]) -> Support:
+    def _support(self, edge: int, cells: dict[tuple[str, ...], list[np.ndarray]]) -> Support:
+        """Return what the keys of a test say, the least of its keys in the rows."""
         rate, squares = list(self._tests.values())[edge]
-        positions = self._positions[edge]
-        keys = np.unique(positions, return_inverse=True)[1]
-        shares = [
-            unseen_share(codes[self._distinct], positions, self._key_counts, rate)
-            for codes in cells
-        ]
-        weights = np.bincount(keys, self._key_counts)
-        unseen = max(shares, default=0.0)
-        return support_of_keys(weights, rate, unsampled_squares=squares, unseen=unseen)
+        found = []
+        for positions, codes in zip(self._positions[edge], cells.values(), strict=True):
+            keys = np.unique(positions, return_inverse=True)[1]
+            shares = [
+                unseen_share(code[self._distinct], positions, self._key_counts, rate)
+                for code in codes
+            ]
+            weights, unseen = np.bincount(keys, self._key_counts), max(shares, default=0.0)
+            found.append(support_of_keys(weights, rate, unsampled_squares=squares, unseen=unseen))
+        return min(found, key=lambda one: (not one.reason, one.effective_keys))
 
 
-def _checked_positions(rows: pa.Table, names: Sequence[str], rate: float, seed: int) -> np.ndarray:
-    positions = hash_positions(rows, names, seed=seed)
+def _checked_positions(
+    rows: pa.Table, columns: Sequence[str], names: Sequence[str], rate: float, seed: int
+) -> np.ndarray:
+    keys = pa.table([rows.column(column) for column in columns], names=list(names))
+    positions = hash_positions(keys, names, seed=seed)
     if not (positions <= rate).all():
         raise InputError(
-            f"The join has keys on {list(names)} that a sample at the rate {rate} with the seed "
+            f"The join has keys on {list(columns)} that a sample at the rate {rate} with the seed "
             f"{seed} lacks. Give the rates and the seed of the samples that were joined."
         )
     return positions

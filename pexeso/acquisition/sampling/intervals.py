@@ -245,14 +245,15 @@ def key_groups(positions: np.ndarray, n_groups: int = N_GROUPS) -> np.ndarray:
     Parameters
     ----------
     positions : numpy.ndarray of float64
-        Of each row the position of its key; rows of several tables in one array.
+        Of each row the position of its key, in any shape: rows of several tables, or several keys
+        of a row, are cut together.
     n_groups : int
         G.
 
     Returns
     -------
     numpy.ndarray of int64
-        From 0 to below G: groups of equally many distinct keys, one more or less.
+        In the same shape, from 0 to below G: groups of equally many distinct keys, one more or less.
 
     Examples
     --------
@@ -260,7 +261,7 @@ def key_groups(positions: np.ndarray, n_groups: int = N_GROUPS) -> np.ndarray:
     [1, 0, 1, 0, 1]
     """
     distinct, inverse = np.unique(positions, return_inverse=True)
-    return inverse * n_groups // max(len(distinct), 1)
+    return inverse.reshape(positions.shape) * n_groups // max(len(distinct), 1)
 
 
 def without_groups(
@@ -277,8 +278,8 @@ def without_groups(
         The statistic for an array of how often each row is there.
     counts : numpy.ndarray of int, shape (n,)
         How often each row is there.
-    groups : numpy.ndarray of int, shape (n,)
-        The group of each row.
+    groups : numpy.ndarray of int, shape (n,) or (k, n)
+        The group of each row, or the groups of its keys: it is left out with each of them.
     n_groups : int
         G.
 
@@ -291,7 +292,9 @@ def without_groups(
     >>> without_groups(lambda counts: float(counts.sum()), np.array([1, 2, 3]), np.arange(3), 3)
     array([5., 4., 3.])
     """
-    return np.array([statistic(np.where(groups == g, 0, counts)) for g in range(n_groups)])
+    groups = np.atleast_2d(groups)
+    left_out = ((groups == g).any(axis=0) for g in range(n_groups))
+    return np.array([statistic(np.where(rows, 0, counts)) for rows in left_out])
 
 
 def jackknife(
