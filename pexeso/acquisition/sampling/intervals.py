@@ -253,7 +253,8 @@ def key_groups(positions: np.ndarray, n_groups: int = N_GROUPS) -> np.ndarray:
     Returns
     -------
     numpy.ndarray of int64
-        In the same shape, from 0 to below G: groups of equally many distinct keys, one more or less.
+        In the same shape, from 0 to below G: groups of equally many distinct keys, one more or
+        less.
 
     Examples
     --------

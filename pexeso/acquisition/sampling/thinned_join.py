@@ -302,7 +302,8 @@ class _Result:
             options = {"left_names": left_names, "right_names": other_names}
             rows, counts = join_counts(rows, other, on, left_counts=counts, **options)
         needed = self._asked()
-        needed |= {self._alias[at, name] for at, _, on_names in later for name in on_names}
+        # Keys of tables that are not joined yet come with them.
+        needed |= {self._alias.get((at, name), "") for at, _, names in later for name in names}
         self.rows, self.counts = merged_rows(
             rows, [name for name in rows.column_names if name in needed], counts
         )
