@@ -11,13 +11,15 @@ outer join of each side alone, T all pairs, and H the entropies of their counts,
 
 Correlation and quality of a join are measured on the join of the samples, as rows with counts, of
 two tables or of a tree of them. Each edge that is sampled below the rate 1 has a test of its own,
-and its keys are left out in groups.
+and its keys are left out in groups. Intervals are of joins that were not thinned
+(`thinned_join.SampledJoin.thinning`): leaving keys out does not show what thinning adds.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +45,9 @@ from pexeso.acquisition.sampling.intervals import (
 )
 from pexeso.acquisition.sampling.key_summaries import KeySummary, unsampled_squares
 from pexeso.errors import InputError
+
+MIN_JOIN_ROWS = 100
+"""Fewest rows of the join of samples that carry an interval."""
 
 _LN2 = 0.6931471805599453
 _MATCHED, _LEFT, _RIGHT = range(3)
@@ -384,7 +389,8 @@ class _JoinSample:
         whole = measure(self.counts)
         if not self._tests:
             return Estimate(whole, whole, whole, 0.0, whole)
-        if not self.counts.any():
+        n_rows = int(self.counts.sum())
+        if not n_rows:
             return Estimate(whole, *bounds, math.nan, whole, False, "no row in the sample")
         without = [
             without_groups(measure, self.counts, groups, self._n_groups) for groups in self._groups
@@ -394,7 +400,13 @@ class _JoinSample:
             self._support(i, {key: cells(key) for key in map(tuple, self._columns[test])})
             for i, test in enumerate(self._tests)
         ]
-        return jackknife(whole, np.array(without), rates, bounds=bounds, supports=supports)
+        found = jackknife(whole, np.array(without), rates, bounds=bounds, supports=supports)
+        if n_rows < MIN_JOIN_ROWS and found.reliable:
+            reason = (
+                f"{n_rows} rows in the join of the samples, at least {MIN_JOIN_ROWS} are needed"
+            )
+            return replace(found, low=bounds[0], high=bounds[1], reliable=False, reason=reason)
+        return found
 
     def _support(self, edge: int, cells: dict[tuple[str, ...], list[np.ndarray]]) -> Support:
         """Return what the keys of a test say, the least of its keys in the rows."""

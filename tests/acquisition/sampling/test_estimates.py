@@ -191,6 +191,19 @@ def test_values_of_one_key_each_carry_no_interval():
     assert not quality_estimate(rows, None, edges, [Dependency(("x",), "y")]).reliable
 
 
+def test_p9_few_rows_of_the_join_carry_no_interval():
+    keys = [str(k) for k in range(160)]
+    table = pa.table({"k": keys, "x": ["a", "b"] * 80, "y": ["u", "u", "v", "v"] * 40})
+    edges = [KeyTest(("k",), 0.5)]
+    rows = correlated_sample(table, edges).rows
+    assert 50 < rows.num_rows < 100
+    found = quality_estimate(rows, None, edges, [Dependency(("x",), "y")])
+    assert (found.low, found.high, found.reliable) == (0.0, 1.0, False)
+    assert "rows in the join" in found.reason
+    twice = np.full(rows.num_rows, 2)
+    assert quality_estimate(rows, twice, edges, [Dependency(("x",), "y")]).reliable
+
+
 def test_no_row_in_the_sample():
     table = pa.table({"k": ["a"], "x": ["a"], "y": ["b"]}).slice(1)
     edges = [KeyTest(("k",), 0.5)]

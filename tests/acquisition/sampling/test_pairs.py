@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.acquisition import coverage
+from benchmarks.acquisition import coverage, coverage_cases
 from pexeso.acquisition.measures.correlation import correlation
 from pexeso.acquisition.measures.informativeness import table_informativeness
 from pexeso.acquisition.measures.quality import Dependency, quality
@@ -79,8 +79,8 @@ def test_a_missing_giant_is_known_from_the_summaries():
 
 def test_intervals_cover_the_exact_values_in_most_of_100_samples():
     """A short form of the measurement with 1000 samples, for one seed: of 95 %, 3 deviations."""
-    pair = replace(coverage.random_pairs(0, n_keys=300)[2], numbers=())
-    rows = coverage.measure(100, 0, pairs=[pair], rates=[0.4])
+    pair = replace(coverage_cases.random_pairs(0, n_keys=300)[2], numbers=())
+    rows = coverage.measure(100, 0, cases=[pair], rates=[0.4])
     assert {row["measure"] for row in rows} == {"JI", "CORR", "Q"}
     for row in rows:
         assert row["coverage"] >= 0.9, row
@@ -90,8 +90,8 @@ def test_intervals_cover_the_exact_values_in_most_of_100_samples():
 
 @pytest.mark.lakes
 def test_intervals_cover_in_samples_of_shared_tables(shared_lakes):
-    pair = next(pair for pair in coverage.lake_pairs() if pair.name == "people, awards")
-    for row in coverage.measure(10, 0, pairs=[pair], rates=[0.5]):
+    pair = next(pair for pair in coverage_cases.lake_pairs() if pair.name == "people, awards")
+    for row in coverage.measure(10, 0, cases=[pair], rates=[0.5]):
         assert row["coverage"] >= 0.8, row
 
 
