@@ -121,7 +121,7 @@ def informativeness_estimate(
         p.
     summaries : tuple of KeySummary, optional
         Those of the whole tables. Without them heavy keys that the samples lack are not known, and
-        the interval does not cover them.
+        only sampled keys that are about equally heavy carry an interval.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def informativeness_estimate(
 
     every, groups = counts > 0, key_groups(positions)
     without = np.array([statistic(every & (groups != g)) for g in range(N_GROUPS)])
-    unsampled = unsampled_squares(*summaries, rate, outer=True) if summaries else 0.0
+    unsampled = unsampled_squares(*summaries, rate, outer=True) if summaries else None
     return jackknife(
         statistic(every),
         [without],
@@ -168,7 +168,7 @@ def correlation_estimate(
     numeric_scale: str = "raw",
     seed: int = 0,
     key_columns: _KeyColumns | None = None,
-    unsampled: Sequence[float] = (),
+    unsampled: Sequence[float | None] = (),
     n_groups: int = N_GROUPS,
 ) -> Estimate:
     """Return the correlation of a join with its interval, from the join of samples.
@@ -190,10 +190,10 @@ def correlation_estimate(
     key_columns : mapping of tuple of str to sequence of sequence of str, optional
         For the columns of a test, in the order of `KeyTest.names`, those of `rows` that hold a key
         of it, as `thinned_join.SampledJoin.key_columns`; columns of the same names if not given.
-    unsampled : sequence of float
+    unsampled : sequence of float or None
         For each edge the squares of the rows of heavy keys that the samples lack
-        (`key_summaries.unsampled_squares`); without any, such keys are not known, and the interval
-        does not cover them.
+        (`key_summaries.unsampled_squares`), None where they are not known; without any, none are.
+        Then only sampled keys that are about equally heavy carry an interval.
     n_groups : int
         Groups of keys that are left out in turn.
 
@@ -226,7 +226,7 @@ def quality_estimate(
     *,
     seed: int = 0,
     key_columns: _KeyColumns | None = None,
-    unsampled: Sequence[float] = (),
+    unsampled: Sequence[float | None] = (),
     n_groups: int = N_GROUPS,
 ) -> Estimate:
     """Return the quality of a join with its interval, from the join of samples.
@@ -341,7 +341,7 @@ class _JoinSample:
         names: Sequence[str],
         seed: int,
         key_columns: _KeyColumns,
-        unsampled: Sequence[float],
+        unsampled: Sequence[float | None],
         n_groups: int,
     ) -> None:
         if unsampled and len(unsampled) != len(edges):
@@ -349,11 +349,12 @@ class _JoinSample:
                 f"Each of {len(edges)} edges needs one number of unsampled squares, got "
                 f"{len(unsampled)}."
             )
-        self._tests: dict[tuple[str, ...], tuple[float, float]] = {}
-        for edge, squares in zip(edges, unsampled or [0.0] * len(edges), strict=True):
-            rate, most = self._tests.get(edge.names, (1.0, 0.0))
+        self._tests: dict[tuple[str, ...], tuple[float, float | None]] = {}
+        for edge, squares in zip(edges, unsampled or [None] * len(edges), strict=True):
+            rate, most = self._tests.get(edge.names, (1.0, squares))
             if min(rate, edge.rate) < 1:
-                self._tests[edge.names] = min(rate, edge.rate), max(most, squares)
+                known = None if most is None or squares is None else max(most, squares)
+                self._tests[edge.names] = min(rate, edge.rate), known
         self._columns = {test: key_columns.get(test, [test]) for test in self._tests}
         keys = {name for of_test in self._columns.values() for key in of_test for name in key}
         rows, key_counts = merged_rows(rows, sorted({*names, *keys}), counts)

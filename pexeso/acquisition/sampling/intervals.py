@@ -21,11 +21,12 @@ sampled. Rates of several edges with independent tests add their parts. At the r
 left: the interval is the exact value.
 
 Where the sample cannot carry this the interval is what is certain beforehand, and says so
-(`Estimate.reliable`): with few keys, where few keys have most of the rows, or where many cells of
-the counted distribution were seen for one key alone, so that many others were not seen
-(I. J. Good, "The population frequencies of species and the estimation of population parameters",
-1953). The constants were chosen by simulation over tables with keys from equally frequent to
-Zipf's law with the exponent 1.5.
+(`Estimate.reliable`): with few keys, where few keys have most of the rows, where the sampled keys
+differ much and nothing is known of those that the sample lacks, or where many cells of the counted
+distribution were seen for one key alone, so that many others were not seen (I. J. Good, "The
+population frequencies of species and the estimation of population parameters", 1953). The constants
+were chosen by simulation over tables with keys from equally frequent to Zipf's law with the
+exponent 1.5.
 """
 
 from __future__ import annotations
@@ -52,6 +53,11 @@ MIN_EFFECTIVE_KEYS = 20
 
 MAX_UNSEEN = 0.2
 """Largest share of rows in cells that are probably not in the sample."""
+
+MIN_EFFECTIVE_KEYS_ALONE = 50
+MIN_EFFECTIVE_SHARE_ALONE = 0.3
+"""Fewest equally heavy keys, in number and as a share of those sampled, where the sample alone says
+how heavy keys are."""
 
 _EXTREME = 0.5
 _LN2 = 0.6931471805599453
@@ -140,12 +146,15 @@ class Support:
         The estimated share of rows in cells that are not in the sample, from 0 to 1.
     inflation : float
         i, 1 or more: the factor of the standard error for these heavy keys.
+    known : bool
+        It is known how heavy the keys are that are not in the sample.
     """
 
     keys: int
     effective_keys: float
     unseen: float = 0.0
     inflation: float = 1.0
+    known: bool = True
 
     @property
     def reason(self) -> str:
@@ -157,6 +166,13 @@ class Support:
                 f"few keys have most rows: the sample is worth {self.effective_keys:.1f} equally "
                 f"heavy keys, at least {MIN_EFFECTIVE_KEYS} are needed"
             )
+        least = max(MIN_EFFECTIVE_KEYS_ALONE, MIN_EFFECTIVE_SHARE_ALONE * self.keys)
+        if not self.known and self.effective_keys < least:
+            return (
+                "the heaviest keys of the whole tables are not known, and those sampled differ: "
+                f"{self.keys} are worth {self.effective_keys:.1f} equally heavy keys, at least "
+                f"{least:.0f} are needed"
+            )
         if self.unseen > MAX_UNSEEN:
             return (
                 f"about {self.unseen:.0%} of the rows have values that are not in the sample, at "
@@ -166,7 +182,11 @@ class Support:
 
 
 def support_of_keys(
-    weights: np.ndarray, rate: float, *, unsampled_squares: float = 0.0, unseen: float = 0.0
+    weights: np.ndarray,
+    rate: float,
+    *,
+    unsampled_squares: float | None = None,
+    unseen: float = 0.0,
 ) -> Support:
     """Return what sampled keys say about an estimate.
 
@@ -176,9 +196,9 @@ def support_of_keys(
         How many rows of the join each sampled key has; those with 0 do not count.
     rate : float
         p, the rate of the sample.
-    unsampled_squares : float
-        The sum of the squares of such numbers for heavy keys that are known not to be in the
-        sample.
+    unsampled_squares : float, optional
+        The sum of the squares of such numbers for the heavy keys that are not in the sample; not
+        known if not given.
     unseen : float
         See `Support`.
 
@@ -197,10 +217,11 @@ def support_of_keys(
     weights = weights[weights > 0]
     if not len(weights):
         return Support(0, 0.0, unseen)
+    known = unsampled_squares is not None
     total, squares = exact_sum(weights), exact_sum(weights * weights)
-    whole = max(squares / rate, squares + unsampled_squares)
+    whole = max(squares / rate, squares + (unsampled_squares or 0.0))
     effective = total * total / (whole * rate)
-    return Support(len(weights), effective, unseen, math.sqrt(whole * rate / squares))
+    return Support(len(weights), effective, unseen, math.sqrt(whole * rate / squares), known)
 
 
 def unseen_share(cells: np.ndarray, keys: np.ndarray, counts: np.ndarray, rate: float) -> float:

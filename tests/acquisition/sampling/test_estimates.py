@@ -174,6 +174,7 @@ def test_heavy_keys_outside_of_the_sample_widen_the_interval():
     )
     assert plain.reliable
     assert wide.reliable
+    assert correlation_estimate(rows, None, edges, ["x"], ["y"]) == plain
     assert wide.high - wide.low > plain.high - plain.low
     assert (none.low, none.high, none.reliable) == (0.0, math.inf, False)
 

@@ -1,6 +1,7 @@
 """Intervals by leaving groups of keys out: against textbook values, and by repeated sampling."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,6 +86,8 @@ def test_few_keys_heavy_keys_and_unseen_cells_leave_what_is_possible():
         (Support(500, 19.9), "19.9 equally heavy"),
         (Support(500, 300.0, unseen=0.3), "30%"),
         (support_of_keys(np.zeros(3), 0.1), "0 keys"),
+        (Support(45, 45.0, known=False), "not known"),
+        (Support(500, 149.0, known=False), "at least 150"),
     ]
     for support, message in cases:
         found = jackknife(0.5, without, [0.1], bounds=(0.0, 1.0), supports=[support])
@@ -99,7 +102,8 @@ def test_few_keys_heavy_keys_and_unseen_cells_leave_what_is_possible():
 
 
 def test_effective_keys_with_heavy_ones_outside_of_the_sample():
-    equal = support_of_keys(np.full(40, 5), 0.2)
+    equal = support_of_keys(np.full(40, 5), 0.2, unsampled_squares=0)
+    assert support_of_keys(np.full(40, 5), 0.2) == replace(equal, known=False)
     assert (equal.keys, equal.effective_keys, equal.inflation) == (40, 40.0, 1.0)
     # The squares of the whole are 40 * 25 / 0.2 = 5000 by the sample, and 1000 + 9000 as known.
     heavy = support_of_keys(np.full(40, 5), 0.2, unsampled_squares=9000)
