@@ -13,6 +13,10 @@ Correlation and quality of a join are measured on the join of the samples, as ro
 two tables or of a tree of them. Each edge that is sampled below the rate 1 has a test of its own,
 and its keys are left out in groups. Intervals are of joins that were not thinned
 (`thinned_join.SampledJoin.thinning`): leaving keys out does not show what thinning adds.
+
+Time: the sample is measured once, and 32 times more for each test.
+Memory: the distinct rows of the join over the columns asked for and the keys, and about 100 bytes a
+row.
 """
 
 from __future__ import annotations
