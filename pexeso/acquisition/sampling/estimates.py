@@ -45,6 +45,7 @@ from pexeso.acquisition.sampling.intervals import (
     key_groups,
     support_of_keys,
     unseen_share,
+    with_rare_keys,
     without_groups,
 )
 from pexeso.acquisition.sampling.key_summaries import KeySummary, unsampled_squares
@@ -149,14 +150,19 @@ def informativeness_estimate(
     every, groups = counts > 0, key_groups(positions)
     without = np.array([statistic(every & (groups != g)) for g in range(N_GROUPS)])
     unsampled = unsampled_squares(*summaries, rate, outer=True) if summaries else None
-    return jackknife(
+    support = support_of_keys(counts, rate, unsampled_squares=unsampled)
+    found = jackknife(
         statistic(every),
         [without],
         [rate],
         bounds=(0.0, 1.0),
-        supports=[support_of_keys(counts, rate, unsampled_squares=unsampled)],
+        supports=[support],
         plug_in=join_informativeness(left, right).value,
         scaled=True,
+    )
+    dangling = sides != _MATCHED
+    return with_rare_keys(
+        found, np.where(dangling, counts, 0), np.where(dangling, 0, counts), support, rate
     )
 
 
@@ -267,7 +273,8 @@ def quality_estimate(
         pairs = zip(dependencies, measure.left_codes, strict=True)
         return [codes for one, codes in pairs if not set(key) <= set(one.left)]
 
-    return sample.estimate(measure, cells, (0.0, 1.0))
+    found = sample.estimate(measure, cells, (0.0, 1.0))
+    return sample.with_rare_keys(found, measure.correct(sample.counts))
 
 
 def miller_madow(
@@ -411,6 +418,17 @@ class _JoinSample:
                 f"{n_rows} rows in the join of the samples, at least {MIN_JOIN_ROWS} are needed"
             )
             return replace(found, low=bounds[0], high=bounds[1], reliable=False, reason=reason)
+        return found
+
+    def with_rare_keys(self, found: Estimate, part: np.ndarray) -> Estimate:
+        """Return the estimate of the share of some rows, wider where few keys have them."""
+        inside = self._key_counts * part[self._distinct]
+        for i, (_, rate) in enumerate(self._rates):
+            for positions in self._positions[i]:
+                keys = np.unique(positions, return_inverse=True)[1]
+                weights = [np.bincount(keys, of) for of in (inside, self._key_counts - inside)]
+                support = support_of_keys(weights[0] + weights[1], rate)
+                found = with_rare_keys(found, *weights, support, rate)
         return found
 
     def _support(self, edge: int, cells: dict[tuple[str, ...], list[np.ndarray]]) -> Support:

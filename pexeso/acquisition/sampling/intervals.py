@@ -11,7 +11,8 @@ t the statistic of the sample, t_g that without group g, and G groups,
 (delete-a-group jackknife; J. Shao and D. Tu, "The Jackknife and Bootstrap", 1995). A sample at the
 rate p is a large part of a finite whole, so V counts 1 - p times, and what is left of t to go from
 the sample to the whole is (1 - p) B if the bias falls like 1/n, and ln(1/p) B if t grows like log n
-as an entropy of ever new values does. The interval spans t and both, and around them
+as an entropy of ever new values does. B itself is uncertain, most where t is a maximum of nearly
+equal counts. So the interval spans t, t + (1 - p) B and t + 2 ln(1/p) B, and around them
 
     i (q sqrt((1 - p) V) + 1/2 sqrt(1 - p) max |t_g - mean t_g|)
 
@@ -33,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +61,8 @@ MIN_EFFECTIVE_SHARE_ALONE = 0.3
 how heavy keys are."""
 
 _EXTREME = 0.5
+_SLOW = 2.0
+_RARE_KEYS = 30
 _LN2 = 0.6931471805599453
 _QUANTILES = (
     *(
@@ -222,6 +225,63 @@ def support_of_keys(
     whole = max(squares / rate, squares + (unsampled_squares or 0.0))
     effective = total * total / (whole * rate)
     return Support(len(weights), effective, unseen, math.sqrt(whole * rate / squares), known)
+
+
+def with_rare_keys(
+    found: Estimate, part: np.ndarray, rest: np.ndarray, support: Support, rate: float
+) -> Estimate:
+    """Return the estimate of a share, wider where few keys make up the smaller part.
+
+    Of few keys, or none, the number in the whole is as uncertain as a Poisson variable, whose
+    limits are not symmetric (N. Breslow and N. Day, "Statistical Methods in Cancer Research" II,
+    1987, Byar's approximation). Leaving groups out does not show it: without such a key in the
+    sample nothing changes.
+
+    Parameters
+    ----------
+    found : Estimate
+        The estimate of a share, from 0 to 1.
+    part, rest : numpy.ndarray of float64
+        How much each sampled key adds to the share, and to what is left of 1.
+    support : Support
+        What all keys say.
+    rate : float
+        p.
+
+    Returns
+    -------
+    Estimate
+        The same where it is not reliable, or p is 1.
+
+    Examples
+    --------
+    >>> none = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
+    >>> support = support_of_keys(np.ones(100), 0.19)
+    >>> round(with_rare_keys(none, np.zeros(100), np.ones(100), support, 0.19).high, 4)
+    0.0332
+    """
+    if not found.reliable or rate == 1:
+        return found
+    left = math.sqrt(1 - rate)
+    low, high = found.low, found.high
+    for share, weights, sign in ((found.value, part, 1), (1 - found.value, rest, -1)):
+        keys = support_of_keys(weights, 1.0).effective_keys
+        if keys >= _RARE_KEYS or share > 0.5:
+            continue
+        ends = [0.0, 3.69 / support.effective_keys]  # e**-3.69 is 0.025
+        if keys:
+            ends = [share * (end / keys - 1) for end in _poisson_limits(keys)]
+        ends = sorted(found.value + sign * left * end for end in ends)
+        low, high = min(low, ends[0]), max(high, ends[1])
+    return replace(found, low=_clipped(low, (0.0, 1.0)), high=_clipped(high, (0.0, 1.0)))
+
+
+def _poisson_limits(count: float) -> tuple[float, float]:
+    """Return the 95 % limits of the mean of a Poisson variable."""
+    above = count + 1
+    low = max(1 - 1 / (9 * count) - 1.96 / (3 * math.sqrt(count)), 0.0)
+    high = 1 - 1 / (9 * above) + 1.96 / (3 * math.sqrt(above))
+    return count * low * low * low, above * high * high * high
 
 
 def unseen_share(cells: np.ndarray, keys: np.ndarray, counts: np.ndarray, rate: float) -> float:
@@ -387,7 +447,7 @@ def jackknife(
     error = math.sqrt(variance)
     extreme = math.sqrt(math.fsum(part.extreme**2 for part in parts))
     half = inflation * (_quantile(parts, variance) * error + _EXTREME * extreme)
-    ends = [0.0, linear] if scaled else [0.0, linear, logarithmic]
+    ends = [0.0, linear] if scaled else [0.0, linear, _SLOW * logarithmic]
     value = _clipped(whole if scaled else whole + linear, bounds)
     if reasons:
         return Estimate(value, *bounds, error, plug_in, False, reasons[0])

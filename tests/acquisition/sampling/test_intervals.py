@@ -9,11 +9,13 @@ from scipy.stats import t as student
 
 from pexeso.acquisition.sampling import intervals
 from pexeso.acquisition.sampling.intervals import (
+    Estimate,
     Support,
     jackknife,
     key_groups,
     support_of_keys,
     unseen_share,
+    with_rare_keys,
     without_groups,
 )
 from pexeso.errors import InputError
@@ -52,7 +54,8 @@ def test_a_logarithm_of_the_sample_size_is_within_the_interval():
     for rate in (0.1, 0.25, 0.5):
         found = jackknife(whole, [without], [rate])
         assert found.low == whole < found.value
-        assert found.high == pytest.approx(whole - math.log2(rate), abs=0.06)
+        # Twice as far, since the direction is itself an estimate.
+        assert found.high == pytest.approx(whole - 2 * math.log2(rate), abs=0.12)
 
 
 def test_at_the_rate_one_nothing_is_left_open():
@@ -118,6 +121,25 @@ def test_unseen_share_is_that_of_cells_with_one_key():
     counts = np.array([1, 1, 2, 2, 3, 0])
     assert unseen_share(cells, keys, counts, 0.2) == pytest.approx(0.8 * 7 / 9)
     assert unseen_share(cells[:0], keys[:0], counts[:0], 0.2) == 0
+
+
+def test_a_share_of_few_keys_is_as_uncertain_as_a_poisson_variable():
+    found = Estimate(0.03, 0.028, 0.032, 0.001, 0.03)
+    support = support_of_keys(np.ones(100), 0.75)
+    part = np.repeat([1.0, 0.0], [3, 97])
+    wide = with_rare_keys(found, part, 1 - part, support, 0.75)
+    # 95 % limits for a count of 3 are 0.619 and 8.767; a quarter of the keys is open.
+    assert wide.low == pytest.approx(0.03 + 0.5 * (0.00619 - 0.03), abs=2e-4)
+    assert wide.high == pytest.approx(0.03 + 0.5 * (0.08767 - 0.03), abs=2e-4)
+    other = with_rare_keys(
+        replace(found, value=0.97, low=0.968, high=0.972), 1 - part, part, support, 0.75
+    )
+    assert (other.low, other.high) == pytest.approx((1 - wide.high, 1 - wide.low))
+    many = np.repeat([1.0, 0.0], [30, 970])
+    assert with_rare_keys(found, many, 1 - many, support, 0.75) == found
+    assert with_rare_keys(found, part, 1 - part, support, 1.0) == found
+    unreliable = replace(found, reliable=False)
+    assert with_rare_keys(unreliable, part, 1 - part, support, 0.75) == unreliable
 
 
 def test_groups_have_equally_many_keys_and_all_rows_of_a_key():
