@@ -40,15 +40,13 @@ from pexeso.acquisition.sampling.hashing import hash_positions
 from pexeso.acquisition.sampling.intervals import (
     N_GROUPS,
     Estimate,
-    Support,
     jackknife,
     key_groups,
-    support_of_keys,
-    unseen_share,
     with_rare_keys,
     without_groups,
 )
 from pexeso.acquisition.sampling.key_summaries import KeySummary, unsampled_squares
+from pexeso.acquisition.sampling.support import Support, support_of_keys, unseen_share
 from pexeso.errors import InputError
 
 MIN_JOIN_ROWS = 100

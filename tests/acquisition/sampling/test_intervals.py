@@ -10,14 +10,12 @@ from scipy.stats import t as student
 from pexeso.acquisition.sampling import intervals
 from pexeso.acquisition.sampling.intervals import (
     Estimate,
-    Support,
     jackknife,
     key_groups,
-    support_of_keys,
-    unseen_share,
     with_rare_keys,
     without_groups,
 )
+from pexeso.acquisition.sampling.support import Support, support_of_keys
 from pexeso.errors import InputError
 
 
@@ -102,25 +100,6 @@ def test_few_keys_heavy_keys_and_unseen_cells_leave_what_is_possible():
     assert good.reason == ""
     none = jackknife(math.nan, without, [0.1])
     assert (none.low, none.high, none.reliable) == (0.0, math.inf, False)
-
-
-def test_effective_keys_with_heavy_ones_outside_of_the_sample():
-    equal = support_of_keys(np.full(40, 5), 0.2, unsampled_squares=0)
-    assert support_of_keys(np.full(40, 5), 0.2) == replace(equal, known=False)
-    assert (equal.keys, equal.effective_keys, equal.inflation) == (40, 40.0, 1.0)
-    # The squares of the whole are 40 * 25 / 0.2 = 5000 by the sample, and 1000 + 9000 as known.
-    heavy = support_of_keys(np.full(40, 5), 0.2, unsampled_squares=9000)
-    assert heavy.inflation == pytest.approx(math.sqrt(2))
-    assert heavy.effective_keys == pytest.approx(20)
-    assert support_of_keys(np.full(40, 5), 0.2, unsampled_squares=100) == equal
-
-
-def test_unseen_share_is_that_of_cells_with_one_key():
-    cells = np.array([0, 0, 1, 1, 2, 3])
-    keys = np.array([0.1, 0.2, 0.3, 0.3, 0.1, 0.1])
-    counts = np.array([1, 1, 2, 2, 3, 0])
-    assert unseen_share(cells, keys, counts, 0.2) == pytest.approx(0.8 * 7 / 9)
-    assert unseen_share(cells[:0], keys[:0], counts[:0], 0.2) == 0
 
 
 def test_a_share_of_few_keys_is_as_uncertain_as_a_poisson_variable():
