@@ -14,9 +14,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.measures.codes import column_of
 from pexeso.acquisition.measures.quality import Dependency
+from pexeso.acquisition.measures.sums import exact_sum
 from pexeso.acquisition.sampling.correlated import SMALL_DOMAIN, KeyTest
 from pexeso.acquisition.sampling.estimates import correlation_estimate, quality_estimate
 from pexeso.acquisition.sampling.hashing import hash_positions
@@ -25,6 +27,7 @@ from pexeso.acquisition.sampling.thinned_join import SampledJoin, TreeEdge, samp
 from pexeso.acquisition.search.found import FoundPlans, PlanEstimates
 from pexeso.acquisition.search.plans import Join, JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest
+from pexeso.acquisition.search.row_counts import RowCounts
 from pexeso.errors import InputError
 
 MAX_JOINED = 5_000_000
@@ -63,6 +66,8 @@ class SampledPlans:
         p, above 0 and up to 1 (inclusive): the share of the keys of a join that is kept.
     seed : int
         Different seeds give independent samples.
+    coded : CodedColumns, optional
+        Codes of keys that are there already.
 
     Raises
     ------
@@ -70,10 +75,13 @@ class SampledPlans:
         If the rate is out of its range.
     """
 
-    def __init__(self, graph: JoinGraph, rate: float, seed: int = 0) -> None:
+    def __init__(
+        self, graph: JoinGraph, rate: float, seed: int = 0, coded: CodedColumns | None = None
+    ) -> None:
         if not 0 < rate <= 1:
             raise InputError(f"The rate of a sample must be above 0 and up to 1, got {rate}.")
         self._graph, self._rate, self._seed = graph, rate, seed
+        self._rows = RowCounts(graph, CodedColumns() if coded is None else coded)
         self._positions: dict[tuple[Join, str], np.ndarray] = {}
 
     def rate_of(self, join: Join) -> float:
@@ -106,7 +114,11 @@ class SampledPlans:
             raise InputError("Intervals are those of a correlation with columns to be explained.")
         joined = self._joined(tree)
         tests = [KeyTest(self._names(join), self.rate_of(join)) for join in tree.joins]
-        drawn = {"seed": self._seed, "key_columns": joined.key_columns}
+        drawn = {
+            "seed": self._seed,
+            "key_columns": joined.key_columns,
+            "unsampled": [self._unsampled(tree, join) for join in tree.joins],
+        }
         correlation = correlation_estimate(
             joined.rows,
             joined.counts,
@@ -129,6 +141,23 @@ class SampledPlans:
                 replace(each, reliable=False, reason=reason) for each in (correlation, quality)
             )
         return PlanEstimates(correlation, quality, joined.n_rows)
+
+    def _unsampled(self, tree: JoinTree, join: Join) -> float:
+        """Return the squares of the rows that keys of a join have which the samples lack.
+
+        They are those that the keys would have in the join of the samples.
+        """
+        rate = self.rate_of(join)
+        if rate == 1:
+            return 0.0
+        rows = self._rows.of_keys(tree, join, join.left) * self._rows.of_keys(
+            tree, join, join.right
+        )
+        codes = self._rows.keys(join, join.left)
+        lacking = np.zeros(len(rows), bool)
+        lacking[codes] = self._positions_of(join, join.left) > rate  # equal for all rows of a key
+        lacking[-1] = False
+        return exact_sum((rows[lacking] * (self.share_of_rows(tree) / rate)) ** 2)
 
     def _joined(self, tree: JoinTree) -> SampledJoin:
         tables = {table: self._sample(tree, table) for table in tree.tables}

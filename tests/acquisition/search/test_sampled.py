@@ -14,10 +14,14 @@ from pexeso.acquisition.search.sampled import SampledPlans, with_intervals
 from pexeso.errors import InputError
 
 
-def market(natural: bool, n_keys: int = 4000):
+def market(natural: bool, n_keys: int = 4000, skewed: bool = False):
     """Return a graph of two tables that join on many keys, and a request."""
     draw = np.random.default_rng(3)
-    key = draw.integers(0, n_keys, 3 * n_keys)
+    key = (
+        np.minimum(draw.geometric(3 / n_keys, 3 * n_keys), n_keys) - 1
+        if skewed
+        else (draw.integers(0, n_keys, 3 * n_keys))
+    )
     group = np.arange(n_keys) % 3
     kind = np.where(draw.random(len(key)) < 0.7, group[key], draw.integers(0, 3, len(key)))
     people = MarketTable.of("people", pa.table({"zip": key, "kind": kind}), owned=True)
@@ -40,9 +44,9 @@ def market(natural: bool, n_keys: int = 4000):
     return graph, AcquisitionRequest((have,), want), coded
 
 
-@pytest.mark.parametrize("natural", [True, False])
-def test_intervals_hold_the_measures_of_whole_tables(natural):
-    graph, request, coded = market(natural)
+@pytest.mark.parametrize(("natural", "skewed"), [(True, False), (False, False), (True, True)])
+def test_intervals_hold_the_measures_of_whole_tables(natural, skewed):
+    graph, request, coded = market(natural, skewed=skewed)
     (plan,) = find_plans(graph, request, coded).plans
     held = 0
     for seed in range(20):
