@@ -40,7 +40,8 @@ class Enrichment:
         The key.
     target : str or None
     columns : tuple of AddedColumn
-        What was added, in the order of the table.
+        What was added, in the order of the table: with a target those that tell most of it first,
+        otherwise by the tables that they are from.
     left_out : tuple of LeftOutColumn
         The other columns of the tables that were joined, with the rule.
     tables : tuple of JoinedTable
@@ -162,7 +163,7 @@ def enrich(
         The key: name or position of a column of text in `table`.
     target : str, optional
         The column that is to be predicted. It takes no part in the search; columns of the lake that
-        say the same are left out.
+        say the same are left out, and those that tell most of it beyond chance come first.
     max_tables : int
         At most so many tables are joined, those with most matches first.
     exclude_tables : sequence of str
@@ -319,9 +320,12 @@ def _many(number: int, noun: str) -> str:
 
 def _shown(column: AddedColumn) -> str:
     what = "numbers" if column.kind == "number" else "texts"
+    told = ""
+    if column.gain is not None:
+        told = f"; gain {column.gain:.3g}" if column.gain > 0 else "; tells no more than chance"
     return (
         f"{column.column}: {what}, {column.distinct:,} different, in {column.coverage:.1%} of "
-        "the rows"
+        f"the rows{told}"
     )
 
 

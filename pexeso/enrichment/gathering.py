@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.acquisition.measures.gain import gain_of_column
 from pexeso.enrichment.columns import (
     FEW_NUMBERS,
     NUMBER,
@@ -82,6 +83,9 @@ class AddedColumn:
         Share of the user's rows with a cell.
     distinct : int
         Different cells.
+    gain : float or None
+        What it tells of the target beyond chance, in bits, times the unit of the target where that
+        is an amount; see `pexeso.acquisition.measures.gain`. None without a target.
     """
 
     name: str
@@ -92,6 +96,7 @@ class AddedColumn:
     kind: str
     coverage: float
     distinct: int
+    gain: float | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,21 @@ class _Mine:
     key_column: Compared
     target: Compared | None
     of_key: np.ndarray
+    target_column: Column | None = None
+
+    def gain_of(self, column: Column) -> float | None:
+        """Return what a found column tells of the target beyond chance."""
+        target = self.target_column
+        if target is None:
+            return None
+        keys = pc.fill_null(self.key, -1).to_numpy(zero_copy_only=False)
+        return gain_of_column(
+            target.cells,
+            column.cells,
+            keys.astype(np.int64),
+            numeric_target=target.kind == NUMBER and target.distinct > FEW_NUMBERS,
+            numeric_column=column.kind == NUMBER,
+        )
 
 
 @dataclass
@@ -158,6 +178,12 @@ class Gathered:
     tables: list[JoinedTable] = field(default_factory=list)
     compared: dict[str, Compared] = field(default_factory=dict)
 
+    def order_by_gain(self) -> None:
+        """Put columns that tell most of the target first."""
+        order = sorted(range(len(self.added)), key=lambda at: -(self.added[at].gain or 0.0))
+        self.added = [self.added[at] for at in order]
+        self.cells = [self.cells[at] for at in order]
+
 
 def gather(
     columns: dict[str, Any],
@@ -169,6 +195,8 @@ def gather(
     exclude_self: bool = True,
 ) -> Gathered:
     """Gather columns from found tables.
+
+    With a target, columns that tell most of it come first.
 
     Parameters
     ----------
@@ -205,6 +233,8 @@ def gather(
         _take(done, each, dict(_columns_of(lists, mine.key, rules)), mine, rules, exclude_self)
     if first_error is not None and all(table.reason for table in done.tables):
         raise first_error
+    if target is not None:
+        done.order_by_gain()
     return done
 
 
@@ -225,7 +255,10 @@ def _read_mine(
     asked = None if target is None else others[target][1]
     keys = by_case.take(pa.array(compared_rows(len(by_case))))
     _, of_key = np.unique(pc.fill_null(keys, -1).to_numpy(zero_copy_only=False), return_index=True)
-    return _Mine(encoded.dictionary, encoded.indices, others, own_key, asked, of_key)
+    of_target = (
+        None if target is None else column_of_values(columns[target], rules.min_number_fraction)
+    )
+    return _Mine(encoded.dictionary, encoded.indices, others, own_key, asked, of_key, of_target)
 
 
 def _columns_of(
@@ -274,6 +307,7 @@ def _take(
                 column.kind,
                 coverage,
                 column.distinct,
+                mine.gain_of(column),
             )
         )
     done.tables.append(

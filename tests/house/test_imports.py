@@ -170,6 +170,7 @@ PARTS = ("row_hashes", "row_keys", "semantic", "token_sets")
 def test_only_what_asks_a_part_names_it():
     asking = (
         "pexeso.parts",
+        "pexeso.acquisition_search",
         "pexeso.cleanup.sources",
         "pexeso.composite_search",
         "pexeso.token_search",

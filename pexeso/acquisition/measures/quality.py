@@ -141,11 +141,32 @@ class QualityOfCounts:
             If the counts do not fit the rows.
         """
         weights = row_weights(self._n_rows, counts)
+        n = int(weights.sum())
+        return int(weights[self.correct(weights)].sum()) / n if n else 0.0
+
+    def correct(self, counts: np.ndarray | None = None) -> np.ndarray:
+        """Return which rows are correct for all dependencies.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, optional
+            How often each row is there, once if not given.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            One for each row.
+
+        Raises
+        ------
+        InputError
+            If the counts do not fit the rows.
+        """
+        weights = row_weights(self._n_rows, counts)
         correct = np.ones(self._n_rows, bool)
         for left, right in zip(self.left_codes, self._right_ranks, strict=True):
             correct &= _most_frequent(left, right, weights)
-        n = int(weights.sum())
-        return int(weights[correct].sum()) / n if n else 0.0
+        return correct
 
 
 def correct_rows(

@@ -28,9 +28,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.measures.codes import column_of, encoded, paired_codes
+from pexeso.acquisition.measures.codes import encoded, paired_codes
 from pexeso.acquisition.sampling.md5 import md5_52
-from pexeso.errors import InputError
+from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.lake.tokens import tokens_of
 
 SEPARATOR = "\x1f"
@@ -176,8 +176,24 @@ def _coded_tokens(
     """Return for each column the tokens of its distinct values, and the number of each row's."""
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
-    columns = [encoded(column_of(table, name), name) for name in names]
+    columns = [_encoded(table, name) for name in names]
     return [
         (tokens_of(column.dictionary), column.indices.to_numpy().astype(np.int64))
         for column in columns
     ]
+
+
+def _encoded(table: pa.Table, name: str) -> pa.DictionaryArray:
+    """Return a column with each distinct value once, of its own type, which decides on its text."""
+    if table.column_names.count(name) != 1:
+        raise ColumnNotFoundError(
+            f"The column {name!r} must be in the table once, it is there "
+            f"{table.column_names.count(name)} times. Columns: {table.column_names}."
+        )
+    column = table.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return encoded(column, name)

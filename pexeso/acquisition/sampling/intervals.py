@@ -11,7 +11,8 @@ t the statistic of the sample, t_g that without group g, and G groups,
 (delete-a-group jackknife; J. Shao and D. Tu, "The Jackknife and Bootstrap", 1995). A sample at the
 rate p is a large part of a finite whole, so V counts 1 - p times, and what is left of t to go from
 the sample to the whole is (1 - p) B if the bias falls like 1/n, and ln(1/p) B if t grows like log n
-as an entropy of ever new values does. The interval spans t and both, and around them
+as an entropy of ever new values does. B itself is uncertain, most where t is a maximum of nearly
+equal counts. So the interval spans t, t + (1 - p) B and t + 2 ln(1/p) B, and around them
 
     i (q sqrt((1 - p) V) + 1/2 sqrt(1 - p) max |t_g - mean t_g|)
 
@@ -21,39 +22,33 @@ sampled. Rates of several edges with independent tests add their parts. At the r
 left: the interval is the exact value.
 
 Where the sample cannot carry this the interval is what is certain beforehand, and says so
-(`Estimate.reliable`): with few keys, where few keys have most of the rows, or where many cells of
-the counted distribution were seen for one key alone, so that many others were not seen
-(I. J. Good, "The population frequencies of species and the estimation of population parameters",
-1953). The constants were chosen by simulation over tables with keys from equally frequent to
-Zipf's law with the exponent 1.5.
+(`Estimate.reliable`): with few keys, where few keys have most of the rows, where the sampled keys
+differ much and nothing is known of those that the sample lacks, or where many cells of the counted
+distribution were seen for one key alone, so that many others were not seen (I. J. Good, "The
+population frequencies of species and the estimation of population parameters", 1953). The constants
+were chosen by simulation over tables with keys from equally frequent to Zipf's law with the
+exponent 1.5.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from pexeso.acquisition.measures.logarithm import log2
-from pexeso.acquisition.measures.sums import exact_sum
+from pexeso.acquisition.sampling.support import Support, support_of_keys
 from pexeso.errors import InputError
 
 N_GROUPS = 32
 """Groups of keys that are left out in turn."""
 
-MIN_KEYS = 30
-"""Fewest sampled keys of an edge that carry an interval."""
-
-MIN_EFFECTIVE_KEYS = 20
-"""Fewest equally heavy keys that the sampled ones must be worth."""
-
-MAX_UNSEEN = 0.2
-"""Largest share of rows in cells that are probably not in the sample."""
-
 _EXTREME = 0.5
+_SLOW = 2.0
+_RARE_KEYS = 30
 _LN2 = 0.6931471805599453
 _QUANTILES = (
     *(
@@ -125,118 +120,61 @@ class Estimate:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Support:
-    """What the keys of an edge in a sample say about an estimate by them.
+def with_rare_keys(
+    found: Estimate, part: np.ndarray, rest: np.ndarray, support: Support, rate: float
+) -> Estimate:
+    """Return the estimate of a share, wider where few keys make up the smaller part.
 
-    Attributes
-    ----------
-    keys : int
-        The sampled keys with rows.
-    effective_keys : float
-        The number of equally heavy keys that they are worth, (sum w)**2 / (sum w**2), with the
-        heavy keys that are known not to be in the sample.
-    unseen : float
-        The estimated share of rows in cells that are not in the sample, from 0 to 1.
-    inflation : float
-        i, 1 or more: the factor of the standard error for these heavy keys.
-    """
-
-    keys: int
-    effective_keys: float
-    unseen: float = 0.0
-    inflation: float = 1.0
-
-    @property
-    def reason(self) -> str:
-        """Why these keys carry no interval; empty where they do."""
-        if self.keys < MIN_KEYS:
-            return f"{self.keys} keys in the sample, at least {MIN_KEYS} are needed"
-        if self.effective_keys < MIN_EFFECTIVE_KEYS:
-            return (
-                f"few keys have most rows: the sample is worth {self.effective_keys:.1f} equally "
-                f"heavy keys, at least {MIN_EFFECTIVE_KEYS} are needed"
-            )
-        if self.unseen > MAX_UNSEEN:
-            return (
-                f"about {self.unseen:.0%} of the rows have values that are not in the sample, at "
-                f"most {MAX_UNSEEN:.0%} are allowed"
-            )
-        return ""
-
-
-def support_of_keys(
-    weights: np.ndarray, rate: float, *, unsampled_squares: float = 0.0, unseen: float = 0.0
-) -> Support:
-    """Return what sampled keys say about an estimate.
+    Of few keys, or none, the number in the whole is as uncertain as a Poisson variable, whose
+    limits are not symmetric (N. Breslow and N. Day, "Statistical Methods in Cancer Research" II,
+    1987, Byar's approximation). Leaving groups out does not show it: without such a key in the
+    sample nothing changes.
 
     Parameters
     ----------
-    weights : numpy.ndarray
-        How many rows of the join each sampled key has; those with 0 do not count.
+    found : Estimate
+        The estimate of a share, from 0 to 1.
+    part, rest : numpy.ndarray of float64
+        How much each sampled key adds to the share, and to what is left of 1.
+    support : Support
+        What all keys say.
     rate : float
-        p, the rate of the sample.
-    unsampled_squares : float
-        The sum of the squares of such numbers for heavy keys that are known not to be in the
-        sample.
-    unseen : float
-        See `Support`.
+        p.
 
     Returns
     -------
-    Support
+    Estimate
+        The same where it is not reliable, or p is 1.
 
     Examples
     --------
-    >>> support_of_keys(np.full(50, 3), 0.1).effective_keys
-    50.0
-    >>> support_of_keys(np.array([100, 1, 1, 1]), 0.1).effective_keys < 1.1
-    True
+    >>> none = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
+    >>> support = support_of_keys(np.ones(100), 0.19)
+    >>> round(with_rare_keys(none, np.zeros(100), np.ones(100), support, 0.19).high, 4)
+    0.0332
     """
-    weights = np.asarray(weights, np.float64)
-    weights = weights[weights > 0]
-    if not len(weights):
-        return Support(0, 0.0, unseen)
-    total, squares = exact_sum(weights), exact_sum(weights * weights)
-    whole = max(squares / rate, squares + unsampled_squares)
-    effective = total * total / (whole * rate)
-    return Support(len(weights), effective, unseen, math.sqrt(whole * rate / squares))
+    if not found.reliable or rate == 1:
+        return found
+    left = math.sqrt(1 - rate)
+    low, high = found.low, found.high
+    for share, weights, sign in ((found.value, part, 1), (1 - found.value, rest, -1)):
+        keys = support_of_keys(weights, 1.0).effective_keys
+        if keys >= _RARE_KEYS or share > 0.5:
+            continue
+        ends = [0.0, 3.69 / support.effective_keys]  # e**-3.69 is 0.025
+        if keys:
+            ends = [share * (end / keys - 1) for end in _poisson_limits(keys)]
+        ends = sorted(found.value + sign * left * end for end in ends)
+        low, high = min(low, ends[0]), max(high, ends[1])
+    return replace(found, low=_clipped(low, (0.0, 1.0)), high=_clipped(high, (0.0, 1.0)))
 
 
-def unseen_share(cells: np.ndarray, keys: np.ndarray, counts: np.ndarray, rate: float) -> float:
-    """Return the estimated share of rows in cells that a sample of keys lacks.
-
-    It is the share of rows in cells that one key alone has, times 1 - p.
-
-    Parameters
-    ----------
-    cells, keys : numpy.ndarray, shape (n,)
-        Of each row of the join the number of its cell, and its key.
-    counts : numpy.ndarray, shape (n,)
-        How often each row is there.
-    rate : float
-        p, the rate of the sample.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> cells, keys = np.array([0, 0, 1, 2]), np.array([0.1, 0.2, 0.2, 0.3])
-    >>> unseen_share(cells, keys, np.array([1, 1, 1, 1]), 0.5)
-    0.25
-    """
-    kept = counts > 0
-    cells, keys, counts = cells[kept], keys[kept], counts[kept]
-    if not len(cells):
-        return 0.0
-    order = np.lexsort([keys, cells])
-    cells, keys, counts = cells[order], keys[order], counts[order].astype(np.float64)
-    first = np.flatnonzero(np.diff(cells, prepend=cells[0] - 1))
-    n_keys = np.add.reduceat(np.r_[True, (np.diff(keys) != 0) | (np.diff(cells) != 0)], first)
-    rows = np.add.reduceat(counts, first)
-    return float((1 - rate) * rows[n_keys == 1].sum() / rows.sum())
+def _poisson_limits(count: float) -> tuple[float, float]:
+    """Return the 95 % limits of the mean of a Poisson variable."""
+    above = count + 1
+    low = max(1 - 1 / (9 * count) - 1.96 / (3 * math.sqrt(count)), 0.0)
+    high = 1 - 1 / (9 * above) + 1.96 / (3 * math.sqrt(above))
+    return count * low * low * low, above * high * high * high
 
 
 def key_groups(positions: np.ndarray, n_groups: int = N_GROUPS) -> np.ndarray:
@@ -366,7 +304,7 @@ def jackknife(
     error = math.sqrt(variance)
     extreme = math.sqrt(math.fsum(part.extreme**2 for part in parts))
     half = inflation * (_quantile(parts, variance) * error + _EXTREME * extreme)
-    ends = [0.0, linear] if scaled else [0.0, linear, logarithmic]
+    ends = [0.0, linear] if scaled else [0.0, linear, _SLOW * logarithmic]
     value = _clipped(whole if scaled else whole + linear, bounds)
     if reasons:
         return Estimate(value, *bounds, error, plug_in, False, reasons[0])

@@ -36,7 +36,7 @@ class SampledPair:
         That of the samples.
     summaries : tuple of KeySummary, optional
         Those of the whole tables D1 and D2, with the same seed. Without them heavy keys that the
-        samples lack are not known, and the intervals do not cover them.
+        samples lack are not known, and only keys that are about equally heavy carry an interval.
 
     Raises
     ------
@@ -187,7 +187,7 @@ class SampledPair:
     @property
     def _drawn(self) -> dict[str, object]:
         """Return how the samples were drawn."""
-        squares = 0.0
+        squares = None
         if self._summaries is not None:
             squares = unsampled_squares(*self._summaries, self._test.rate)
         return {"seed": self._seed, "unsampled": [squares]}

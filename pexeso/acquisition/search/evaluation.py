@@ -21,10 +21,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
-from pexeso.acquisition.measures.codes import column_of, paired_codes
+from pexeso.acquisition.measures.codes import column_of
 from pexeso.acquisition.measures.correlation import bins_of, numbers_of, unit_of
 from pexeso.acquisition.measures.cumulative_entropy import (
     conditional_cumulative_entropy,
@@ -37,6 +38,7 @@ from pexeso.acquisition.search.joint_counts import (
     DEFAULT_ENTRIES,
     Chosen,
     JointCounts,
+    compact_codes,
     joint_counts,
 )
 from pexeso.acquisition.search.plans import Join, JoinTree, PlanMeasures
@@ -114,6 +116,7 @@ class Evaluator:
         self._order_of = order_of
         self._dependencies: dict[tuple[str, Dependency], CodedDependency] = {}
         self._numbers: dict[Column, CodedNumbers] = {}
+        self._marginals: dict[tuple[JoinTree, tuple[Column, ...]], tuple[float, float]] = {}
         self._cumulative: dict[tuple[JoinTree, Column], tuple[float, float]] = {}
 
     def measures(self, tree: JoinTree) -> PlanMeasures:
@@ -186,10 +189,8 @@ class Evaluator:
         key = (table, dependency)
         if key not in self._dependencies:
             market_table = self._graph.tables[table]
-            left = _joint(
-                [self._coded.values(market_table, name).codes for name in dependency.left],
-                market_table.n_rows,
-            )
+            columns = [self._coded.values(market_table, name).codes for name in dependency.left]
+            left, _ = compact_codes(columns, market_table.n_rows)
             right = self._coded.values(market_table, dependency.right)
             ranks = text_ranks(right.values, dependency.right)[right.codes]
             self._dependencies[key] = CodedDependency.of(left, ranks)
@@ -237,11 +238,13 @@ class Evaluator:
     ) -> tuple[float, float]:
         """Return the entropy of some columns times the number of rows, and that number."""
         tables = sorted({table for table, _ in columns})
+        if len(tables) == 1 and all(name for _, name in columns):
+            key = (tree, tuple(columns))
+            if key not in self._marginals:
+                self._marginals[key] = self._of_one_table(tree, tables[0], columns)
+            return self._marginals[key]
         if len(tables) == 1:
-            counts = self._rows.of_rows(tree, tables[0])
-            kept = counts > 0
-            codes = _joint([codes[kept] for codes in columns.values()], int(kept.sum()))
-            return _information(np.bincount(codes, counts[kept]))
+            return self._of_one_table(tree, tables[0], columns)
         first = min(tables, key=lambda name: (self._graph.tables[name].n_rows, name))
         chosen = {
             name: [codes for (table, _), codes in columns.items() if table == name]
@@ -253,6 +256,13 @@ class Evaluator:
             sums.append(part)
             total += n_rows
         return total * float(log2([total])[0]) - math.fsum(sums), total
+
+    def _of_one_table(
+        self, tree: JoinTree, table: str, columns: dict[Column, np.ndarray]
+    ) -> tuple[float, float]:
+        counts = self._rows.of_rows(tree, table)
+        kept = counts > 0
+        return _information(_cell_counts([codes[kept] for codes in columns.values()], counts[kept]))
 
     def _blocks(self, tree: JoinTree, chosen: Chosen, first: str) -> Iterator[JointCounts]:
         for block in joint_counts(tree, chosen, first, self._rows, self._max_entries):
@@ -272,7 +282,7 @@ class Evaluator:
             order = order[kept]
             left = conditional_cumulative_entropy(
                 self._numbers_of(column).numbers[order],
-                _joint([codes[order] for codes in y.values()], len(order)),
+                compact_codes([codes[order] for codes in y.values()], len(order))[0],
                 counts[kept].astype(np.int64),
             )
             return max(whole - left, 0.0) / unit
@@ -291,9 +301,8 @@ class Evaluator:
             x_codes = block.codes[column[0]].pop()
             known = ~np.isnan(values[x_codes])
             counts = block.counts[known].astype(np.int64)
-            y_codes = _joint(
-                [each[known] for of in block.codes.values() for each in of], len(counts)
-            )
+            of_y = [each[known] for arrays in block.codes.values() for each in arrays]
+            y_codes, _ = compact_codes(of_y, len(counts))
             n_rows = int(counts.sum())
             parts.append(
                 conditional_cumulative_entropy(values[x_codes[known]], y_codes, counts) * n_rows
@@ -412,11 +421,14 @@ def _root(tree: JoinTree) -> str:
     return tree.tables[0]
 
 
-def _joint(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
-    joint = np.zeros(n, np.int64)
-    for codes in columns:
-        joint = paired_codes(joint, codes.astype(np.int64))
-    return joint
+def _cell_counts(columns: Sequence[np.ndarray], counts: np.ndarray) -> np.ndarray:
+    """Return how often each combination of codes is there."""
+    *others, last = columns
+    if not others:
+        return np.bincount(last, counts)
+    codes, _ = compact_codes(others, len(counts))
+    # The rows of a sparse matrix are formed by counting, and it adds up what repeats.
+    return csr_matrix((counts, (codes, last))).data
 
 
 def _sum_c_log_c(counts: np.ndarray) -> tuple[float, float]:

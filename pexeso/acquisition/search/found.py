@@ -5,7 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pexeso.acquisition.sampling.intervals import Estimate
 from pexeso.acquisition.search.plans import JoinTree, PlanMeasures
+
+
+@dataclass(frozen=True)
+class PlanEstimates:
+    """What samples tell of a plan.
+
+    Attributes
+    ----------
+    correlation, quality : Estimate
+        With their intervals.
+    n_rows : int
+        Rows of the join of the samples.
+    """
+
+    correlation: Estimate
+    quality: Estimate
+    n_rows: int
 
 
 @dataclass(frozen=True)
@@ -28,6 +46,8 @@ class FoundPlan:
     chance : float or None
         The correlation if the columns to be explained are shuffled, so that nothing but chance is
         left; None if it was not measured.
+    estimates : PlanEstimates or None
+        What samples tell, if the plan was measured on samples.
     """
 
     tree: JoinTree
@@ -35,6 +55,7 @@ class FoundPlan:
     optimal: bool
     gap: float
     chance: float | None = None
+    estimates: PlanEstimates | None = None
 
 
 @dataclass(frozen=True)

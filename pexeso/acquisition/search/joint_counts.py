@@ -26,6 +26,8 @@ from pexeso.acquisition.search.row_counts import RowCounts
 
 DEFAULT_ENTRIES = 5_000_000
 
+_SMALL = 1 << 16
+
 Chosen = Mapping[str, Sequence[np.ndarray]]
 """For each table the codes of its chosen columns: one int64 array for each, a code for each row."""
 
@@ -39,7 +41,7 @@ class JointCounts:
     codes : dict of str to list of numpy.ndarray
         For each table as many arrays as it has chosen columns, with one code for each entry.
     counts : numpy.ndarray of float64
-        One for each entry; entries differ.
+        One for each entry. Entries differ if the plan has a join between chosen columns.
     """
 
     codes: dict[str, list[np.ndarray]]
@@ -100,28 +102,19 @@ class _Entries:
         chosen: Chosen,
         rows: RowCounts,
     ) -> _Entries:
-        """Return the distinct rows of a table, with what parts without a chosen column tell.
+        """Return the rows of a table, with what parts without a chosen column tell.
 
-        Counts of all joins are included but for those to needed tables.
+        Entries may repeat: products add them up.
         """
         at_table = [join for join in tree.joins if table in (join.left, join.right)]
         to_come = [join for join in at_table if join.other(table) in needed]
         counts = rows.of_rows(tree, table, without=to_come)
         kept = np.flatnonzero(rows.of_rows(tree, table) > 0)  # others have no partner somewhere
-        entries = cls(
+        return cls(
             {table: [codes[kept] for codes in chosen.get(table, ())]},
             {join: rows.keys(join, table)[kept] for join in to_come},
             counts[kept],
         )
-        return entries.merged()
-
-    def merged(self) -> _Entries:
-        """Return equal entries as one with the sum of their counts."""
-        codes = _joint([*_flat(self.values), *self.keys.values()], len(self.counts))
-        _, first = np.unique(codes, return_index=True)
-        if len(first) == len(codes):
-            return self
-        return self.at(first, np.bincount(codes, self.counts))
 
     def at(self, positions: np.ndarray, counts: np.ndarray) -> _Entries:
         """Return some of the entries, with other counts."""
@@ -183,8 +176,31 @@ def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
 def _grouped(entries: _Entries, join: Join) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of what each entry has beside a key, and an entry for each number."""
     others = [codes for each, codes in entries.keys.items() if each is not join]
-    codes = _joint([*_flat(entries.values), *others], len(entries.counts))
-    return codes, np.unique(codes, return_index=True)[1]
+    return compact_codes([*_flat(entries.values), *others], len(entries.counts))
+
+
+def compact_codes(columns: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a number for each combination of codes in n rows, and a row for each number.
+
+    Numbers have gaps where that saves a sort: then some stand for no row.
+
+    Examples
+    --------
+    >>> codes, rows = compact_codes([np.array([1, 0, 1]), np.array([0, 0, 0])], 3)
+    >>> codes.tolist(), rows[codes].tolist()
+    ([1, 0, 1], [2, 1, 2])
+    """
+    codes, size = np.zeros(n, np.int64), 1
+    for each in columns:
+        n_codes = int(each.max(initial=0)) + 1
+        if size * n_codes <= max(4 * n, _SMALL):
+            codes, size = codes * n_codes + each, size * n_codes
+        else:
+            codes = paired_codes(codes, each.astype(np.int64))
+            size = int(codes.max(initial=0)) + 1
+    row_of_code = np.zeros(size, np.int64)
+    row_of_code[codes] = np.arange(n)
+    return codes, row_of_code
 
 
 def _parts(entries: _Entries, other: _Entries, join: Join, max_entries: int) -> Iterator[_Entries]:
@@ -195,7 +211,7 @@ def _parts(entries: _Entries, other: _Entries, join: Join, max_entries: int) -> 
     if sizes.sum() <= max_entries:
         yield entries
         return
-    first = _joint(next(iter(entries.values.values())), len(entries.counts))
+    first, _ = compact_codes(next(iter(entries.values.values())), len(entries.counts))
     of_value = np.bincount(first, sizes)
     block_of_value = (np.cumsum(of_value) - of_value) // max_entries
     blocks = block_of_value.astype(np.int64)[first]
@@ -220,15 +236,3 @@ def _tables_between(tree: JoinTree, chosen: set[str], first: str) -> set[str]:
 
 def _flat(values: Mapping[str, Sequence[np.ndarray]]) -> list[np.ndarray]:
     return [codes for each in values.values() for codes in each]
-
-
-def _joint(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
-    """Return a number for each combination of codes, from 0 without gaps."""
-    if not columns:
-        return np.zeros(n, np.int64)
-    joint = columns[0].astype(np.int64)
-    if len(columns) == 1:
-        return np.unique(joint, return_inverse=True)[1].astype(np.int64)
-    for codes in columns[1:]:
-        joint = paired_codes(joint, codes.astype(np.int64))
-    return joint

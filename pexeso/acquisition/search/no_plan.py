@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.search.evaluation import Evaluator
@@ -66,8 +66,14 @@ def why_none(
     reasons = [sentence for name, sentence in said.items() if name in best]
     if reasons:
         return f"No plan keeps the bounds: {'; or '.join(reasons)}.", best
-    unbound = replace(request, budget=math.inf, max_informativeness=math.inf, min_quality=0.0)
-    if _least(graph, unbound, evaluator, max_states, lambda *_: 0.0) is None:
+    unbound = replace(
+        request,
+        budget=math.inf,
+        max_informativeness=math.inf,
+        min_quality=0.0,
+        max_tables=max(len(graph.tables), 1),
+    )
+    if next(_within(graph, unbound, evaluator, max_states), None) is None:
         return (
             "The tables are connected, but no join of them has a row: their keys do not meet.",
             {},
@@ -109,42 +115,46 @@ def _best_values(
     graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator, max_states: int
 ) -> dict[str, float]:
     """Return the best values of plans that break one bound alone."""
-    tried = {
-        "price": (replace(request, budget=math.inf), lambda price, *_: price),
-        "informativeness": (
-            replace(request, max_informativeness=math.inf),
-            lambda _, weight, *__: weight,
-        ),
-        "quality": (replace(request, min_quality=0.0), lambda _, __, quality, ___: -quality),
-        "tables": (
-            replace(request, max_tables=max(len(graph.tables), 1)),
-            lambda *values: values[3],
-        ),
-    }
-    found = {}
-    for name, (relaxed, value) in tried.items():
-        if relaxed != request:
-            least = _least(graph, relaxed, evaluator, max_states, value)
-            if least is not None:
-                found[name] = abs(least)
-    return found
+    found: dict[str, float] = {}
+    if request.budget < math.inf:
+        plans = _within(graph, replace(request, budget=math.inf), evaluator, max_states)
+        found["price"] = min((plan.price for plan in plans), default=math.nan)
+    if request.max_informativeness < math.inf:
+        relaxed = replace(request, max_informativeness=math.inf)
+        plans = _within(graph, relaxed, evaluator, max_states)
+        found["informativeness"] = min((plan.informativeness for plan in plans), default=math.nan)
+    if request.min_quality > 0:
+        plans = _within(graph, replace(request, min_quality=0.0), evaluator, max_states)
+        found["quality"] = max((plan.quality for plan in plans), default=math.nan)
+    if request.max_tables < len(graph.tables):
+        relaxed = replace(request, max_tables=len(graph.tables))
+        first = next(_within(graph, relaxed, evaluator, max_states), None)  # of the fewest tables
+        found["tables"] = math.nan if first is None else first.n_tables
+    return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
-def _least(graph, request, evaluator, max_states, value) -> float | None:
-    """Return the least value of the plans of a request, None if there are none."""
+@dataclass(frozen=True)
+class _Known:
+    """What is quickly known of a plan."""
+
+    price: float
+    informativeness: float
+    quality: float
+    n_tables: int
+
+
+def _within(
+    graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator, max_states: int
+) -> Iterator[_Known]:
+    """Yield the plans of a request that have rows, fewest tables first, for some seconds."""
     started = time.perf_counter()
-    least = None
     for tree in TreeSearch(graph, request, max_states):
         if time.perf_counter() - started > _MAX_SECONDS:
-            break
+            return
         bounds = evaluator.bounds(tree)
         if (
-            not bounds.n_rows
-            or bounds.quality < request.min_quality
-            or bounds.informativeness > request.max_informativeness
+            bounds.n_rows
+            and bounds.quality >= request.min_quality
+            and bounds.informativeness <= request.max_informativeness
         ):
-            continue
-        found = value(bounds.price, bounds.informativeness, bounds.quality, len(tree.tables))
-        if least is None or found < least:
-            least = found
-    return least
+            yield _Known(bounds.price, bounds.informativeness, bounds.quality, len(tree.tables))

@@ -27,6 +27,13 @@ class Join:
     right: str
     join_set: JoinSet
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.left, self.right, self.join_set.pairs))
+
+    def __hash__(self) -> int:
+        return self._hash  # plans are looked up often, and a join set is slow to hash
+
     def columns_of(self, table: str) -> tuple[str, ...]:
         """Return the columns of one of its tables that it joins by."""
         return self.join_set.left if table == self.left else self.join_set.right
@@ -52,6 +59,13 @@ class JoinTree:
     have: tuple[tuple[str, str], ...]
     want: tuple[tuple[str, str], ...]
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.joins, self.have, self.want))
+
+    def __hash__(self) -> int:
+        return self._hash
+
     @classmethod
     def of(
         cls,
@@ -62,6 +76,15 @@ class JoinTree:
         """Return a plan with its joins in order."""
         ordered = sorted(joins, key=lambda join: (join.left, join.right))
         return cls(tuple(ordered), tuple(have), tuple(want))
+
+    @cached_property
+    def joins_at(self) -> dict[str, tuple[Join, ...]]:
+        """The joins at each table that has any."""
+        found: dict[str, list[Join]] = {}
+        for join in self.joins:
+            for table in (join.left, join.right):
+                found.setdefault(table, []).append(join)
+        return {table: tuple(joins) for table, joins in found.items()}
 
     @cached_property
     def columns(self) -> dict[str, tuple[str, ...]]:

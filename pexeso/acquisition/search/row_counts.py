@@ -91,7 +91,7 @@ class RowCounts:
                 counts = chosen.astype(np.float64)
         if masks is not None and table in masks:
             counts = counts * masks[table]
-        for join in _joins_at(tree, table):
+        for join in tree.joins_at.get(table, ()):
             if join not in without:
                 told = self.of_keys(tree, join, join.other(table), masks=masks)
                 counts = counts * told[self.keys(join, table)]
@@ -144,16 +144,12 @@ class RowCounts:
             self._bytes -= self._kept.popitem(last=False)[1].nbytes
 
 
-def _joins_at(tree: JoinTree, table: str) -> list[Join]:
-    return [join for join in tree.joins if table in (join.left, join.right)]
-
-
 def _beyond(tree: JoinTree, join: Join, table: str) -> tuple[frozenset[Join], set[str]]:
     """Return the joins and tables that are on a table's side of a join, the join apart."""
     joins, tables, stack = set(), {table}, [table]
     while stack:
         name = stack.pop()
-        for each in _joins_at(tree, name):
+        for each in tree.joins_at[name]:
             if each is not join and each not in joins:
                 joins.add(each)
                 other = each.other(name)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-from pexeso.acquisition.graph.joins import JoinGraph
+from pexeso.acquisition.graph.joins import JoinEdge, JoinGraph, JoinSet
 from pexeso.acquisition.search.plans import Join, JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest
 
@@ -79,6 +79,7 @@ class TreeSearch:
     ) -> None:
         self._graph, self._request, self._max_states = graph, request, max_states
         self._distances = Distances(graph) if distances is None else distances
+        self._joins: dict[tuple[object, ...], Join] = {}
         self._prices: dict[tuple[str, frozenset[str]], float] = {}
         self.truncated = False
 
@@ -99,7 +100,16 @@ class TreeSearch:
                 self._push(heap, self._next_terminal(partial), numbers)
 
     def _next_terminal(self, partial: _Partial) -> Iterator[_Partial]:
-        for table in self._request.terminals[len(partial.sources)].tables:
+        terminals = self._request.terminals
+        terminal = terminals[len(partial.sources)]
+        taken = [
+            table
+            for other, table in zip(terminals, partial.sources, strict=False)
+            if other.column == terminal.column
+        ]
+        for table in terminal.tables:
+            if table in taken:  # a column explains all of itself
+                continue
             path = () if table in partial.tables else (table,)
             yield replace(partial, sources=(*partial.sources, table), path=path)
 
@@ -113,7 +123,7 @@ class TreeSearch:
                 fan_out = join_set.left_most if head == edge.left else join_set.right_most
                 if not join_set.n_keys or fan_out > self._request.max_fan_out:
                     continue
-                joins = (*partial.joins, Join(edge.left, edge.right, join_set))
+                joins = (*partial.joins, self._join(edge, join_set))
                 weight = partial.weight + join_set.weight
                 if other in partial.tables:
                     tables = (*partial.tables, *partial.path)
@@ -172,6 +182,13 @@ class TreeSearch:
             return True
         prices = (self._price(table, frozenset(names)) for table, names in columns.items())
         return math.fsum(prices) <= self._request.budget
+
+    def _join(self, edge: JoinEdge, join_set: JoinSet) -> Join:
+        """Return the join by a set of columns, the same object each time."""
+        key = (edge.left, edge.right, join_set.pairs)
+        if key not in self._joins:
+            self._joins[key] = Join(edge.left, edge.right, join_set)
+        return self._joins[key]
 
     def _price(self, table: str, names: frozenset[str]) -> float:
         if (table, names) not in self._prices:

@@ -21,12 +21,14 @@ from pexeso.acquisition_search.graphs.reachable import (
     Reached,
     reachable,
 )
+from pexeso.acquisition_search.graphs.row_pairs import pairs_of_rows
 from pexeso.acquisition_search.graphs.stored_graph import (
     StoredGraph,
     fingerprints_of,
     load_graph,
 )
 from pexeso.acquisition_search.graphs.table_pairs import PairsOfTables, TablePairs, named_pairs
+from pexeso.acquisition_search.market.dependencies import require_columns
 from pexeso.acquisition_search.market.lake_market import Market, own_table
 from pexeso.acquisition_search.pairs.column_pairs import OwnColumn
 from pexeso.errors import ColumnNotFoundError, InputError, PexesoError
@@ -85,7 +87,8 @@ def market_graph(
     exclude : collection of str
         Tables of the lake that are left out.
     numeric, categorical : mapping of str to collection of str, optional
-        Columns by table whose kind is given.
+        Columns by table, the own ones among them, whose kind is given. What is said to be numeric
+        joins nothing.
     coded : CodedColumns, optional
         What reads and keeps columns.
     saved : StoredGraph or path, optional
@@ -115,6 +118,7 @@ def market_graph(
         dependencies=dependencies,
         numeric=numeric,
         categorical=categorical,
+        own=[name for name, _ in own],
     )
     request = _Request(market, list(own), list(wanted), list(have), set(exclude), max_tables)
     stored = load_graph(saved) if isinstance(saved, str | os.PathLike) else saved
@@ -189,6 +193,7 @@ class _Request:
         self.known: dict[str, PairsOfTables] = defaultdict(dict)
         self._numeric: dict[str, frozenset[str]] = {}
         self.kept = {(table, column) for table, column in (*wanted, *have) if table is not None}
+        self.kept |= {(name, column) for name, found in market.numeric.items() for column in found}
         for table, column in (*have, *wanted):
             if table not in self.own:
                 self._begin(table, column, max_tables)
@@ -253,6 +258,7 @@ class _Request:
     def by_values(self) -> Neighbours:
         """Return what finds tables that join by values."""
         finder = TablePairs.of_market(self.market)
+        between = pairs_of_rows(self.own) if len(self.own) > 1 else {}
 
         def neighbours(table: str) -> PairsOfTables:
             rows = self.own.get(table)
@@ -262,6 +268,7 @@ class _Request:
                 found, _ = finder.of_tables([table])
             else:
                 found, _ = finder.of_own(list(_own_columns(table, rows)))
+                found |= {ends: pairs for ends, pairs in between.items() if table in ends}
             return self._usable(found)
 
         return neighbours
@@ -303,9 +310,23 @@ class _Request:
             return False
         if table not in self._numeric:
             rows = self.own.get(table)
-            known = self.market.tables([table], {})[0] if rows is None else own_table(table, rows)
+            known = self.market.tables([table], {})[0] if rows is None else self._own(table, ())
             self._numeric[table] = known.numeric
         return column in self._numeric[table]
+
+    def _own(self, name: str, joined: Collection[str]) -> MarketTable:
+        market, rows = self.market, self.own[name]
+        dependencies = None
+        if market.dependencies is not None:
+            dependencies = require_columns(name, rows.column_names, market.dependencies)
+        return own_table(
+            name,
+            rows,
+            joined,
+            numeric=market.numeric.get(name, ()),
+            categorical=market.categorical.get(name, ()),
+            dependencies=dependencies,
+        )
 
     def tables(self, reached: Reached) -> tuple[dict[str, MarketTable], PairsOfTables]:
         """Return the tables that can be read, and the pairs of these."""
@@ -314,7 +335,7 @@ class _Request:
             joined[one] |= {mine for mine, _ in pairs}
             joined[other] |= {theirs for _, theirs in pairs}
         names = [name for name in reached.tables if name not in self.own]
-        found = {name: own_table(name, rows, joined[name]) for name, rows in self.own.items()}
+        found = {name: self._own(name, joined[name]) for name in self.own}
         for table in self.market.tables(names, joined):
             try:
                 if joined[table.name]:

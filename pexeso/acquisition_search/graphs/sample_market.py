@@ -10,10 +10,8 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
-import numpy as np
 import pyarrow as pa
 
 from pexeso.acquisition.graph.building import edges_of
@@ -21,7 +19,8 @@ from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.graph.tables import MarketTable, PriceOf
 from pexeso.acquisition_search.graphs.market_graph import MATCHES, NAMES, matching
-from pexeso.acquisition_search.graphs.table_pairs import PairsOfTables, TablePairs, named_pairs
+from pexeso.acquisition_search.graphs.row_pairs import pairs_of_rows
+from pexeso.acquisition_search.graphs.table_pairs import PairsOfTables, named_pairs
 from pexeso.acquisition_search.market.dependencies import (
     DISCOVER,
     OFF,
@@ -30,30 +29,9 @@ from pexeso.acquisition_search.market.dependencies import (
 )
 from pexeso.acquisition_search.market.lake_market import own_table
 from pexeso.acquisition_search.market.prices_file import ALL, MarketPrices
-from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
 from pexeso.errors import InputError, LakeError, TableReadError
 from pexeso.lake.files import find_tables
 from pexeso.lake.rows import read_rows
-from pexeso.lake.sniff import profile_columns
-from pexeso.lake.tokens import distinct_tokens_of, tokens_of
-from pexeso.overlap.index.sets import OverlapIndex, build_index
-from pexeso.parts.token_sets.open import SetNames
-
-
-@dataclass(frozen=True, eq=False)
-class MemoryShard:
-    """Token sets in memory, as `pexeso.parts.token_sets.open.Shard` has them in files.
-
-    Attributes
-    ----------
-    overlap : OverlapIndex
-    names : SetNames
-    deleted : int64 (0,)
-    """
-
-    overlap: OverlapIndex
-    names: SetNames
-    deleted: np.ndarray
 
 
 def sample_graph(
@@ -121,7 +99,7 @@ def sample_graph(
             "prices by entropy are estimates."
         )
     everything = {**rows, **mine}
-    pairs = _by_names(everything) if match == NAMES else _by_values(everything)
+    pairs = _by_names(everything) if match == NAMES else pairs_of_rows(everything)
     joined: dict[str, set[str]] = defaultdict(set)
     for (one, other), of_edge in pairs.items():
         joined[one] |= {left for left, _ in of_edge}
@@ -189,35 +167,3 @@ def _by_names(rows: Mapping[str, pa.Table]) -> PairsOfTables:
     for one, other in combinations(sorted(labels), 2):
         found.update(named_pairs(labels, [one], [other]))
     return found
-
-
-def _by_values(rows: Mapping[str, pa.Table]) -> PairsOfTables:
-    names, cells = [], []
-    for table in sorted(rows):
-        # Lists and the like join nothing.
-        usable = [field.name for field in rows[table].schema if not pa.types.is_nested(field.type)]
-        names += [(table, label) for label in sorted(usable)]
-        cells += [tokens_of(rows[table][label]).cast(pa.string()) for label in sorted(usable)]
-    tokens = distinct_tokens_of(cells)
-    kept = [at for at, found in enumerate(tokens) if len(found)]
-    if not kept:
-        return {}
-    sets = np.repeat(np.arange(len(kept)), [len(tokens[at]) for at in kept])
-    index = build_index(sets, pa.concat_arrays([tokens[at] for at in kept]))
-    tables, labels = (
-        pa.array([names[at][end] for at in kept], pa.large_string()) for end in (0, 1)
-    )
-    shard = MemoryShard(index, SetNames(tables, labels), np.empty(0, np.int64))
-    in_order = sorted(rows)
-    columns = LakeColumns.of(
-        [shard], pa.array(in_order), pa.array([rows[table].num_rows for table in in_order])
-    )
-    kinds = [profile.kind for profile in profile_columns(cells)]
-    known = pa.table(
-        {
-            "table": [table for table, _ in names],
-            "label": [label for _, label in names],
-            "kind": kinds,
-        }
-    )
-    return TablePairs.of(columns, known).all()[0]

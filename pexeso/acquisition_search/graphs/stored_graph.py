@@ -16,7 +16,7 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -81,15 +81,33 @@ class StoredGraph:
         return {table for table, each in self.fingerprints.items() if now.get(table) == each}
 
     def graph(self, market: Market) -> JoinGraph:
-        """Return the graph over the tables of a market that are as they were."""
+        """Return the graph over the tables of a market that are as they were.
+
+        Columns that the market says are numeric join nothing.
+        """
         fresh = self.fresh(market)
-        edges = [edge for ends, edge in self.edges.items() if fresh.issuperset(ends)]
+        edges = [
+            edge
+            for ends in self.edges
+            if fresh.issuperset(ends) and (edge := self._joined_by_codes(ends, market)) is not None
+        ]
         joined: dict[str, set[str]] = defaultdict(set)
         for edge in edges:
             for each in edge.join_sets:
                 joined[edge.left].update(each.left)
                 joined[edge.right].update(each.right)
         return JoinGraph.of(market.tables(sorted(fresh), joined), edges)
+
+    def _joined_by_codes(self, ends: tuple[str, str], market: Market) -> JoinEdge | None:
+        numeric = [set(market.numeric.get(table, ())) for table in ends]
+        if not any(numeric):
+            return self.edges[ends]
+        kept = [
+            each
+            for each in self.edges[ends].join_sets
+            if numeric[0].isdisjoint(each.left) and numeric[1].isdisjoint(each.right)
+        ]
+        return JoinEdge.of(*ends, kept) if kept else None
 
 
 @dataclass(frozen=True)
@@ -125,7 +143,7 @@ def updated_graph(
     Parameters
     ----------
     market : Market
-        Its prices and dependencies do not matter here.
+        Its prices, dependencies and given kinds of columns do not matter here.
     before : StoredGraph, optional
         The graph before; what it has of tables whose files are as they were is taken over.
     weigh : callable, optional
@@ -144,6 +162,8 @@ def updated_graph(
     `coded` keeps.
     """
     before = StoredGraph() if before is None else before
+    if market.numeric:
+        market = replace(market, numeric={})
     now, fresh = fingerprints_of(market), before.fresh(market)
     pairs, n_left_out = TablePairs.of_market(market).all()
     known = {

@@ -72,6 +72,7 @@ class Market:
         dependencies: str | os.PathLike[str] = DISCOVER,
         numeric: Mapping[str, Collection[str]] | None = None,
         categorical: Mapping[str, Collection[str]] | None = None,
+        own: Collection[str] = (),
     ) -> Market:
         """Return the market of an index.
 
@@ -85,11 +86,14 @@ class Market:
             See `pexeso.acquisition_search.market.dependencies`.
         numeric, categorical : mapping, optional
             As the attributes.
+        own : collection of str
+            Names of the shopper's tables, which dependencies and kinds may name too.
 
         Raises
         ------
         InputError
-            If a file is not as it must be, or names a table that the lake does not have.
+            If the tables of the index are Spark's, or a file is not as it must be or names a table
+            that the lake does not have.
         TableReadError
             If a file cannot be read.
         """
@@ -101,7 +105,8 @@ class Market:
         priced = MarketPrices.of(prices)
         market = cls(opened, priced, known, numeric or {}, categorical or {})
         named = {**priced.listed, **(known or {}), **market.numeric, **market.categorical}
-        market.require_tables(sorted(set(named) - {"*"}))
+        market.require_files()
+        market.require_tables(sorted(set(named) - {"*", *own}))
         return market
 
     @cached_property
@@ -113,6 +118,10 @@ class Market:
     def rows(self) -> LakeRows:
         """Reads the tables."""
         return LakeRows.of_index(self.opened)
+
+    def require_files(self) -> None:
+        """Raise `InputError` if the tables of the index are not files, but Spark's."""
+        _ = self.rows
 
     def require_tables(self, names: Sequence[str]) -> None:
         """Raise `InputError` unless the index has tables of these names."""
@@ -213,7 +222,8 @@ def own_table(
     rows: pa.Table,
     joined: Collection[str] = (),
     *,
-    numeric: Collection[str] | None = None,
+    numeric: Collection[str] = (),
+    categorical: Collection[str] = (),
     dependencies: Sequence[Dependency] | None = None,
 ) -> MarketTable:
     """Return the shopper's table, which costs nothing.
@@ -226,17 +236,19 @@ def own_table(
         Its rows. Texts of a column of numbers are read as numbers.
     joined : collection of str
         Columns that it joins by, which are categorical.
-    numeric : collection of str, optional
-        Columns that are numeric; those that the rules of the module find if not given.
+    numeric, categorical : collection of str
+        Columns that are so whatever the rules of the module say.
     dependencies : sequence of Dependency, optional
         Discovered if not given.
     """
-    if numeric is None:
-        numeric = {
-            label
-            for label, column in zip(rows.column_names, rows.columns, strict=True)
-            if label not in joined and not names_a_code(label) and _is_of_numbers(column)
-        }
+    numeric = {*numeric} | {
+        label
+        for label, column in zip(rows.column_names, rows.columns, strict=True)
+        if label not in joined
+        and label not in categorical
+        and not names_a_code(label)
+        and _is_of_numbers(column)
+    }
 
     def read(names: Sequence[str]) -> pa.Table:
         chosen = rows.select(list(names))

@@ -177,7 +177,11 @@ def pairs_from(
     """
     scratch = [_Scratch.of(len(of_set)) for of_set in columns.of_set]
     most = max_columns_of(len(columns))
-    found = [_partners(columns, each, scratch, most, limit) for each in own]
+    names = columns.name_numbers_of([each.label for each in own]).tolist()
+    found = [
+        _partners(columns, each, name, scratch, most, limit)
+        for each, name in zip(own, names, strict=True)
+    ]
     left = np.repeat(np.arange(len(own)), [len(each.right) for each in found])
     none = [np.empty(0, np.int64)]
     right = np.concatenate(none + [each.right for each in found])
@@ -204,7 +208,12 @@ class _Scratch:
 
 
 def _partners(
-    columns: LakeColumns, own: OwnColumn, scratch: list[_Scratch], most: int, limit: int | None
+    columns: LakeColumns,
+    own: OwnColumn,
+    name: int,
+    scratch: list[_Scratch],
+    most: int,
+    limit: int | None,
 ) -> _Partners:
     tokens = own.tokens.cast(pa.large_string())
     numbers = [find_tokens(index, tokens) for index in columns.indexes]
@@ -218,10 +227,10 @@ def _partners(
     ]
     right, shared, n_telling = _joined(found)
     elsewhere = columns.table_numbers[right] != columns.table_number(own.table)
-    order = np.argsort(right[elsewhere])
-    right, shared, n_telling = (each[elsewhere][order] for each in (right, shared, n_telling))
+    elsewhere &= (columns.name_numbers[right] == name) | (n_telling >= MIN_TELLING)
+    right, shared, n_telling = (each[elsewhere] for each in (right, shared, n_telling))
     sizes, mine = columns.sizes[right], len(tokens)
-    same = columns.name_numbers[right] == columns.name_number(own.label)
+    same = columns.name_numbers[right] == name
     namesakes = same & (100 * shared >= NAMESAKE_PERCENT * np.minimum(sizes, mine))
     keys = _is_key(sizes, columns.n_rows[right]) | _is_key(mine, own.n_rows)
     usable = keys & (n_telling >= MIN_TELLING)
@@ -233,7 +242,9 @@ def _partners(
         best = at[np.lexsort([right[at], sizes[at], -shared[at]])][:limit]
         kept[best] = True
         dropped += len(at) - len(best)
-    return _Partners(right[kept], shared[kept], dropped)
+    order = np.flatnonzero(kept)
+    order = order[np.argsort(right[order])]
+    return _Partners(right[order], shared[order], dropped)
 
 
 def _live_lengths(columns: LakeColumns, at: int, numbers: np.ndarray) -> np.ndarray:

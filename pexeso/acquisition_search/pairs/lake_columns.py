@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,15 +127,12 @@ class LakeColumns:
     @cached_property
     def table_numbers(self) -> np.ndarray:
         """A number for each column, equal within a table, ascending: int64 (n,)."""
-        return _codes(self._coded_tables)
-
-    @cached_property
-    def _coded_tables(self) -> pa.DictionaryArray:
-        return self.tables.dictionary_encode()
+        return _codes(self.tables.dictionary_encode())
 
     def table_number(self, table: str) -> int:
         """Return the number of a table, -1 if it has no column."""
-        return pc.index(self._coded_tables.dictionary, table).as_py()
+        first, end = self._range_of(table)
+        return int(self.table_numbers[first]) if first < end else -1
 
     @cached_property
     def name_numbers(self) -> np.ndarray:
@@ -145,11 +143,11 @@ class LakeColumns:
     def _coded_names(self) -> pa.DictionaryArray:
         return comparable_names(self.labels).dictionary_encode()
 
-    def name_number(self, label: str) -> int:
-        """Return the number of a column's name; -2, which no column has, without or if new."""
-        name = comparable_names(pa.array([label], pa.large_string()))[0]
-        at = pc.index(self._coded_names.dictionary, name).as_py() if name.is_valid else -1
-        return at if at >= 0 else -2
+    def name_numbers_of(self, labels: Sequence[str]) -> np.ndarray:
+        """Return the numbers of names; -2, which no column has, without or if new: int64."""
+        names = comparable_names(pa.array(list(labels), pa.large_string()))
+        at = pc.index_in(names, value_set=self._coded_names.dictionary, skip_nulls=True)
+        return pc.fill_null(at, -2).to_numpy(zero_copy_only=False).astype(np.int64)
 
     @cached_property
     def of_set(self) -> tuple[np.ndarray, ...]:
@@ -164,16 +162,19 @@ class LakeColumns:
 
     def rows_of(self, tables: Sequence[str]) -> np.ndarray:
         """Return the columns of some tables: int64, ascending."""
-        wanted = pa.array(list(tables), pa.large_string())
-        return np.flatnonzero(
-            pc.is_in(self.tables, value_set=wanted).to_numpy(zero_copy_only=False)
-        )
+        found = [np.arange(*self._range_of(table)) for table in sorted(set(tables))]
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def _range_of(self, table: str) -> tuple[int, int]:
+        # Ascending by code point, as Python compares texts.
+        first = bisect_left(self.tables, table, key=_text)
+        return first, bisect_right(self.tables, table, first, key=_text)
 
     def column(self, table: str, label: str) -> int:
         """Return the number of a column, -1 if there is none."""
-        here = self.rows_of([table])
-        at = pc.index(self.labels.take(pa.array(here)), label).as_py()
-        return -1 if at < 0 else int(here[at])
+        first, end = self._range_of(table)
+        at = pc.index(self.labels[first:end], label).as_py()
+        return -1 if at < 0 else first + at
 
     def name(self, column: int) -> tuple[str, str]:
         """Return table and label of a column."""
@@ -190,6 +191,10 @@ class LakeColumns:
     @cached_property
     def _text_of_token(self) -> tuple[np.ndarray, ...]:
         return tuple(map(text_of_token, self.indexes))
+
+
+def _text(scalar: pa.Scalar) -> str:
+    return scalar.as_py()
 
 
 def comparable_names(labels: pa.Array) -> pa.Array:

@@ -174,6 +174,7 @@ def test_heavy_keys_outside_of_the_sample_widen_the_interval():
     )
     assert plain.reliable
     assert wide.reliable
+    assert correlation_estimate(rows, None, edges, ["x"], ["y"]) == plain
     assert wide.high - wide.low > plain.high - plain.low
     assert (none.low, none.high, none.reliable) == (0.0, math.inf, False)
 
@@ -189,6 +190,25 @@ def test_values_of_one_key_each_carry_no_interval():
     # For quality rows with equal x and k are all there, where k is on the left side.
     assert quality_estimate(rows, None, edges, [Dependency(("k", "x"), "y")]).reliable
     assert not quality_estimate(rows, None, edges, [Dependency(("x",), "y")]).reliable
+
+
+def test_no_wrong_row_in_the_sample_does_not_mean_that_there_is_none():
+    keys = [str(k) for k in range(2000)]
+    table = pa.table({"k": keys, "x": ["a", "b"] * 1000, "y": ["u", "v"] * 999 + ["w", "w"]})
+    edges, dependency = [KeyTest(("k",), 0.1)], [Dependency(("x",), "y")]
+    exact = quality(table, dependency)
+    n_missed = 0
+    for seed in range(20):
+        rows = correlated_sample(table, edges, seed=seed).rows
+        found = quality_estimate(rows, None, edges, dependency, seed=seed)
+        n_missed += found.value == 1
+        assert found.low <= exact < 1
+        assert found.low > 0.95
+        left = np.array([1] * rows.num_rows)
+        positions = hash_positions(rows, ["k"], seed=seed)
+        found = informativeness_estimate(left, left, positions, 0.1)
+        assert found.low == 0 < found.high < 0.05
+    assert n_missed > 10
 
 
 def test_p9_few_rows_of_the_join_carry_no_interval():

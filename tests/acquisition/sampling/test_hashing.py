@@ -1,7 +1,9 @@
 """Positions of keys against the standard library's MD5, and against Spark's."""
 
+import datetime
 import hashlib
 import math
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from pexeso.acquisition.sampling.hashing import hash_positions, key_tokens
 from pexeso.acquisition.sampling.md5 import md5_52
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.lake.tokens import tokens_of
 
 
 def position(seed, names, tokens):
@@ -67,6 +70,25 @@ def test_p5_equal_keys_in_several_forms_have_one_position():
         assert np.isnan(found[2])
     found = hash_positions(pa.table({"k": ["01", "1", "1e0"]}), ["k"])
     assert len(set(found.tolist())) == 3
+
+
+def test_keys_of_all_types_are_hashed_by_their_tokens():
+    moments = [datetime.date(2020, 3, 5), None]
+    columns = [
+        pa.array([0.1, -0.0], pa.float32()),
+        pa.array([0.1, 0.0], pa.float16()),
+        pa.array([Decimal("1.00"), Decimal("0.10")]),
+        pa.array([True, False]),
+        pa.array(moments),
+        pa.array(moments).cast(pa.timestamp("us")),
+        pa.array([2**64 - 1, 0], pa.uint64()),
+        pa.array([b"ab", None], pa.binary()),
+    ]
+    for column in columns:
+        tokens = tokens_of(column).to_pylist()
+        found = hash_positions(pa.table({"k": column}), ["k"])
+        for token, one in zip(tokens, found.tolist(), strict=True):
+            assert math.isnan(one) if token is None else one == position(0, ["k"], [token])
 
 
 def test_a_missing_cell_of_several_leaves_no_position():

@@ -1,6 +1,7 @@
 """Intervals by leaving groups of keys out: against textbook values, and by repeated sampling."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,13 +9,13 @@ from scipy.stats import t as student
 
 from pexeso.acquisition.sampling import intervals
 from pexeso.acquisition.sampling.intervals import (
-    Support,
+    Estimate,
     jackknife,
     key_groups,
-    support_of_keys,
-    unseen_share,
+    with_rare_keys,
     without_groups,
 )
+from pexeso.acquisition.sampling.support import Support, support_of_keys
 from pexeso.errors import InputError
 
 
@@ -51,7 +52,8 @@ def test_a_logarithm_of_the_sample_size_is_within_the_interval():
     for rate in (0.1, 0.25, 0.5):
         found = jackknife(whole, [without], [rate])
         assert found.low == whole < found.value
-        assert found.high == pytest.approx(whole - math.log2(rate), abs=0.06)
+        # Twice as far, since the direction is itself an estimate.
+        assert found.high == pytest.approx(whole - 2 * math.log2(rate), abs=0.12)
 
 
 def test_at_the_rate_one_nothing_is_left_open():
@@ -85,6 +87,8 @@ def test_few_keys_heavy_keys_and_unseen_cells_leave_what_is_possible():
         (Support(500, 19.9), "19.9 equally heavy"),
         (Support(500, 300.0, unseen=0.3), "30%"),
         (support_of_keys(np.zeros(3), 0.1), "0 keys"),
+        (Support(45, 45.0, known=False), "not known"),
+        (Support(500, 149.0, known=False), "at least 150"),
     ]
     for support, message in cases:
         found = jackknife(0.5, without, [0.1], bounds=(0.0, 1.0), supports=[support])
@@ -98,22 +102,23 @@ def test_few_keys_heavy_keys_and_unseen_cells_leave_what_is_possible():
     assert (none.low, none.high, none.reliable) == (0.0, math.inf, False)
 
 
-def test_effective_keys_with_heavy_ones_outside_of_the_sample():
-    equal = support_of_keys(np.full(40, 5), 0.2)
-    assert (equal.keys, equal.effective_keys, equal.inflation) == (40, 40.0, 1.0)
-    # The squares of the whole are 40 * 25 / 0.2 = 5000 by the sample, and 1000 + 9000 as known.
-    heavy = support_of_keys(np.full(40, 5), 0.2, unsampled_squares=9000)
-    assert heavy.inflation == pytest.approx(math.sqrt(2))
-    assert heavy.effective_keys == pytest.approx(20)
-    assert support_of_keys(np.full(40, 5), 0.2, unsampled_squares=100) == equal
-
-
-def test_unseen_share_is_that_of_cells_with_one_key():
-    cells = np.array([0, 0, 1, 1, 2, 3])
-    keys = np.array([0.1, 0.2, 0.3, 0.3, 0.1, 0.1])
-    counts = np.array([1, 1, 2, 2, 3, 0])
-    assert unseen_share(cells, keys, counts, 0.2) == pytest.approx(0.8 * 7 / 9)
-    assert unseen_share(cells[:0], keys[:0], counts[:0], 0.2) == 0
+def test_a_share_of_few_keys_is_as_uncertain_as_a_poisson_variable():
+    found = Estimate(0.03, 0.028, 0.032, 0.001, 0.03)
+    support = support_of_keys(np.ones(100), 0.75)
+    part = np.repeat([1.0, 0.0], [3, 97])
+    wide = with_rare_keys(found, part, 1 - part, support, 0.75)
+    # 95 % limits for a count of 3 are 0.619 and 8.767; a quarter of the keys is open.
+    assert wide.low == pytest.approx(0.03 + 0.5 * (0.00619 - 0.03), abs=2e-4)
+    assert wide.high == pytest.approx(0.03 + 0.5 * (0.08767 - 0.03), abs=2e-4)
+    other = with_rare_keys(
+        replace(found, value=0.97, low=0.968, high=0.972), 1 - part, part, support, 0.75
+    )
+    assert (other.low, other.high) == pytest.approx((1 - wide.high, 1 - wide.low))
+    many = np.repeat([1.0, 0.0], [30, 970])
+    assert with_rare_keys(found, many, 1 - many, support, 0.75) == found
+    assert with_rare_keys(found, part, 1 - part, support, 1.0) == found
+    unreliable = replace(found, reliable=False)
+    assert with_rare_keys(unreliable, part, 1 - part, support, 0.75) == unreliable
 
 
 def test_groups_have_equally_many_keys_and_all_rows_of_a_key():

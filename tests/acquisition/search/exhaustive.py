@@ -23,8 +23,8 @@ from pexeso.lake.tokens import tokens_of
 def all_plans(graph: JoinGraph, request: AcquisitionRequest) -> list[JoinTree]:
     """Return each closed tree of at most `max_tables` tables that has all terminals, by signature.
 
-    Leaves are tables that a terminal is taken from. Budget, informativeness and quality are left
-    to `plans_within`.
+    Leaves are tables that a terminal is taken from; no column is that of two terminals. Budget,
+    informativeness and quality are left to `plans_within`.
     """
     found = {}
     for edges in trees(graph, request.max_tables):
@@ -36,6 +36,8 @@ def all_plans(graph: JoinGraph, request: AcquisitionRequest) -> list[JoinTree]:
                     for table, terminal in zip(sources, request.terminals, strict=True)
                 ]
                 if not _spans(edges, set(sources)):
+                    continue
+                if len(set(terminals)) < len(terminals):
                     continue
                 n_have = len(request.have)
                 tree = JoinTree.of(joins, terminals[:n_have], terminals[n_have:])

@@ -4,6 +4,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from pexeso.acquisition.measures.quality import Dependency
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.acquisition_search.graphs import market_graph as module
 from pexeso.acquisition_search.graphs.market_graph import edges_of, market_graph
@@ -90,6 +91,41 @@ def test_wanted_columns_keep_their_kind(opened):
         match="values",
     )
     assert all("area" in graph.tables[name].numeric for name in ("shops.csv", "weather.csv"))
+
+
+def test_ones_own_tables_join_each_other(opened):
+    offers = pa.table({"store": SALES[1]["shop"].unique(), "offer": [f"o{at}" for at in range(12)]})
+    graph, _, _ = market_graph(
+        opened, own=[SALES, ("offers", offers)], wanted=[("weather.csv", "rain")]
+    )
+    (join,) = graph.edge("offers", "sales").join_sets
+    assert (join.pairs, join.n_keys, join.right_most) == ((("store", "shop"),), 12, 10)
+    assert ("offers", "shops.csv") in graph.edges
+
+
+def test_kinds_and_dependencies_can_be_given(opened, tmp_path):
+    path = tmp_path / "dependencies.json"
+    path.write_text('{"sales": [{"left": ["shop"], "right": "week"}]}', encoding="utf-8")
+    graph, _, _ = market_graph(
+        opened,
+        own=[SALES],
+        wanted=[("weather.csv", "rain")],
+        numeric={"weather.csv": ["week"]},
+        categorical={"sales": ["amount"], "weather.csv": ["rain"]},
+        dependencies=path,
+    )
+    assert graph.tables["sales"].numeric == frozenset()
+    assert tuple(graph.tables["sales"].dependencies) == (Dependency(("shop",), "week"),)
+    assert tuple(graph.tables["weather.csv"].dependencies) == ()
+    assert graph.tables["weather.csv"].numeric == {"week", "area"}
+    assert ("sales", "weather.csv") not in graph.edges
+    numeric = {"weather.csv": ["city"]}
+    market = Market.of(opened, numeric=numeric)
+    stored, _ = updated_graph(market)
+    assert stored.edges == updated_graph(Market.of(opened))[0].edges
+    assert not any("weather.csv" in ends for ends in stored.graph(market).edges)
+    with pytest.raises(InputError, match=r"no table 'sale'"):
+        market_graph(opened, own=[SALES], wanted=[("weather.csv", "rain")], numeric={"sale": []})
 
 
 def test_ones_own_table_replaces_that_of_the_lake(opened):

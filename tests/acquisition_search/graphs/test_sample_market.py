@@ -10,6 +10,7 @@ from pexeso.acquisition_search.graphs.sample_market import sample_graph
 from pexeso.acquisition_search.graphs.stored_graph import updated_graph
 from pexeso.acquisition_search.market.lake_market import Market
 from pexeso.errors import InputError, LakeError
+from tests.acquisition.motivating_tables import ROWS
 from tests.acquisition_search.graphs.small_lake import own_sales, shop_tables
 from tests.acquisition_search.indexes import opened_lake, write_lake
 
@@ -32,6 +33,32 @@ def test_names_give_the_natural_graph_of_the_paper(tmp_path):
     assert not graph.tables["weather.csv"].owned
     assert graph.tables["weather.csv"].price(["city"]) == pytest.approx(2.584963, abs=1e-6)
     assert graph.tables["sales"].price(["week"]) == 0
+
+
+def test_w4_the_graph_of_the_motivating_tables(tmp_path):
+    for name, (columns, rows) in ROWS.items():
+        cells = [columns, *rows]
+        text = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in cells)
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    graph, _, _ = sample_graph(tmp_path, rate=1)
+    weights = {
+        tuple(name.removesuffix(".csv") for name in ends): edge.weight
+        for ends, edge in graph.edges.items()
+    }
+    assert weights == pytest.approx(
+        {
+            ("D1", "DS"): 0.127783,
+            ("D4", "DS"): 0,
+            ("D5", "DS"): 0,
+            ("D1", "D2"): 0.268494,
+            ("D2", "D3"): 0.126787,
+            ("D2", "D5"): 0,
+            ("D3", "D4"): 0,
+            ("D3", "D5"): 0.171652,
+            ("D4", "D5"): 0,
+        },
+        abs=1e-6,
+    )
 
 
 def test_values_give_the_graph_of_an_index(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ import pytest
 from pexeso.acquisition.measures.quality import Dependency
 from pexeso.acquisition_search.market.lake_market import Market, own_table
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.join.matched_join import SPARK_LAKE
 from tests.acquisition_search.indexes import opened_lake, write_lake
 
 LAKE = {
@@ -106,6 +108,12 @@ def test_tables_that_are_not_there_or_have_changed(opened, tmp_path):
         table.read(["x"])
 
 
+def test_tables_of_spark_are_refused(opened):
+    tables = SimpleNamespace(**{**vars(opened), "lake": f"{SPARK_LAKE}sales.*"})
+    with pytest.raises(InputError, match="Spark's tables, whose rows are not read here"):
+        Market.of(tables)
+
+
 def test_tables_that_have_a_column(opened):
     market = Market.of(opened)
     assert market.tables_with("region") == ["more/regions.csv", "sales.csv"]
@@ -130,4 +138,4 @@ def test_the_shoppers_table():
     assert table.read(["paid"])["paid"].to_pylist() == [1.5, 2, None, 3]
     assert Dependency(("word",), "also") in tuple(table.dependencies)
     assert own_table("mine", rows).numeric == {"paid", "n"}
-    assert own_table("mine", rows, numeric=["n"]).numeric == {"n"}
+    assert own_table("mine", rows, numeric=["id"], categorical=["n"]).numeric == {"paid", "id"}

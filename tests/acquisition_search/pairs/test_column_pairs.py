@@ -221,6 +221,19 @@ def test_a_table_of_the_shopper(tmp_path):
     assert found.shared.tolist() == [3]
 
 
+def test_columns_are_found_by_their_names(tmp_path):
+    names = [("é.csv", "b"), ("z.csv", "a"), ("\U0001f600.csv", "x"), ("z.csv", "c"), ("A", "a")]
+    known = lake(tmp_path, {name: {"v"} for name in names}, {}, shards=2)
+    assert [known.name(at) for at in range(5)] == sorted(names)
+    for at, (table, label) in enumerate(sorted(names)):
+        assert known.column(table, label) == at
+        assert known.table_number(table) == known.table_numbers[at]
+        assert known.tokens(at).to_pylist() == ["v"]
+    assert known.rows_of(["z.csv", "A", "none"]).tolist() == [0, 1, 2]
+    assert (known.column("z.csv", "b"), known.column("none", "a")) == (-1, -1)
+    assert known.table_number("none") == -1
+
+
 def test_a_lake_without_columns():
     known = LakeColumns.of([], pa.array([], pa.string()), pa.array([], pa.int64()))
     assert len(all_pairs(known)) == 0
@@ -240,7 +253,7 @@ def test_a_lake_without_columns():
 def test_damaged_lists_are_refused(tmp_path, name, at, value):
     columns = {(f"t{at}", "code"): {f"v{number}" for number in range(5 + at)} for at in range(4)}
     known = lake(tmp_path, columns, {f"t{at}": 9 for at in range(4)})
-    own = own_columns(known, ["t0"])
+    own = own_columns(known, ["t3"])
     path = tmp_path / "0" / "shard" / f"{name}.npy"
     array = np.load(path)
     array[at] = value

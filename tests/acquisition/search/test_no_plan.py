@@ -1,0 +1,96 @@
+"""Why there is no plan, and what would have to give way."""
+
+import pyarrow as pa
+import pytest
+
+from pexeso.acquisition.graph.building import natural_graph
+from pexeso.acquisition.graph.coded import CodedColumns
+from pexeso.acquisition.graph.tables import ListedPrices, MarketTable
+from pexeso.acquisition.measures.quality import Dependency
+from pexeso.acquisition.search.exact import Limits, find_plans
+from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
+
+
+@pytest.fixture
+def market():
+    tables = [
+        MarketTable.of("mine", pa.table({"zip": [1, 2, 3], "age": [30, 40, 50]}), owned=True),
+        MarketTable.of(
+            "towns",
+            pa.table({"zip": [1, 2, 2, 8, 9], "state": ["NJ", "NY", "MA", "NJ", "NJ"]}),
+            price=ListedPrices("towns", {"zip": 1, "state": 2}),
+            dependencies=[Dependency(("zip",), "state")],
+        ),
+        MarketTable.of(
+            "states",
+            pa.table({"state": ["NJ", "NY", "MA"], "smog": ["low", "high", "low"]}),
+            price=ListedPrices("states", {"state": 3, "smog": 4}),
+        ),
+        MarketTable.of("moons", pa.table({"moon": ["new"]})),
+        MarketTable.of("islands", pa.table({"state": ["HI"], "beach": ["long"]})),
+    ]
+    coded = CodedColumns()
+    return natural_graph(tables, coded), coded
+
+
+def reason(market, want, **bounds):
+    graph, coded = market
+    request = AcquisitionRequest(
+        (Terminal.of(graph, "age", "mine"),), (Terminal.of(graph, want),), **bounds
+    )
+    found = find_plans(graph, request, coded)
+    assert not found.plans
+    return found.reason, found.best_seen
+
+
+def test_no_path_names_the_components(market):
+    told, _ = reason(market, "moon")
+    assert told == (
+        "No joins lead from 'age' of 'mine' to 'moon' of 'moons'. 'mine' is connected with "
+        "islands, states, towns; 'moons' joins no table."
+    )
+
+
+def test_keys_that_do_not_meet(market):
+    told, _ = reason(market, "beach")
+    assert "No joins lead" in told or "their keys do not meet" in told
+
+
+def test_a_small_budget_tells_the_least_that_would_do(market):
+    told, best = reason(market, "smog", budget=9)
+    assert "the budget of 9 is too small: the least that a plan costs is 10" in told
+    assert best["price"] == 10
+
+
+def test_a_threshold_of_quality(market):
+    told, best = reason(market, "smog", min_quality=0.99, budget=10)
+    assert "min_quality of 0.99 excludes all plans: the best that one has is" in told
+    assert 0 < best["quality"] < 0.99
+
+
+def test_a_threshold_of_informativeness(market):
+    told, best = reason(market, "smog", max_informativeness=0)
+    assert "max_informativeness of 0 excludes all plans: the least that joins add up to" in told
+    assert best["informativeness"] > 0
+
+
+def test_too_few_tables(market):
+    told, best = reason(market, "smog", max_tables=2)
+    assert "max_tables of 2 is too small: a plan has at least 3" in told
+    assert best["tables"] == 3
+
+
+def test_several_bounds_at_once(market):
+    told, best = reason(market, "smog", budget=1, max_tables=2)
+    assert told == "No plan keeps the bounds, not even with one of them left out: relax several."
+    assert not best
+
+
+def test_a_limit_of_memory_is_told(market):
+    graph, coded = market
+    request = AcquisitionRequest(
+        (Terminal.of(graph, "age", "mine"),), (Terminal.of(graph, "smog"),)
+    )
+    found = find_plans(graph, request, coded, Limits(max_states=0))
+    assert found.stopped == "memory"
+    assert "limit on memory" in found.reason
