@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.acquisition.market import Market, Query
@@ -16,7 +16,7 @@ from benchmarks.acquisition.planning import (
     published_search,
 )
 from benchmarks.acquisition.resampling import resampled
-from benchmarks.acquisition.sampled_graph import SampledGraph
+from benchmarks.acquisition.sampled_graph import sampled_graph
 from pexeso.acquisition.graph.joins import JoinGraph
 
 Result = dict[str, Any]
@@ -37,8 +37,10 @@ class Varied:
         Of samples.
     rhos : tuple of float
         Shares of intermediate joins that are kept.
-    sizes : mapping of str to tuple of int
+    sizes : tuple of (str, tuple of int)
         By market: how many of its tables there are.
+    max_seconds : float
+        Of a search where something is varied, no longer than that of others.
     """
 
     ratios: tuple[float, ...] = (0.04, 0.06, 0.08, 0.1, 0.12, DIRECT_RATIO)
@@ -48,6 +50,7 @@ class Varied:
         ("tpch", (5, 6, 7, 8)),
         ("tpce", (10, 15, 20, 25, 29)),
     )
+    max_seconds: float = 20.0
 
 
 def measured_plans(
@@ -80,26 +83,18 @@ def measured_plans(
     """
     varied = Varied() if varied is None else varied
     setting = Setting.of(market, max_seconds=max_seconds, repeats=repeats, seed=seed)
-    samples = SampledGraph(setting.graph, setting.coded, seed)
     sizes = dict(varied.sizes).get(market.about.name, ())
     return {
         "market": market.about.name,
         "options": market.options,
         "building": setting.building,
         "queries": {
-            query.name: _query(setting, samples, query, varied, sizes)
-            for query in market.about.queries
+            query.name: _query(setting, query, varied, sizes) for query in market.about.queries
         },
     }
 
 
-def _query(
-    setting: Setting,
-    samples: SampledGraph,
-    query: Query,
-    varied: Varied,
-    sizes: Sequence[int],
-) -> Result:
+def _query(setting: Setting, query: Query, varied: Varied, sizes: Sequence[int]) -> Result:
     request = setting.request(query)
     prices = price_range(setting, query)
     exact = exact_search(setting, request)
@@ -112,12 +107,13 @@ def _query(
     best = exact.get("plan")
     for name in ("all_plans", "published"):
         whole[name]["difference"] = difference(best, whole[name].get("plan"))
+    setting = replace(setting, max_seconds=min(setting.max_seconds, varied.max_seconds))
     by_rate = []
     for rate in varied.rates:
-        seen = {"rate": rate, "samples": samples}
+        graph, rows_of = sampled_graph(setting.graph, setting.coded, rate, setting.seed)
         row: Result = {"rate": rate}
         for name, search in (("published", published_search), ("all_plans", all_measured)):
-            row[name] = search(setting, request, **seen)
+            row[name] = search(setting, request, graph=graph, rows_of=rows_of)
             row[name]["difference"] = difference(best, row[name].get("plan"))
         by_rate.append(row)
     return {

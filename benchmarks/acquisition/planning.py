@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from benchmarks.acquisition.market import Market, Query
-from benchmarks.acquisition.sampled_graph import SampledGraph
 from pexeso.acquisition.graph.building import natural_graph
 from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
@@ -35,6 +34,7 @@ from pexeso.acquisition.search.plans import JoinTree, PlanMeasures
 from pexeso.acquisition.search.published.options import PublishedOptions
 from pexeso.acquisition.search.published.rounds import published_plans
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
+from pexeso.acquisition.search.row_counts import RowsOf
 from pexeso.acquisition.search.trees import TreeSearch
 
 PATIENCE = 5.0
@@ -185,6 +185,15 @@ def exact_search(
 ) -> Result:
     """Search all plans of a request, for the best or for all that none beats.
 
+    Parameters
+    ----------
+    setting : Setting
+    request : AcquisitionRequest
+    front : bool
+        Search for all that none beats.
+    graph : JoinGraph, optional
+        That of whole tables if not given.
+
     Returns
     -------
     dict
@@ -214,11 +223,19 @@ def published_search(
     setting: Setting,
     request: AcquisitionRequest,
     *,
-    rate: float = 1.0,
-    samples: SampledGraph | None = None,
     graph: JoinGraph | None = None,
+    rows_of: RowsOf | None = None,
 ) -> Result:
-    """Search as published, on samples of one rate or on whole tables.
+    """Search as published, on the rows of a graph or on those of samples.
+
+    Parameters
+    ----------
+    setting : Setting
+    request : AcquisitionRequest
+    graph : JoinGraph, optional
+        That of whole tables if not given.
+    rows_of : callable, optional
+        See `sampled_graph`.
 
     Returns
     -------
@@ -226,8 +243,7 @@ def published_search(
         Seconds, plans ``formed`` and ``measured``, the ``estimate`` of the correlation, and
         ``plan``, what `told` returns of it on whole tables. ``stopped`` where it took too long.
     """
-    whole = setting.graph if graph is None else graph
-    seen, rows_of = (whole, None) if samples is None else samples.at(rate)
+    seen = setting.graph if graph is None else graph
     options = PublishedOptions(first_rate=1.0, seed=setting.seed)
 
     def run() -> FoundPlans | None:
@@ -259,19 +275,22 @@ def all_measured(
     setting: Setting,
     request: AcquisitionRequest,
     *,
-    rate: float = 1.0,
-    samples: SampledGraph | None = None,
     graph: JoinGraph | None = None,
+    rows_of: RowsOf | None = None,
 ) -> Result:
-    """Measure each plan of a request on samples of one rate or on whole tables; take the best.
+    """Measure each plan of a request, on the rows of a graph or on those of samples; take the best.
+
+    Parameters
+    ----------
+    setting, request, graph, rows_of
+        As those of `published_search`.
 
     Returns
     -------
     dict
         As that of `published_search`; ``stopped`` where the time was over before the last.
     """
-    whole = setting.graph if graph is None else graph
-    seen, rows_of = (whole, None) if samples is None else samples.at(rate)
+    seen = setting.graph if graph is None else graph
 
     def run() -> tuple[int, str, tuple[JoinTree, PlanMeasures] | None]:
         deadline = time.perf_counter() + setting.max_seconds
