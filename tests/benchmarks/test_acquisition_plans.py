@@ -9,7 +9,14 @@ from click.testing import CliRunner
 
 from benchmarks import report
 from benchmarks.acquisition import command, resampling
-from benchmarks.acquisition.market import About, Market, Query, column_prices, determined
+from benchmarks.acquisition.market import (
+    About,
+    Market,
+    Query,
+    column_prices,
+    determined,
+    write_market,
+)
 from benchmarks.acquisition.plan_figures import DIRECT_RATIO, Varied, measured_plans, smaller_graph
 from benchmarks.acquisition.plan_tables import plan_tables
 from benchmarks.acquisition.planning import (
@@ -249,3 +256,26 @@ def test_the_command_measures_markets_and_prints_tables(market, monkeypatch, tmp
     assert json.loads((tmp_path / "acquisition" / "plans.json").read_text()) == told
     printed = CliRunner().invoke(main, ["acquisition", "--tables"])
     assert printed.output == plan_tables(told) + "\n"
+
+
+def test_markets_of_a_folder_are_made_once_for_their_options(market, monkeypatch, tmp_path):
+    made = []
+
+    def making(name, options, kept):
+        made.append(name)
+        size = "scale" if name == "tpch" else "rows"
+        write_market(
+            kept["folder"] / name,
+            replace(market.about, name=name),
+            market.tables.items(),
+            options={"seed": kept["seed"], size: options[size]},
+        )
+
+    monkeypatch.setattr(command, "_made", making)
+    kept = {"folder": tmp_path, "seed": 0, "file_format": "parquet"}
+    for scale, expected in ((1, ["tpch", "tpce"]), (1, []), (2, ["tpch"])):
+        made.clear()
+        found = list(command._markets({"scale": scale, "rows": 5}, kept))
+        assert [one.about.name for one in found] == ["tpch", "tpce"]
+        assert made == expected
+        assert found[0].options == {"seed": 0, "scale": scale}
