@@ -1,6 +1,7 @@
 """Searches for plans are measured on small markets, and held against plans measured one by one."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
