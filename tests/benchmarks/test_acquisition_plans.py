@@ -250,13 +250,15 @@ def test_the_command_measures_markets_and_prints_tables(market, monkeypatch, tmp
         "measured_plans",
         lambda *args, **options: measured_plans(*args, **options, varied=VARIED),
     )
-    assert CliRunner().invoke(main, ["acquisition", "--tables"]).output == "No result is stored.\n"
+    nothing = "No result of {} is stored.\n"
+    printed = CliRunner().invoke(main, ["acquisition", "--tables"])
+    assert printed.output == nothing.format("plans") + nothing.format("held-back")
     run = CliRunner().invoke(main, ["acquisition", "plans", "--repeats", "1", "--write"])
     assert run.exit_code == 0, run.output
     told = json.loads(run.output)
     assert json.loads((tmp_path / "acquisition" / "plans.json").read_text()) == told
     printed = CliRunner().invoke(main, ["acquisition", "--tables"])
-    assert printed.output == plan_tables(told) + "\n"
+    assert printed.output == plan_tables(told) + "\n" + nothing.format("held-back")
 
 
 def test_markets_of_a_folder_are_made_once_for_their_options(market, monkeypatch, tmp_path):
