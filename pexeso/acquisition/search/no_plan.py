@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.search.evaluation import Evaluator
+from pexeso.acquisition.search.plans import JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.acquisition.search.trees import Distances, TreeSearch
 
@@ -44,8 +45,8 @@ def why_none(
     Returns
     -------
     tuple of (str, mapping of str to float)
-        A sentence or more; and ``price``, ``informativeness``, ``quality`` and ``tables`` as far as
-        they were met.
+        A sentence or more; and ``price``, ``informativeness``, ``quality``, ``tables`` and
+        ``fan_out`` as far as they were met.
     """
     apart = _apart(graph, request)
     if apart:
@@ -62,11 +63,19 @@ def why_none(
         f"has is {best.get('quality', 0):.6g}",
         "tables": f"max_tables of {request.max_tables} is too small: a plan has at least "
         f"{best.get('tables', 0):g}",
+        "fan_out": f"max_fan_out of {request.max_fan_out:g} excludes all plans: the least rows of "
+        f"one key that a plan has are {best.get('fan_out', 0):g}",
     }
     reasons = [sentence for name, sentence in said.items() if name in best]
     if reasons:
         return f"No plan keeps the bounds: {'; or '.join(reasons)}.", best
-    unbound = replace(request, budget=math.inf, max_informativeness=math.inf, min_quality=0.0)
+    unbound = replace(
+        request,
+        budget=math.inf,
+        max_informativeness=math.inf,
+        min_quality=0.0,
+        max_fan_out=math.inf,
+    )
     if _least(graph, unbound, evaluator, max_states, lambda *_: 0.0) is None:
         return (
             "The tables are connected, but no join of them has a row: their keys do not meet.",
@@ -85,7 +94,8 @@ def _apart(graph: JoinGraph, request: AcquisitionRequest) -> str:
         ):
             components = [set(each) for each in graph.components()]
             return (
-                f"No joins lead from {_where(first)} to {_where(terminal)}. "
+                f"No joins of at most {request.max_tables} tables (max_tables) lead from "
+                f"{_where(first)} to {_where(terminal)}. "
                 f"{_component(components, first)}; {_component(components, terminal)}."
             )
     return ""
@@ -100,7 +110,7 @@ def _component(components: list[set[str]], terminal: Terminal) -> str:
     table = terminal.tables[0]
     others = sorted(next(each for each in components if table in each) - {table})
     if not others:
-        return f"'{table}' joins no table"
+        return f"'{table}' joins no table that leads there"
     more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
     return f"'{table}' is connected with {', '.join(others[:_NAMED])}{more}"
 
@@ -115,11 +125,12 @@ def _best_values(
             replace(request, max_informativeness=math.inf),
             lambda _, weight, *__: weight,
         ),
-        "quality": (replace(request, min_quality=0.0), lambda _, __, quality, ___: -quality),
+        "quality": (replace(request, min_quality=0.0), lambda _, __, quality, *___: -quality),
         "tables": (
             replace(request, max_tables=max(len(graph.tables), 1)),
             lambda *values: values[3],
         ),
+        "fan_out": (replace(request, max_fan_out=math.inf), lambda *values: values[4]),
     }
     found = {}
     for name, (relaxed, value) in tried.items():
@@ -144,7 +155,23 @@ def _least(graph, request, evaluator, max_states, value) -> float | None:
             or bounds.informativeness > request.max_informativeness
         ):
             continue
-        found = value(bounds.price, bounds.informativeness, bounds.quality, len(tree.tables))
+        found = value(
+            bounds.price,
+            bounds.informativeness,
+            bounds.quality,
+            len(tree.tables),
+            _fan_out(tree),
+        )
         if least is None or found < least:
             least = found
     return least
+
+
+def _fan_out(tree: JoinTree) -> int:
+    """Return the most rows of a key in the tables that the joins of a plan lead to."""
+    found = 1
+    for table, join in tree.rooted((*tree.have, *tree.want)[0][0]):
+        if join is not None:
+            chosen = join.join_set
+            found = max(found, chosen.left_most if table == join.left else chosen.right_most)
+    return found
