@@ -45,6 +45,7 @@ class AcquireRequest(IndexRequest, verb="acquire"):
     max_informativeness: float | None = None
     prices: str | Mapping[str, Mapping[str, float]] = "free"
     max_tables: int = DEFAULT_MAX_TABLES
+    max_fan_out: float | None = None
     method: Literal[METHODS] = "exact"  # type: ignore[valid-type]
     exclude_tables: tuple[str, ...] = ()
     exclude_joins: tuple[str, ...] = ()
