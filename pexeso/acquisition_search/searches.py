@@ -232,6 +232,8 @@ class AcquisitionSearches:
                 "Correlation, quality and rows are those of samples: estimates, and correlation "
                 "comes out too high."
             )
+            if not found.plans:
+                notes.append("Samples of more keys may have a plan: try a larger sample_rate.")
         seconds = round(time.perf_counter() - started, 6)
         stats = {**market.stats, "notes": notes, "seconds": seconds}
         return AcquisitionResult.of(found, market, query=query, options=told, k=k, stats=stats)
