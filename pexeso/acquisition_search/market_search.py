@@ -13,16 +13,14 @@ import pyarrow as pa
 from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.search import exact as exact_search
 from pexeso.acquisition.search.candidates import rank_candidates
+from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
 from pexeso.acquisition.search.evaluation import Evaluator
 from pexeso.acquisition.search.published.options import PublishedOptions
 from pexeso.acquisition.search.published.rounds import published_plans
-from pexeso.acquisition.search.request import (
-    DEFAULT_MAX_TABLES,
-    AcquisitionRequest,
-    Terminal,
-)
+from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.acquisition.search.row_counts import RowsOf
 from pexeso.acquisition.search.sampled import SampledPlans, with_intervals
+from pexeso.acquisition_search.defaults import DEFAULT_LOOKED_AT, DEFAULT_MAX_MEMORY
 from pexeso.acquisition_search.graphs.market_graph import market_graph
 from pexeso.acquisition_search.graphs.stored_graph import (
     StoredGraph,
@@ -38,19 +36,6 @@ if TYPE_CHECKING:
     from pexeso.acquisition.graph.joins import JoinGraph
     from pexeso.acquisition.search.found import FoundPlans
     from pexeso.search.open_index import OpenIndex
-
-METHODS = ("exact", "published")
-"""All plans, with a proof; or the paper's search, which looks at some."""
-
-DEFAULT_PLANS = 10
-
-DEFAULT_MAX_MEMORY = 2 << 30
-
-DEFAULT_LOOKED_AT = 200
-"""Tables that joins are followed to, nearest first."""
-
-DEFAULT_MAX_SECONDS = 60.0
-"""What is found by then is told with the gap to what could be."""
 
 Method = Literal["exact", "published"]
 Prices = str | os.PathLike[str] | Mapping[str, Mapping[str, float]]

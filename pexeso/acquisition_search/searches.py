@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.acquisition.search.request import DEFAULT_MAX_TABLES, AcquisitionRequest, Terminal
+from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
+from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.acquisition_search import market_search
-from pexeso.acquisition_search.market_search import (
+from pexeso.acquisition_search.defaults import (
     DEFAULT_LOOKED_AT,
     DEFAULT_MAX_MEMORY,
     DEFAULT_MAX_SECONDS,
     DEFAULT_PLANS,
     METHODS,
+)
+from pexeso.acquisition_search.market_search import (
     Limits,
     MarketOptions,
     Method,
@@ -229,6 +232,8 @@ class AcquisitionSearches:
                 "Correlation, quality and rows are those of samples: estimates, and correlation "
                 "comes out too high."
             )
+            if not found.plans:
+                notes.append("Samples of more keys may have a plan: try a larger sample_rate.")
         seconds = round(time.perf_counter() - started, 6)
         stats = {**market.stats, "notes": notes, "seconds": seconds}
         return AcquisitionResult.of(found, market, query=query, options=told, k=k, stats=stats)

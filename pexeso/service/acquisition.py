@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from pexeso.acquisition.search.request import DEFAULT_MAX_TABLES
-from pexeso.acquisition_search.market_search import (
+from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
+from pexeso.acquisition_search.defaults import (
     DEFAULT_MAX_MEMORY,
     DEFAULT_MAX_SECONDS,
     DEFAULT_PLANS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.acquisition_search.market_search import METHODS
+from pexeso.acquisition_search.defaults import METHODS
 from pexeso.cli.options import field_option, index_argument, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
