@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from benchmarks import report
 from benchmarks.acquisition import tpce, tpch
 from benchmarks.acquisition.held_back import TARGETS, measured_targets
 from benchmarks.acquisition.making import measured_market
+from benchmarks.acquisition.market import ABOUT_FILE, Market, read_market
+from benchmarks.acquisition.plan_figures import measured_plans
+from benchmarks.acquisition.plan_tables import plan_tables
 from benchmarks.machine import describe_machine, pin_threads
 from benchmarks.origin import code_digest
 from benchmarks.redundancy.writing import FORMATS
@@ -23,8 +27,8 @@ from pexeso.errors import InputError, PexesoError
 CODE = (("pexeso/acquisition", "*.py"), ("benchmarks/acquisition", "*.py"))
 """What the figures depend on."""
 
-HELD_BACK = "held-back"
-PARTS = (tpch.NAME, tpce.NAME, HELD_BACK)
+PLANS, HELD_BACK = "plans", "held-back"
+PARTS = (tpch.NAME, tpce.NAME, PLANS, HELD_BACK)
 
 Result = dict[str, Any]
 
@@ -42,18 +46,28 @@ Result = dict[str, Any]
     show_default=True,
     help="Of the tables of markets.",
 )
+@click.option("--max-seconds", default=60.0, show_default=True, help="plans: of one search.")
+@click.option("--repeats", default=3, show_default=True, help="plans: of short searches.")
 @click.option("--targets", help="held-back: some of them, with commas.  [default: all]")
 @click.option("--splits", default=5, show_default=True, help="held-back: of the rows.")
 @click.option("--folder", metavar="FOLDER", help="Where markets and real lakes stay.")
+@click.option("--tables", is_flag=True, help="plans: print tables of the stored result alone.")
 @click.option("--write", is_flag=True, help="Keep results in benchmarks/results/acquisition.")
-def acquisition_command(parts: tuple[str, ...], write: bool, seed: int, **options: Any) -> None:
+def acquisition_command(
+    parts: tuple[str, ...], write: bool, tables: bool, seed: int, **options: Any
+) -> None:
     """Make markets of priced tables, and measure what is acquired from them.
 
     PARTS, all by default: tpch (the eight tables of TPC-H, by tpchgen-cli), tpce (29 tables of a
-    brokerage), held-back (targets of models: what published strategies choose of joined columns,
-    and what models gain by it on rows that nobody saw). Each market is written with its prices, and
-    its queries with the tables that lie between their attributes. In one thread.
+    brokerage), plans (searches for what to buy in both), held-back (targets of models: what
+    strategies choose of joined columns, and what models gain by it on rows that nobody saw). Each
+    market is written with its prices, and its queries with the tables that lie between their
+    attributes. In one thread.
     """
+    if tables:
+        stored = report.read_result(report.RESULTS / "acquisition" / f"{PLANS}.json")
+        click.echo("No result is stored." if stored is None else plan_tables(stored))
+        return
     pin_threads(1)
     machine = describe_machine(torch.device("cpu"))
     try:
@@ -81,23 +95,48 @@ def _of(part: str, seed: int, options: Result) -> Callable[[], Result]:
     folder = None if options["folder"] is None else Path(options["folder"])
     kept: Result = {"folder": folder, "file_format": options["file_format"], "seed": seed}
     known: dict[str, Callable[[], Result]] = {
-        tpch.NAME: lambda: measured_market(
-            tpch.ABOUT,
-            tpch.tpch_tables(options["scale"], seed=seed),
-            size={"scale": options["scale"]},
-            **kept,
-        ),
-        tpce.NAME: lambda: measured_market(
-            tpce.ABOUT,
-            tpce.tpce_tables(options["rows"], seed=seed),
-            size={"rows": options["rows"]},
-            **kept,
-        ),
+        tpch.NAME: lambda: _made(tpch.NAME, options, kept),
+        tpce.NAME: lambda: _made(tpce.NAME, options, kept),
+        PLANS: lambda: {
+            "markets": [
+                measured_plans(
+                    market,
+                    max_seconds=options["max_seconds"],
+                    repeats=options["repeats"],
+                    seed=seed,
+                )
+                for market in _markets(options, kept)
+            ]
+        },
         HELD_BACK: lambda: measured_targets(
             _targets(options["targets"]), seed=seed, splits=options["splits"], folder=folder
         ),
     }
     return known[part]
+
+
+def _made(name: str, options: Result, kept: Result) -> Result:
+    """Make a market and tell about it."""
+    if name == tpch.NAME:
+        tables, size = tpch.tpch_tables(options["scale"], seed=kept["seed"]), "scale"
+    else:
+        tables, size = tpce.tpce_tables(options["rows"], seed=kept["seed"]), "rows"
+    about = tpch.ABOUT if name == tpch.NAME else tpce.ABOUT
+    return measured_market(about, tables, size={size: options[size]}, **kept)
+
+
+def _markets(options: Result, kept: Result) -> Iterator[Market]:
+    """Yield both markets, those of the folder if it has them of this size."""
+    with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as temporary:
+        place = Path(temporary) if kept["folder"] is None else kept["folder"]
+        for name, size in ((tpch.NAME, "scale"), (tpce.NAME, "rows")):
+            wanted = {"seed": kept["seed"], size: options[size]}
+            there = (place / name / ABOUT_FILE).is_file() and read_market(place / name)
+            if there and there.options == wanted:
+                yield there
+                continue
+            _made(name, options, {**kept, "folder": place})
+            yield read_market(place / name)
 
 
 def _targets(text: str | None) -> tuple[str, ...]:

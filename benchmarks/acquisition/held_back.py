@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from benchmarks.acquisition.judging import Problem, judged
+from benchmarks.acquisition.judging import Problem, against_published, judged
+from benchmarks.acquisition.plan_strategy import OURS, STRATEGIES
 from pexeso.enrichment.enrich import enrich_from
 from pexeso.enrichment.features import CLASSIFICATION, REGRESSION, read_target
 from pexeso.errors import LakeError, PexesoError
@@ -159,7 +160,7 @@ def _examples() -> Iterator[None]:
 def measured_targets(
     names: Sequence[str], *, seed: int = 0, splits: int = 5, folder: Path | None = None
 ) -> dict[str, Any]:
-    """Let the published strategies choose for targets, and judge what they chose.
+    """Let the published strategies and ours choose for targets, and judge what they chose.
 
     Parameters
     ----------
@@ -175,7 +176,9 @@ def measured_targets(
     Returns
     -------
     dict
-        ``targets``, what `judged` returns of each.
+        ``targets``, what `judged` returns of each, with ``against``, what `against_published` says
+        of each of our strategies, and of each strategy ``gain_per_second`` by model, the mean gain
+        over the mean seconds; None where nothing is to be done.
     """
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as temporary:
         place = Path(temporary) if folder is None else folder
@@ -183,4 +186,16 @@ def measured_targets(
             planted(seed, task=PLANTED[name]) if name in PLANTED else real_problem(name, place)
             for name in names
         ]
-    return {"targets": [judged(problem, splits=splits) for problem in problems]}
+    return {
+        "targets": [_with_comparisons(judged(one, STRATEGIES, splits=splits)) for one in problems]
+    }
+
+
+def _with_comparisons(result: dict[str, Any]) -> dict[str, Any]:
+    for of_strategy in result["strategies"].values():
+        seconds = float(np.mean(of_strategy["seconds"]))
+        of_strategy["gain_per_second"] = {
+            model: gain / seconds if seconds else None
+            for model, gain in of_strategy["gain"].items()
+        }
+    return {**result, "against": {name: against_published(result, name) for name in OURS}}

@@ -19,6 +19,7 @@ from benchmarks.acquisition.judging import (
     held_back_rows,
     judged,
 )
+from benchmarks.acquisition.plan_strategy import STRATEGIES
 from benchmarks.acquisition.strategies import (
     PUBLISHED,
     Choice,
@@ -321,7 +322,7 @@ def test_the_command_judges_the_published_strategies(monkeypatch, tmp_path):
     assert json.loads((tmp_path / "acquisition" / "held-back.json").read_text()) == told
     [target] = told["targets"]
     assert (target["problem"], target["rows"]) == ("planted-regression", 60)
-    assert set(target["strategies"]) == set(PUBLISHED)
+    assert set(target["strategies"]) == set(STRATEGIES)
     wrong = CliRunner().invoke(main, ["acquisition", "held-back", "--targets", "planted"])
     assert wrong.exit_code == 2
     assert "Got 'planted'" in wrong.stderr

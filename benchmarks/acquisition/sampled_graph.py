@@ -1,0 +1,71 @@
+"""The join graph of a market with the weights that samples of its tables give."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pexeso.acquisition.graph.building import weighed
+from pexeso.acquisition.graph.coded import CodedColumns, JoinKeys
+from pexeso.acquisition.graph.joins import JoinEdge, JoinGraph, JoinSet
+from pexeso.acquisition.search.plans import Join, JoinTree
+from pexeso.acquisition.search.row_counts import RowsOf
+from pexeso.acquisition.search.sampled import SampledPlans
+
+
+def sampled_graph(
+    graph: JoinGraph, coded: CodedColumns, rate: float, seed: int = 0
+) -> tuple[JoinGraph, RowsOf]:
+    """Return a graph whose joins are weighed on samples, and which rows a plan has of its tables.
+
+    A table has no sample of its own: a plan keeps the rows that pass the tests of all its joins at
+    the table. So tables stay whole, and rows that are left out are passed over.
+
+    Parameters
+    ----------
+    graph : JoinGraph
+        Of whole tables, which it stays; each mask of rows takes a byte a row.
+    coded : CodedColumns
+        Their keys.
+    rate : float
+        The share of the keys of a join that is kept, above 0 and at most 1.
+    seed : int
+        Of the samples. Those at a higher rate hold all of those at a lower one.
+
+    Returns
+    -------
+    (JoinGraph, callable)
+        The callable is what `Evaluator` takes as `rows_of`.
+    """
+    samples = SampledPlans(graph, rate, seed, coded)
+    masks: dict[tuple[str, str, tuple[tuple[str, str], ...], str], np.ndarray | None] = {}
+
+    def in_sample(edge: JoinEdge, join_set: JoinSet) -> JoinSet:
+        tree = JoinTree.of([Join(edge.left, edge.right, join_set)], (), ())
+        keys = coded.keys(graph.tables[edge.left], graph.tables[edge.right], join_set.pairs)
+        sides = []
+        for table, codes in ((edge.left, keys.left), (edge.right, keys.right)):
+            kept = masks[edge.left, edge.right, join_set.pairs, table] = samples.rows_of(
+                tree, table
+            )
+            sides.append(codes if kept is None else np.where(kept, codes, -1))
+        return weighed(join_set.pairs, JoinKeys(*sides, keys.n_codes))
+
+    def rows_of(tree: JoinTree, table: str) -> np.ndarray | None:
+        # By name: which joins are sampled depends on their keys in whole tables.
+        kept = None
+        for join in tree.joins_at.get(table, ()):
+            passing = masks[join.left, join.right, join.join_set.pairs, table]
+            if passing is not None:
+                kept = passing if kept is None else kept & passing
+        return kept
+
+    edges = [
+        JoinEdge.of(
+            edge.left,
+            edge.right,
+            [in_sample(edge, join_set) for join_set in edge.join_sets],
+            natural=edge.natural,
+        )
+        for edge in graph.edges.values()
+    ]
+    return JoinGraph.of(graph.tables.values(), edges), rows_of

@@ -1,0 +1,282 @@
+"""Searches for plans are measured on small markets, and held against plans measured one by one."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import report
+from benchmarks.acquisition import command, resampling
+from benchmarks.acquisition.market import (
+    About,
+    Market,
+    Query,
+    column_prices,
+    determined,
+    write_market,
+)
+from benchmarks.acquisition.plan_figures import DIRECT_RATIO, Varied, measured_plans, smaller_graph
+from benchmarks.acquisition.plan_tables import plan_tables
+from benchmarks.acquisition.planning import (
+    Setting,
+    all_measured,
+    difference,
+    exact_search,
+    on_whole,
+    price_range,
+    published_search,
+    timed,
+)
+from benchmarks.acquisition.resampling import resampled
+from benchmarks.acquisition.sampled_graph import sampled_graph
+from benchmarks.cli import main
+from pexeso.acquisition.search.evaluation import Evaluator
+from pexeso.acquisition.search.trees import TreeSearch
+
+VARIED = Varied(
+    ratios=(0.01, 0.5, DIRECT_RATIO),
+    rates=(0.5,),
+    rhos=(0.5, 1.0),
+    sizes=(("little", (3, 4)),),
+)
+
+
+def made_market(n_rows=3000):
+    """Return people who live in towns of states; towns also lie by rivers, which tell nothing."""
+    rng = np.random.default_rng(0)
+    town = rng.integers(1500, size=n_rows)
+    state_of_town = rng.integers(12, size=1500)
+    mood = state_of_town[town] + (rng.random(n_rows) < 0.2)
+    tables = {
+        "people": pa.table({"town": town, "mood": mood % 3}),
+        "towns": pa.table(
+            {
+                "town": np.arange(1500),
+                "state": state_of_town,
+                "river": rng.integers(4, size=1500),
+            }
+        ),
+        "states": pa.table(
+            {"state": np.arange(12), "law": np.arange(12) % 3, "river": np.arange(12) % 4}
+        ),
+        "rivers": pa.table({"river": np.arange(4), "length": np.arange(4.0)}),
+    }
+    about = About(
+        "little",
+        ("length",),
+        {"towns": determined(("state",), "river")},
+        (),
+        (
+            Query("short", ("mood",), ("state",), 2, ("people", "towns")),
+            Query("long", ("mood",), ("law",), 3, ("people", "towns", "states")),
+        ),
+        3,
+    )
+    prices = {
+        (name, column): price
+        for name, table in tables.items()
+        for column, price in column_prices(table).items()
+    }
+    prices["rivers", "length"] = 400.0  # so that plans cost a tenth of the market
+    return Market(about, tables, prices, {"seed": 0})
+
+
+@pytest.fixture(scope="module")
+def market():
+    return made_market()
+
+
+@pytest.fixture(scope="module")
+def setting(market):
+    return Setting.of(market, repeats=1)
+
+
+@pytest.fixture(scope="module")
+def result(market):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resampling, "THINNED_FROM", 500)
+        return measured_plans(market, repeats=1, varied=VARIED)
+
+
+def test_all_searches_find_the_best_of_plans_measured_one_by_one(setting, result):
+    for query in setting.market.about.queries:
+        request = setting.request(query)
+        evaluator = Evaluator(setting.graph, request, setting.coded)
+        measured = [evaluator.measures(tree) for tree in TreeSearch(setting.graph, request)]
+        best = max(each.correlation for each in measured if each.n_rows)
+        found = result["queries"][query.name]
+        assert found["exact"]["plan"]["correlation"] == pytest.approx(best, abs=1e-12)
+        assert found["exact"]["proved"]
+        assert found["front"]["all_proved"]
+        assert found["all_plans"]["difference"] == pytest.approx(0, abs=1e-12)
+        assert found["all_plans"]["measured"] == len(measured) == found["prices"]["plans"]
+        assert found["published"]["difference"] >= -1e-12
+
+
+def test_prices_are_those_of_all_plans_and_of_all_tables(setting):
+    query = setting.market.about.queries[1]
+    found = price_range(setting, query)
+    prices = [
+        tree.price(setting.graph) for tree in TreeSearch(setting.graph, setting.request(query))
+    ]
+    assert (found["least"], found["most"]) == (min(prices), max(prices))
+    assert found["least"] < found["most"] < found["market"]
+    assert found["market"] == pytest.approx(sum(setting.market.prices.values()))
+
+
+def test_budgets_below_the_least_price_are_not_searched(result):
+    for query in result["queries"].values():
+        rows = query["budgets"]
+        assert [row["affordable"] for row in rows] == [False, True, True]
+        assert "exact" not in rows[0]
+        assert rows[1]["exact"]["plan"]["price"] <= rows[1]["budget"]
+        assert rows[1]["exact"]["plan"]["correlation"] <= query["exact"]["plan"]["correlation"]
+
+
+def test_samples_at_rate_1_are_the_tables(setting):
+    query = setting.market.about.queries[1]
+    graph, rows_of = sampled_graph(setting.graph, setting.coded, 1.0)
+    assert {pair: edge.join_sets for pair, edge in graph.edges.items()} == {
+        pair: edge.join_sets for pair, edge in setting.graph.edges.items()
+    }
+    tree = next(iter(TreeSearch(graph, setting.request(query))))
+    assert all(rows_of(tree, table) is None for table in tree.tables)
+
+
+def test_samples_keep_whole_keys_and_those_of_a_lower_rate(setting):
+    query = setting.market.about.queries[0]
+    towns = setting.market.tables["people"]["town"].to_numpy()
+    before = np.zeros(len(towns), bool)
+    for rate in (0.1, 0.5, 0.9):
+        graph, rows_of = sampled_graph(setting.graph, setting.coded, rate)
+        tree = next(iter(TreeSearch(graph, setting.request(query))))
+        assert tree.tables == ("people", "towns")
+        kept = rows_of(tree, "people")
+        assert kept[before].all()
+        assert not set(towns[kept]) & set(towns[~kept])
+        assert len(set(towns[kept])) / len(set(towns)) == pytest.approx(rate, abs=0.05)
+        # The weight is that of the rows that are kept; few states are not sampled.
+        [join_set] = graph.edge("people", "towns").join_sets
+        other = rows_of(tree, "towns")
+        assert join_set.n_keys == len(set(towns[kept]) & set(np.flatnonzero(other)))
+        assert (
+            graph.edge("states", "towns").join_sets
+            == setting.graph.edge("states", "towns").join_sets
+        )
+        before = kept
+
+
+def test_plans_of_samples_are_scored_on_whole_tables(setting):
+    query = setting.market.about.queries[1]
+    request = setting.request(query)
+    graph, rows_of = sampled_graph(setting.graph, setting.coded, 0.3)
+    for search in (published_search, all_measured):
+        found = search(setting, request, graph=graph, rows_of=rows_of)
+        evaluator = Evaluator(setting.graph, request, setting.coded)
+        whole = [
+            evaluator.measures(on_whole(setting.graph, tree)) for tree in TreeSearch(graph, request)
+        ]
+        plan = found["plan"]
+        told = plan["correlation"], plan["informativeness"], plan["rows"]
+        assert told in [(one.correlation, one.informativeness, one.n_rows) for one in whole]
+        assert found["estimate"] != found["plan"]["correlation"]
+
+
+def test_what_takes_too_long_is_told(setting):
+    query = setting.market.about.queries[1]
+    request = setting.request(query)
+    hasty = Setting(**{**vars(setting), "max_seconds": 0.0})
+    assert published_search(hasty, request)["stopped"] == "time"
+    assert all_measured(hasty, request)["stopped"] == "time"
+    assert exact_search(hasty, request)["stopped"] == "time"
+
+
+def test_long_runs_are_not_repeated(monkeypatch):
+    runs = []
+    found, seconds = timed(lambda: runs.append(0) or len(runs), 3)
+    assert (found, seconds["repeats"]) == (3, 3)
+    monkeypatch.setattr("benchmarks.acquisition.planning.PATIENCE", -1.0)
+    assert timed(lambda: 0, 3)[1]["repeats"] == 1
+
+
+def test_differences_are_shares_of_the_optimum():
+    assert difference({"correlation": 2.0}, {"correlation": 1.5}) == 0.25
+    assert difference({"correlation": 0.0}, {"correlation": 0.0}) == 0.0
+    assert difference(None, {"correlation": 1.0}) is None
+    assert difference({"correlation": 1.0}, None) is None
+
+
+def test_resampled_joins_come_to_the_whole_one(market, setting, result, monkeypatch):
+    query = market.about.queries[1]
+    plan = result["queries"]["long"]["published"]["plan"]
+    rows = result["queries"]["long"]["resampling"]
+    assert [row["rho"] for row in rows] == [0.5, 1.0]
+    assert rows[0]["difference"] > 0
+    assert rows[1]["difference"] == 0
+    assert rows[1]["correlation"] == pytest.approx(plan["correlation"], abs=1e-9)
+    assert result["queries"]["short"]["resampling"] == []
+    monkeypatch.setattr(resampling, "MOST_ROWS", 10)
+    assert resampled(setting, query, plan, (1.0,)) == []
+
+
+def test_smaller_graphs_keep_the_path(setting, result):
+    query = setting.market.about.queries[1]
+    assert set(smaller_graph(setting.graph, query, 3).tables) == set(query.path)
+    assert set(smaller_graph(setting.graph, query, 4).tables) == {*query.path, "rivers"}
+    assert [row["tables"] for row in result["queries"]["long"]["sizes"]] == [3, 4]
+
+
+def test_tables_have_all_figures(result):
+    stored = {"markets": [result]}
+    assert json.loads(json.dumps(stored)) == stored
+    text = plan_tables(stored)
+    correlation = result["queries"]["long"]["exact"]["plan"]["correlation"]
+    assert f"| little long | 3 | {result['queries']['long']['exact']['formed']:,}, " in text
+    assert f"{correlation:.4g}" in text
+    assert "| little long | direct |" in text
+    assert "not affordable" in text
+    lines = [line for line in text.splitlines() if line.startswith("| little long |")]
+    assert len(lines) == 1 + 1 + 3 + 1 + 2 + 2 + 2  # one for each table but the first, and row
+
+
+def test_the_command_measures_markets_and_prints_tables(market, monkeypatch, tmp_path):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(command, "_markets", lambda *_: iter([market]))
+    monkeypatch.setattr(
+        command,
+        "measured_plans",
+        lambda *args, **options: measured_plans(*args, **options, varied=VARIED),
+    )
+    assert CliRunner().invoke(main, ["acquisition", "--tables"]).output == "No result is stored.\n"
+    run = CliRunner().invoke(main, ["acquisition", "plans", "--repeats", "1", "--write"])
+    assert run.exit_code == 0, run.output
+    told = json.loads(run.output)
+    assert json.loads((tmp_path / "acquisition" / "plans.json").read_text()) == told
+    printed = CliRunner().invoke(main, ["acquisition", "--tables"])
+    assert printed.output == plan_tables(told) + "\n"
+
+
+def test_markets_of_a_folder_are_made_once_for_their_options(market, monkeypatch, tmp_path):
+    made = []
+
+    def making(name, options, kept):
+        made.append(name)
+        size = "scale" if name == "tpch" else "rows"
+        write_market(
+            kept["folder"] / name,
+            replace(market.about, name=name),
+            market.tables.items(),
+            options={"seed": kept["seed"], size: options[size]},
+        )
+
+    monkeypatch.setattr(command, "_made", making)
+    kept = {"folder": tmp_path, "seed": 0, "file_format": "parquet"}
+    for scale, expected in ((1, ["tpch", "tpce"]), (1, []), (2, ["tpch"])):
+        made.clear()
+        found = list(command._markets({"scale": scale, "rows": 5}, kept))
+        assert [one.about.name for one in found] == ["tpch", "tpce"]
+        assert made == expected
+        assert found[0].options == {"seed": 0, "scale": scale}
