@@ -162,7 +162,7 @@ def test_a_budget_that_is_too_small_says_the_least_that_would_do(acquire, prices
     reason = "No plan keeps the bounds: the budget of 3.5 is too small: the least that a plan "
     reason += "costs is 4."
     assert result.stdout == (
-        f"No plan: {reason}\nThe least price of a plan that keeps all other bounds: 4\n"
+        f"{reason}\nThe least price of a plan that keeps all other bounds: 4\n"
     )
     document = json.loads(acquire(*options, "--json").stdout)
     assert document["plans"] == []

@@ -161,8 +161,9 @@ def acquire(request: AcquireRequest, html: str | None, overwrite: bool, form: st
 def plan_lines(found: AcquisitionResult) -> list[str]:
     """Lay out plans for people."""
     if not found.plans:
+        reason = plain(found.reason or "", _LONGEST)
         return [
-            f"No plan: {plain(found.reason or '', _LONGEST)}",
+            reason if reason.startswith("No plan") else f"No plan: {reason}",
             *(
                 f"{said}: {found.best_seen[name]:.6g}"
                 for name, said in _BEST_SEEN.items()
