@@ -12,6 +12,7 @@ The rule that small domains are not sampled is off, as it would make cells trivi
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -20,9 +21,20 @@ from pathlib import Path
 import click
 import numpy as np
 import pandas as pd
+import torch
 
+from benchmarks import report
 from benchmarks.acquisition.coverage_cases import Case, lake_pairs, random_chains, random_pairs
+from benchmarks.machine import describe_machine
+from benchmarks.origin import code_digest
 from pexeso.acquisition.sampling.intervals import Estimate
+
+CODE = (
+    ("pexeso/acquisition/sampling", "*.py"),
+    ("pexeso/acquisition/measures", "*.py"),
+    ("benchmarks/acquisition", "coverage*.py"),
+)
+"""What the figures depend on."""
 
 RATES = (0.1, 0.25, 0.5)
 ASKED = 0.93
@@ -102,19 +114,35 @@ def _summary(estimates: list[Estimate], exact: float) -> dict[str, object]:
 @click.option("--seed", default=0, show_default=True, help="Of the tables and the samples.")
 @click.option("--random/--no-random", default=True, help="Measure the random tables.")
 @click.option("--lakes/--no-lakes", default=True, help="Measure the tables of the shared lakes.")
+@click.option("--every", default=1, show_default=True, help="Measure each case of so many.")
+@click.option("--write", is_flag=True, help="Keep the rows in benchmarks/results/acquisition.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the rows to this CSV file.")
-def main(trials: int, seed: int, random: bool, lakes: bool, out: Path | None) -> None:
+def main(
+    trials: int, seed: int, random: bool, lakes: bool, every: int, write: bool, out: Path | None
+) -> None:
     """Print the coverage of each cell, and which of them cover too seldom."""
     start = time.monotonic()
     cases: list[Case] = [*random_pairs(seed), *random_chains(seed)] if random else []
     cases += lake_pairs() if lakes else []
     rows: list[dict[str, object]] = []
-    for case in cases:
+    for case in cases[::every]:
         rows += measure(trials, seed, cases=[case])
         if out is not None:
             pd.DataFrame(rows).to_csv(out, index=False)
         print(pd.DataFrame(rows[-len(RATES) * len(case.measures()) :]).to_string(), flush=True)
     low = [row for row in rows if row["coverage"] < ASKED]
+    if write:
+        report.write_result(
+            report.RESULTS / "acquisition" / "coverage.json",
+            {
+                "part": "coverage",
+                "machine": describe_machine(torch.device("cpu")),
+                "code": code_digest(code=CODE),
+                "seed": seed,
+                "options": {"trials": trials, "every": every},
+                "cells": json.loads(pd.DataFrame(rows).to_json(orient="records")),
+            },
+        )
     print(f"{len(rows)} cells in {time.monotonic() - start:.0f} s, {len(low)} below {ASKED:.0%}")
     for row in low:
         print(row)

@@ -13,33 +13,29 @@ import pyarrow as pa
 from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.search import exact as exact_search
 from pexeso.acquisition.search.candidates import rank_candidates
+from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
 from pexeso.acquisition.search.evaluation import Evaluator
 from pexeso.acquisition.search.published.options import PublishedOptions
 from pexeso.acquisition.search.published.rounds import published_plans
-from pexeso.acquisition.search.request import (
-    DEFAULT_MAX_TABLES,
-    AcquisitionRequest,
-    Terminal,
-)
+from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
+from pexeso.acquisition.search.row_counts import RowsOf
+from pexeso.acquisition.search.sampled import SampledPlans, with_intervals
+from pexeso.acquisition_search.defaults import DEFAULT_LOOKED_AT, DEFAULT_MAX_MEMORY
 from pexeso.acquisition_search.graphs.market_graph import market_graph
+from pexeso.acquisition_search.graphs.stored_graph import (
+    StoredGraph,
+    fingerprints_of,
+    load_graph,
+    save_graph,
+    updated_graph,
+)
+from pexeso.acquisition_search.graphs.table_pairs import TablePairs
+from pexeso.acquisition_search.market.lake_market import Market as LakeMarket
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.joins import JoinGraph
     from pexeso.acquisition.search.found import FoundPlans
     from pexeso.search.open_index import OpenIndex
-
-METHODS = ("exact", "published")
-"""All plans, with a proof; or the paper's search, which looks at some."""
-
-DEFAULT_PLANS = 10
-
-DEFAULT_MAX_MEMORY = 2 << 30
-
-DEFAULT_LOOKED_AT = 200
-"""Tables that joins are followed to, nearest first."""
-
-DEFAULT_MAX_SECONDS = 60.0
-"""What is found by then is told with the gap to what could be."""
 
 Method = Literal["exact", "published"]
 Prices = str | os.PathLike[str] | Mapping[str, Mapping[str, float]]
@@ -111,11 +107,29 @@ class MarketOptions:
 
 @dataclass(frozen=True)
 class Market:
-    """The join graph with what reads its columns, and what is told of how it was made."""
+    """What a request searches.
+
+    Attributes
+    ----------
+    graph : JoinGraph
+        The tables and their joins.
+    coded : CodedColumns
+        Reads their columns.
+    samples : SampledPlans or None
+        Samples that plans are measured on; None for all rows.
+    stats : dict
+        What is told of how the graph was made: ``tables``, ``joins``, ``notes``.
+    """
 
     graph: JoinGraph
     coded: CodedColumns
+    samples: SampledPlans | None = None
     stats: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows_of(self) -> RowsOf | None:
+        """Which rows of the tables of a plan are looked at; None for all."""
+        return None if self.samples is None else self.samples.rows_of
 
 
 @dataclass(frozen=True)
@@ -146,7 +160,10 @@ def market_of(opened: OpenIndex, options: MarketOptions) -> Market:
     TableReadError
         The list of prices, or a table, cannot be read.
     """
-    own = options.own
+    own, coded = options.own, CodedColumns(options.max_bytes)
+    saved, of_saved = None, []
+    if options.graph is not None:
+        saved, of_saved = saved_graph(opened, options.graph, coded)
     graph, coded, notes = market_graph(
         opened,
         own=[] if own is None else [(own.name, own.rows)],
@@ -156,24 +173,78 @@ def market_of(opened: OpenIndex, options: MarketOptions) -> Market:
         max_tables=options.max_looked_at,
         max_joins=max(options.max_tables - 1, 1),
         exclude=options.exclude,
-        coded=CodedColumns(options.max_bytes),
+        coded=coded,
+        saved=saved,
     )
+    samples = None
+    if options.sample_rate is not None:
+        samples = SampledPlans(graph, options.sample_rate, options.seed, coded)
+    notes = [*of_saved, *notes]
     stats = {"tables": len(graph.tables), "joins": len(graph.edges), "notes": notes}
-    return Market(graph, coded, stats)
+    return Market(graph, coded, samples, stats)
+
+
+def saved_graph(opened: OpenIndex, path: str, coded: CodedColumns) -> tuple[StoredGraph, list[str]]:
+    """Return the join graph of a lake from a file, after bringing the file up to date.
+
+    Parameters
+    ----------
+    opened : OpenIndex
+        The index of the lake.
+    path : str
+        The file; it is made where it is absent.
+    coded : CodedColumns
+        Reads the columns of tables that are new or have changed.
+
+    Returns
+    -------
+    (StoredGraph, list of str)
+        The graph, and sentences on what was done and left out.
+
+    Raises
+    ------
+    InputError
+        The file is no saved graph.
+    OutputError
+        It cannot be written.
+    """
+    market = LakeMarket.of(opened)
+    before = load_graph(path) if os.path.exists(path) else None
+    if before is not None and before.fingerprints == fingerprints_of(market):
+        return before, []
+    graph, changes = updated_graph(market, before, coded=coded)
+    notes = list(changes.notes)
+    if before is None or changes.added or changes.changed or changes.removed:
+        save_graph(graph, path)
+        n_tables, n_joins = len(graph.fingerprints), len(graph.edges)
+        notes.insert(
+            0,
+            f"The join graph of the lake, {n_tables:,} tables with {n_joins:,} joins, was "
+            f"{'made' if before is None else 'brought up to date'} in '{path}'.",
+        )
+    return graph, notes
+
+
+def joins_of(opened: OpenIndex, table: str) -> set[str]:
+    """Return the tables of the lake that have columns by which a table of it can be joined."""
+    pairs, _ = TablePairs.of_market(LakeMarket.of(opened)).of_tables([table])
+    return {name for ends in pairs for name in ends} - {table}
 
 
 def plans_of(market: Market, request: AcquisitionRequest, limits: Limits) -> FoundPlans:
     """Find the plans for wanted columns."""
+    evaluator = Evaluator(market.graph, request, market.coded, rows_of=market.rows_of)
     if limits.method == "exact":
         exact = exact_search.Limits(max_seconds=limits.max_seconds)
-        return exact_search.find_plans(market.graph, request, market.coded, exact)
-    evaluator = Evaluator(market.graph, request, market.coded)
-    options = PublishedOptions(first_rate=1.0, seed=limits.seed)
-    return published_plans(lambda _: (market.graph, evaluator.measures), request, options)
+        found = exact_search.find_plans(market.graph, request, market.coded, exact, evaluator)
+    else:
+        options = PublishedOptions(first_rate=1.0, seed=limits.seed)
+        found = published_plans(lambda _: (market.graph, evaluator.measures), request, options)
+    return found if market.samples is None else with_intervals(found, market.samples, request)
 
 
 def candidates_of(
-    market: Market, have: Sequence[Terminal], bounds: dict[str, Any], limits: Limits, k: int
+    market: Market, have: Sequence[Terminal], bounds: dict[str, Any], limits: Limits
 ) -> FoundPlans:
     """Find the plans for any column that joins reach: each may be wanted.
 
@@ -185,6 +256,6 @@ def candidates_of(
         bounds,
         market.coded,
         exact_search.Limits(max_seconds=limits.max_seconds),
-        k=k,
         seed=limits.seed,
+        rows_of=market.rows_of,
     )

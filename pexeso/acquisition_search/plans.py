@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from pexeso.acquisition.search.evaluation import Evaluator
 from pexeso.acquisition.search.plans import Join, JoinTree
+from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.formatting import percent
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.coded import CodedColumns
     from pexeso.acquisition.graph.joins import JoinGraph
-    from pexeso.acquisition.search.found import FoundPlan
+    from pexeso.acquisition.search.found import FoundPlan, PlanEstimates
 
 FEW_ROWS = 30
 """Rows of a join below which a warning says that they tell little."""
 
 _MOSTLY = 0.5
-"""Distinct values of a wanted column, as a share of its rows, above which a warning is given."""
+"""A warning is given if a wanted column has more distinct values, as a share of its rows, or if a
+smaller share of the rows with what is to be explained is joined."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,14 @@ class AcquisitionPlan:
         where nothing is known.
     warnings : tuple of str
         What may make the figures mislead.
+    uncertainty : float
+        What the correlation would be if it told all of the columns to be explained in the rows of
+        the join.
+    chance : float or None
+        The correlation with the values of the wanted column shuffled; None where columns were
+        asked for.
+    estimates : PlanEstimates or None
+        With 95 % intervals, where samples were asked for.
     """
 
     tables: tuple[PlanTable, ...]
@@ -177,9 +189,18 @@ class AcquisitionPlan:
     optimal: bool
     gap: float
     warnings: tuple[str, ...] = ()
+    uncertainty: float = 0.0
+    chance: float | None = None
+    estimates: PlanEstimates | None = None
 
     @classmethod
-    def of(cls, found: FoundPlan, graph: JoinGraph, coded: CodedColumns) -> AcquisitionPlan:
+    def of(
+        cls,
+        found: FoundPlan,
+        graph: JoinGraph,
+        coded: CodedColumns,
+        evaluator: Evaluator | None = None,
+    ) -> AcquisitionPlan:
         """Return a plan that a search found.
 
         Parameters
@@ -189,8 +210,12 @@ class AcquisitionPlan:
             That it was found in.
         coded : CodedColumns
             Reads the columns of the request, for the warnings.
+        evaluator : Evaluator, optional
+            What measured it; one over all rows if not given.
         """
         tree, worth = found.tree, found.measures
+        if evaluator is None:
+            evaluator = Evaluator(graph, request_of(tree), coded)
         path = tuple(_outwards(tree))
         order = {join.right: at for at, join in enumerate(path, 1)}
         bought = sorted(tree.purchases(graph), key=lambda each: order.get(each.table, 0))
@@ -208,8 +233,41 @@ class AcquisitionPlan:
             worth.n_rows,
             found.optimal,
             found.gap,
-            tuple(_warnings(tree, path, worth.n_rows, graph, coded)),
+            tuple(_warnings(tree, path, worth.n_rows, graph, coded, evaluator)),
+            evaluator.uncertainty(tree),
+            found.chance,
+            found.estimates,
         )
+
+    @property
+    def share(self) -> float:
+        """The correlation as a share of `uncertainty`, from 0 to 1."""
+        return self._share_of(self.correlation)
+
+    @property
+    def chance_share(self) -> float | None:
+        """`chance` as such a share."""
+        return None if self.chance is None else self._share_of(self.chance)
+
+    def _share_of(self, correlation: float) -> float:
+        return min(correlation / self.uncertainty, 1.0) if self.uncertainty > 0 else 0.0
+
+    @property
+    def intervals(self) -> dict[str, dict[str, Any]] | None:
+        """Estimates of correlation and quality with the ends of their intervals, by measure."""
+        if self.estimates is None:
+            return None
+        found = {"correlation": self.estimates.correlation, "quality": self.estimates.quality}
+        return {
+            name: {
+                "value": each.value,
+                "low": each.low,
+                "high": None if math.isinf(each.high) else each.high,
+                "reliable": each.reliable,
+                "reason": each.reason or None,
+            }
+            for name, each in found.items()
+        }
 
     @property
     def proof(self) -> str:
@@ -221,6 +279,11 @@ class AcquisitionPlan:
         >>> plan.proof
         'within 12.0 % of the best'
         """
+        if self.chance is not None:
+            tried = "all plans" if self.optimal else "the plans tried"
+            return f"best of {tried} for this column"
+        if self.estimates is not None and not self.optimal:
+            return "estimated from samples"
         if self.optimal:
             return "proved best"
         return "not proved" if self.gap >= 1 else f"within {percent(self.gap)} of the best"
@@ -232,10 +295,14 @@ class AcquisitionPlan:
             "path": [join.to_dict() for join in self.path],
             "price": self.price,
             "correlation": self.correlation,
+            "share": self.share,
+            "chance": self.chance,
+            "chance_share": self.chance_share,
             "quality": self.quality,
             "informativeness": self.informativeness,
             "optimal": self.optimal,
             "gap": self.gap,
+            **({} if self.intervals is None else {"intervals": self.intervals}),
             "proof": self.proof,
             "rows": self.rows,
             "have": [{"table": table, "column": column} for table, column in self.have],
@@ -245,6 +312,15 @@ class AcquisitionPlan:
             ],
             "warnings": list(self.warnings),
         }
+
+
+def request_of(tree: JoinTree) -> AcquisitionRequest:
+    """Return the request without bounds for the columns of a plan."""
+    have, want = (
+        tuple(Terminal(column, (table,)) for table, column in side)
+        for side in (tree.have, tree.want)
+    )
+    return AcquisitionRequest(have, want)
 
 
 def _outwards(tree: JoinTree) -> Iterator[PlanJoin]:
@@ -268,12 +344,20 @@ def _warnings(
     n_rows: int,
     graph: JoinGraph,
     coded: CodedColumns,
+    evaluator: Evaluator,
 ) -> Iterator[str]:
     for join in path:
         if join.relation == "n:m":
             yield f"In {join.condition} {join.fan_out}."
         if join.relation == "none":
             yield f"In {join.condition} no key matches."
+    explained = (*tree.have, *tree.want)[0][0]
+    share = evaluator.share_of_rows(tree, explained)
+    if path and share < _MOSTLY:
+        yield (
+            f"Of the rows of {explained}, {percent(share)} are in the join: nothing is told of the "
+            "others."
+        )
     for table, column in (*tree.have, *tree.want):
         if len(coded.values(graph.tables[table], column).values) == 1:
             yield f"{table}:{spec_of([column])} has one value alone, which tells nothing."

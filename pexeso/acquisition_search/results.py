@@ -6,22 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO, overload
 
+from pexeso.acquisition.search.evaluation import Evaluator
 from pexeso.acquisition.search.plans import JoinTree
-from pexeso.acquisition_search.plans import AcquisitionPlan
+from pexeso.acquisition_search.plans import AcquisitionPlan, request_of
 from pexeso.lake.key_columns import spec_of
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from pexeso.acquisition.graph.coded import CodedColumns
     from pexeso.acquisition.graph.joins import JoinGraph
     from pexeso.acquisition.search.found import FoundPlans
+    from pexeso.acquisition_search.market_search import Market
 
 
 @dataclass(frozen=True, repr=False)
 class AcquisitionResult(Sequence[AcquisitionPlan]):
-    """The plans found, highest correlation first; none is beaten in price, quality and correlation.
+    """The plans found: none is beaten in price, quality and correlation; the most telling first.
+
+    Without wanted columns it is one plan for each column, ranked by what it tells beyond chance.
 
     Attributes
     ----------
@@ -37,12 +40,14 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
         If there is none: the least ``price``, the least ``informativeness`` and the highest
         ``quality`` of plans that keep all other bounds, as far as such were met.
     unit : str
-        Of correlations: ``"bits"``, unless columns to be explained are numbers.
+        Of correlations: ``"bits"``; of columns of numbers their own unit, as in ``"units of
+        'salary'"``. Shares have none.
     n_more : int
         Plans found that are not among `plans`.
     stats : dict
-        Tables and joins searched, plans formed and measured, seconds, and which limit ended the
-        search early ("" for none).
+        Tables and joins searched, plans formed and measured (without wanted columns: columns looked
+        at, and plans for them measured), seconds, notes on what was left out, and which limit ended
+        the search early ("" for none).
     """
 
     query: dict[str, Any]
@@ -55,8 +60,8 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
     stats: dict[str, Any] = field(default_factory=dict, compare=False)
 
     fields = (
-        "price", "correlation", "quality", "informativeness", "rows", "optimal", "gap", "tables",
-        "path", "want", "sql",
+        "price", "correlation", "share", "chance", "quality", "informativeness", "rows", "optimal",
+        "gap", "tables", "path", "want", "sql",
     )  # fmt: skip
     """What `to_pandas` and `to_arrow` tell of each plan."""
 
@@ -64,8 +69,7 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
     def of(
         cls,
         found: FoundPlans,
-        graph: JoinGraph,
-        coded: CodedColumns,
+        market: Market,
         *,
         query: dict[str, Any],
         options: dict[str, Any],
@@ -77,8 +81,8 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
         Parameters
         ----------
         found : FoundPlans
-        graph, coded
-            See `AcquisitionPlan.of`.
+        market : Market
+            What was searched.
         query, options
             As the attributes.
         k : int, optional
@@ -86,7 +90,13 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
         stats : dict, optional
             Further ones.
         """
-        plans = tuple(AcquisitionPlan.of(each, graph, coded) for each in found.plans[:k])
+        graph, evaluator = market.graph, None
+        if found.plans:
+            request = request_of(found.plans[0].tree)
+            evaluator = Evaluator(graph, request, market.coded, rows_of=market.rows_of)
+        plans = tuple(
+            AcquisitionPlan.of(each, graph, market.coded, evaluator) for each in found.plans[:k]
+        )
         return cls(
             query,
             options,
@@ -98,7 +108,7 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
             {
                 "tables": len(graph.tables),
                 "joins": len(graph.edges),
-                "plans_formed": found.n_trees,
+                "columns" if query.get("want", "") is None else "plans_formed": found.n_trees,
                 "plans_measured": found.n_evaluated,
                 "stopped": found.stopped,
                 "seconds": round(found.seconds, 6),
@@ -130,11 +140,16 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
             f"{best.correlation:.4g} {self.unit} for a price of {best.price:g})"
         )
 
+    @property
+    def n_wanted(self) -> int:
+        """How many columns are wanted; 1 where any may be."""
+        return len(self.query.get("want") or [""])
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each plan; of tables, joins and SQL, lists of texts."""
         return [
             {
-                **{name: getattr(plan, name) for name in self.fields if name in _PLAIN},
+                **{name: getattr(plan, name) for name in self.fields if name not in _LISTS},
                 "tables": [each.table for each in plan.tables],
                 "path": [join.condition for join in plan.path],
                 "want": [f"{table}:{spec_of([column])}" for table, column in plan.want],
@@ -155,7 +170,7 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
 
         texts = pa.list_(pa.string())
         kinds = {"optimal": pa.bool_(), "rows": pa.int64()}
-        kinds |= dict.fromkeys(("tables", "path", "want", "sql"), texts)
+        kinds |= dict.fromkeys(_LISTS, texts)
         schema = pa.schema([(name, kinds.get(name, pa.float64())) for name in self.fields])
         return pa.Table.from_pylist(self.rows(), schema)
 
@@ -196,14 +211,15 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
         return acquisition_table(self.to_dict())
 
 
-_PLAIN = ("price", "correlation", "quality", "informativeness", "rows", "optimal", "gap")
+_LISTS = ("tables", "path", "want", "sql")
 
 
 def _unit(tree: JoinTree, graph: JoinGraph) -> str:
-    # Cumulative entropies of numbers have the unit of the column.
     explained = tree.have or tree.want
     numeric = [column for table, column in explained if column in graph.tables[table].numeric]
     if not numeric:
         return "bits"
-    named = ", ".join(map(repr, numeric))
-    return f"bits times the unit{'s' * (len(numeric) > 1)} of {named}"
+    named = " and ".join(map(repr, numeric))
+    # Cumulative entropies of numbers have the unit of the column.
+    units = f"units of {named}"
+    return units if len(numeric) == len(explained) else f"bits, and {units}"

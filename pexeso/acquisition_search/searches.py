@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.acquisition.search.request import DEFAULT_MAX_TABLES, AcquisitionRequest, Terminal
+from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
+from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.acquisition_search import market_search
-from pexeso.acquisition_search.market_search import (
+from pexeso.acquisition_search.defaults import (
     DEFAULT_LOOKED_AT,
     DEFAULT_MAX_MEMORY,
     DEFAULT_MAX_SECONDS,
     DEFAULT_PLANS,
     METHODS,
+)
+from pexeso.acquisition_search.market_search import (
     Limits,
     MarketOptions,
     Method,
@@ -27,9 +30,9 @@ from pexeso.acquisition_search.market_search import (
 )
 from pexeso.acquisition_search.results import AcquisitionResult
 from pexeso.composite_search.query import columns_of
-from pexeso.errors import InputError, QueryError
+from pexeso.errors import ColumnNotFoundError, InputError, QueryError
 from pexeso.io.location import Location
-from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.columns import did_you_mean, find_column, label_columns
 from pexeso.lake.key_columns import names_in, spec_of
 from pexeso.lake.readers.reader import read_table
 from pexeso.options import parse_bytes
@@ -40,7 +43,7 @@ from pexeso.search.query import split_spec
 from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
-    pass
+    from pexeso.acquisition.graph.joins import JoinGraph
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class AcquisitionSearches:
         max_informativeness: float | None = None,
         prices: Prices = "free",
         max_tables: int = DEFAULT_MAX_TABLES,
+        max_fan_out: float | None = None,
         method: Method = "exact",
         exclude_tables: Iterable[str] = (),
         exclude_joins: Iterable[Sequence[str]] = (),
@@ -95,6 +99,10 @@ class AcquisitionSearches:
             table with the columns ``table``, ``column`` and ``price``, or by table and column.
         max_tables : int
             Most tables of a plan, yours included.
+        max_fan_out : float, optional
+            The most rows of one key in a table that a join leads to, at least 1. By default there
+            is no limit if columns are wanted; without `want` it is 1: each row of yours finds one
+            row at most, and none multiplies.
         method : {"exact", "published"}
             Look at all plans and prove the answer, or search as the paper does.
         exclude_tables : iterable of str
@@ -109,7 +117,8 @@ class AcquisitionSearches:
         seed : int
             Of samples and of the published search, at least 0.
         sample_rate : float, optional
-            Above 0, at most 1: estimate from samples in which this share of the keys is.
+            Above 0, at most 1: measure correlation and quality on samples in which this share of
+            the keys is. Joins with at most 1,000 keys in a table are not sampled.
         graph : path, optional
             File that keeps the join graph of the lake between calls: made where it is absent,
             updated where the lake has changed.
@@ -119,12 +128,16 @@ class AcquisitionSearches:
         Returns
         -------
         AcquisitionResult
-            Highest correlation first; without a plan it has the reason.
+            Highest correlation first. Without `want` one plan for each column, first what tells
+            most beyond chance, for the share of your rows that find a partner. Without a plan it
+            has the reason.
 
         Raises
         ------
         InputError
-            An option is out of its range, or there is no such table or column.
+            An option is out of its range, or there is no such table, column or join.
+        OutputError
+            The file of the graph cannot be written.
         TableReadError, PlaceError
             A table cannot be read.
 
@@ -140,6 +153,7 @@ class AcquisitionSearches:
             "max_informativeness": _limit(max_informativeness, "max_informativeness"),
             "min_quality": min_quality,
             "max_tables": max_tables,
+            "max_fan_out": _fan_out(max_fan_out, want, method),
         }
         seconds = _limit(max_seconds, "max_seconds")
         for name, number, least in (("k", k, 1), ("seed", seed, 0), ("max_tables", max_tables, 1)):
@@ -152,14 +166,19 @@ class AcquisitionSearches:
                 f"keys that samples have. Got {shown(sample_rate)}."
             )
         tables, joins = _names(exclude_tables, "exclude_tables"), _pairs(exclude_joins)
+        for name in tables:
+            self._require(name)
         own, in_lake = _owned(have, columns, self._taken)
         copy = None if own is None or own.file is None else self.opened.table_of(own.file)
-        if copy is not None and self._taken(copy) and copy not in tables:
-            tables = (*tables, copy)
+        if copy is not None and not self._taken(copy):
+            copy = None
+        joins = self._joins_named(joins, own, copy)
         having = _having(own, in_lake)
-        wanted = () if want is None else _wanted(want, self._taken)
+        wanted = () if want is None else self._wanted(want, own, copy)
         if not having and not wanted:
             raise InputError("There is nothing to explain and nothing wanted: name one.")
+        if copy is not None and copy not in tables:
+            tables = (*tables, copy)
         options = MarketOptions(
             own,
             wanted,
@@ -174,12 +193,11 @@ class AcquisitionSearches:
             None if graph is None else os.fspath(graph),
         )
         market = market_search.market_of(self.opened, options)
-        joins_there = [pair for pair in joins if tuple(sorted(pair)) in market.graph.edges]
-        market = replace(market, graph=market.graph.without((), joins_there))
+        market = replace(market, graph=self._without(market.graph, joins))
         to_explain = tuple(Terminal.of(market.graph, name, table) for table, name in having)
         limits = Limits(method, seconds, seed)
         if want is None:
-            found = market_search.candidates_of(market, to_explain, bounds, limits, k)
+            found = market_search.candidates_of(market, to_explain, bounds, limits)
         else:
             request = AcquisitionRequest(
                 to_explain,
@@ -189,7 +207,7 @@ class AcquisitionSearches:
             found = market_search.plans_of(market, request, limits)
         query = {
             "file": None if own is None else own.file,
-            "table": None if own is None else own.name,
+            "table": having[0][0] if having else None,
             "have": [name for _, name in having],
             "rows": None if own is None else own.rows.num_rows,
             "want": [_described(table, name) for table, name in wanted] or None,
@@ -206,14 +224,94 @@ class AcquisitionSearches:
             "seed": seed,
             "k": k,
         }
-        stats = {**market.stats, "seconds": round(time.perf_counter() - started, 6)}
-        return AcquisitionResult.of(
-            found, market.graph, market.coded, query=query, options=told, k=k, stats=stats
-        )
+        notes = list(market.stats["notes"])
+        if copy is not None:
+            notes.append(f"'{copy}' of the lake is left out: it is the table that you have.")
+        if market.rows_of is not None:
+            notes.append(
+                "Correlation, quality and rows are those of samples: estimates, and correlation "
+                "comes out too high."
+            )
+            if not found.plans:
+                notes.append("Samples of more keys may have a plan: try a larger sample_rate.")
+        seconds = round(time.perf_counter() - started, 6)
+        stats = {**market.stats, "notes": notes, "seconds": seconds}
+        return AcquisitionResult.of(found, market, query=query, options=told, k=k, stats=stats)
 
     def _taken(self, name: str) -> bool:
         """Return whether a table of the lake has a name."""
         return self.opened.catalog.columns(["label"], among=pa.array([name])).num_rows > 0
+
+    def _require(self, name: str) -> None:
+        """Raise `InputError` unless a table of the lake has a name."""
+        if not self._taken(name):
+            catalog = self.opened.catalog
+            meant = did_you_mean(catalog.tables(["table"])["table"].to_pylist(), name)
+            raise InputError(
+                f"{catalog.why_not(name, self.opened.lake)} {meant[:1].upper()}{meant[1:]}".rstrip()
+            )
+
+    def _joins_named(
+        self, joins: tuple[tuple[str, str], ...], own: OwnTable | None, copy: str | None
+    ) -> tuple[tuple[str, str], ...]:
+        """Return pairs of tables with the user's table by its name, however they call it."""
+        called = {} if own is None or copy is None else {copy: own.name}
+        named = tuple((called.get(one, one), called.get(other, other)) for one, other in joins)
+        for name in dict.fromkeys(name for pair in named for name in pair):
+            if own is None or name != own.name:
+                self._require(name)
+        return named
+
+    def _without(self, graph: JoinGraph, joins: tuple[tuple[str, str], ...]) -> JoinGraph:
+        """Return a graph without joins, which must exist: within reach, or in the lake."""
+        within = [pair for pair in joins if set(pair) <= set(graph.tables)]
+        for one, other in joins:
+            of_lake = [self._taken(name) for name in (one, other)]
+            if (one, other) in within or not all(of_lake):
+                continue  # of yours all that it joins is looked at
+            if other not in market_search.joins_of(self.opened, one):
+                raise InputError(f"'{one}' and '{other}' have no join to leave out.")
+        return graph.without((), within)
+
+    def _wanted(
+        self, want: str | Iterable[str], own: OwnTable | None, copy: str | None
+    ) -> tuple[tuple[str | None, str], ...]:
+        """Return the table, or None for any, and the label of each wanted column."""
+        specs = [want] if isinstance(want, str) else list(want)
+        found: list[tuple[str | None, str]] = []
+        for spec in specs:
+            if not isinstance(spec, str) or not spec:
+                raise InputError(
+                    f"A wanted column is TABLE:COLUMN, or COLUMN of any table. Got {shown(spec)}."
+                )
+            table, colon, columns = spec.rpartition(":")
+            if not colon:
+                found += [(None, self._label(name, own)) for name in names_in(spec)]
+                continue
+            self._require(table)
+            if table == copy:
+                raise InputError(
+                    f"'{table}' is the table that you have: there is nothing to get from it. Name "
+                    "a column of another table."
+                )
+            labels = self.opened.labels_of(table)
+            for name in names_in(columns):
+                try:
+                    found.append((table, labels[find_column(labels, name)]))
+                except ColumnNotFoundError as error:
+                    raise ColumnNotFoundError(f"'{table}': {error}") from None
+        return tuple(found)
+
+    def _label(self, name: str, own: OwnTable | None) -> str:
+        """Return the name of a column that any table has."""
+        labels = self.opened.catalog.columns(["label"])["label"].unique().to_pylist()
+        known = [] if own is None else own.rows.column_names
+        if name in known or name in labels:
+            return name
+        meant = did_you_mean(labels, name)
+        raise InputError(
+            f"No table of the lake has a column {name!r}{f' ({meant})' if meant else ''}."
+        )
 
 
 def _owned(
@@ -268,27 +366,6 @@ def _having(own: OwnTable | None, in_lake: tuple[str, str] | None) -> tuple[tupl
     return tuple((table, column) for column in names_in(columns))
 
 
-def _wanted(
-    want: str | Iterable[str], taken: Callable[[str], bool]
-) -> tuple[tuple[str | None, str], ...]:
-    """Return the table, or None for any, and the name of each wanted column."""
-    specs = [want] if isinstance(want, str) else list(want)
-    found: list[tuple[str | None, str]] = []
-    for spec in specs:
-        if not isinstance(spec, str) or not spec:
-            raise InputError(
-                f"A wanted column is TABLE:COLUMN, or COLUMN of any table. Got {shown(spec)}."
-            )
-        table, colon, columns = spec.rpartition(":")
-        named = table if colon else None
-        if named is not None and not taken(named):
-            raise InputError(
-                f"There is no table '{named}' in the lake. Names of tables are their paths in it."
-            )
-        found += [(named, name) for name in names_in(columns if colon else spec)]
-    return tuple(dict.fromkeys(found))
-
-
 def _described(table: str | None, name: str) -> str:
     column = spec_of([name])
     return column if table is None else f"{table}:{column}"
@@ -327,6 +404,17 @@ def _limit(value: Any, name: str) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not number >= 0:
         raise InputError(f"{name} must be a number from 0. Got {shown(value)}.")
     return float(number)
+
+
+def _fan_out(value: Any, want: Any, method: str) -> float:
+    if value is None:
+        return math.inf if want is not None else 1.0
+    if want is not None and method == "published":
+        raise InputError("max_fan_out is for the method exact. Leave one of them out.")
+    number = _limit(value, "max_fan_out")
+    if number < 1:
+        raise InputError(f"max_fan_out must be a number from 1. Got {shown(value)}.")
+    return number
 
 
 def _is_number(value: Any, above: float, most: float) -> bool:

@@ -31,6 +31,8 @@ BEST_SEEN = {
     "price": "The least price of a plan that keeps all other bounds",
     "informativeness": "The least sum of weights of a plan that keeps all other bounds",
     "quality": "The highest quality of a plan that keeps all other bounds",
+    "tables": "The fewest tables of a plan that keeps all other bounds",
+    "fan_out": "The least rows of one key of a plan that keeps all other bounds",
 }
 
 

@@ -9,6 +9,7 @@ from pexeso.errors import ColumnNotFoundError
 
 _POSITION = re.compile(r"#[0-9]+", re.ASCII)
 _MAX_NAMES_SHOWN = 20
+_MAX_NAMES_COMPARED = 20_000
 
 
 def label_columns(names: Sequence[str]) -> list[str]:
@@ -72,14 +73,30 @@ def _at_position(names: Sequence[str], spec: str) -> int:
     return int(digits)
 
 
-def _hint(names: Sequence[str], spec: str) -> str:
-    by_lower_case = {name.lower(): name for name in names}
+def did_you_mean(names: Sequence[str], spec: str) -> str:
+    """Return a question that names what is spelled much like `spec`, or an empty text.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What there is; of more than 20,000 names the first are looked at.
+    spec : str
+        What was asked for.
+
+    Examples
+    --------
+    >>> did_you_mean(["zip", "state"], "States")
+    "did you mean 'state'?"
+    """
+    by_lower_case = {name.lower(): name for name in names[:_MAX_NAMES_COMPARED]}
     close = difflib.get_close_matches(spec.lower(), by_lower_case, n=3)
-    return (
-        f" (did you mean {' or '.join(repr(by_lower_case[name]) for name in close)}?)"
-        if close
-        else ""
-    )
+    meant = " or ".join(repr(by_lower_case[name]) for name in close)
+    return f"did you mean {meant}?" if close else ""
+
+
+def _hint(names: Sequence[str], spec: str) -> str:
+    question = did_you_mean(names, spec)
+    return f" ({question})" if question else ""
 
 
 def _names_shown(names: Sequence[str]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from pexeso.acquisition.search.request import DEFAULT_MAX_TABLES
-from pexeso.acquisition_search.market_search import (
+from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
+from pexeso.acquisition_search.defaults import (
     DEFAULT_MAX_MEMORY,
     DEFAULT_MAX_SECONDS,
     DEFAULT_PLANS,
@@ -45,6 +45,7 @@ class AcquireRequest(IndexRequest, verb="acquire"):
     max_informativeness: float | None = None
     prices: str | Mapping[str, Mapping[str, float]] = "free"
     max_tables: int = DEFAULT_MAX_TABLES
+    max_fan_out: float | None = None
     method: Literal[METHODS] = "exact"  # type: ignore[valid-type]
     exclude_tables: tuple[str, ...] = ()
     exclude_joins: tuple[str, ...] = ()

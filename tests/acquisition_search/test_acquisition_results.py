@@ -1,6 +1,8 @@
 """Plans and results: what they tell of a plan, in which order, and their machine form."""
 
 import json
+import math
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -10,6 +12,7 @@ from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.tables import MarketTable
 from pexeso.acquisition.search.found import FoundPlan, FoundPlans
 from pexeso.acquisition.search.plans import Join, JoinTree, PlanMeasures
+from pexeso.acquisition_search.market_search import Market
 from pexeso.acquisition_search.plans import FEW_ROWS, AcquisitionPlan, PlanJoin
 from pexeso.acquisition_search.results import AcquisitionResult
 from tests.acquisition.motivating_tables import TABLES
@@ -48,9 +51,8 @@ BRANCHES = plan(
 def result(*plans, **more):
     return AcquisitionResult.of(
         FoundPlans(tuple(plans), n_trees=9, n_evaluated=4, seconds=1.25, **more),
-        GRAPH,
-        CODED,
-        query={"have": ["Age"]},
+        Market(GRAPH, CODED),
+        query={"have": ["Age"], "want": ["Disease"]},
         options={"budget": None},
         stats={"sampled": False},
     )
@@ -159,14 +161,49 @@ def test_the_proof_in_words(optimal, gap, words):
     assert AcquisitionPlan.of(found, GRAPH, CODED).proof == words
 
 
+def test_what_is_told_is_a_share_of_what_is_unknown():
+    # The join result of the chain has 6 rows; those of DS that it has differ in age.
+    rows = TABLES["DS"].to_pandas().merge(TABLES["D1"].to_pandas(), on="Zipcode")
+    rows = rows.merge(TABLES["D2"].to_pandas(), on="State")
+    shares = rows["Age"].value_counts(normalize=True)
+    unknown = -sum(share * math.log2(share) for share in shares)
+    assert len(rows) == 6
+    found = AcquisitionPlan.of(CHAIN, GRAPH, CODED)
+    assert found.uncertainty == pytest.approx(unknown)
+    assert found.share == pytest.approx(0.5 / unknown)
+    assert (found.chance, found.chance_share) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("optimal", "words"),
+    [
+        (True, "best of all plans for this column"),
+        (False, "best of the plans tried for this column"),
+    ],
+)
+def test_a_plan_for_any_column_is_told_with_what_chance_tells(optimal, words):
+    found = AcquisitionPlan.of(replace(CHAIN, chance=0.25, optimal=optimal), GRAPH, CODED)
+    assert found.chance_share == pytest.approx(found.share / 2)
+    assert found.proof == words
+    told = AcquisitionResult.of(
+        FoundPlans((CHAIN,), n_trees=9, n_evaluated=4),
+        Market(GRAPH, CODED),
+        query={"have": ["Age"], "want": None},
+        options={},
+    )
+    assert (told.stats["columns"], told.stats["plans_measured"]) == (9, 4)
+    assert "plans_formed" not in told.stats
+
+
 def test_the_machine_form():
     document = json.loads(json.dumps(result(CHAIN).to_dict()))
     assert list(document) == [
         "query", "options", "plans", "n_more", "unit", "stats"
     ]  # fmt: skip
     [found] = document["plans"]
-    assert list(found)[:8] == [
-        "tables", "path", "price", "correlation", "quality", "informativeness", "optimal", "gap"
+    assert list(found)[:11] == [
+        "tables", "path", "price", "correlation", "share", "chance", "chance_share", "quality",
+        "informativeness", "optimal", "gap",
     ]  # fmt: skip
     assert found["tables"][0] == {
         "table": "D1",
@@ -207,7 +244,7 @@ def test_without_a_plan_there_is_a_reason():
 
 def test_plans_are_a_sequence_and_told_as_tables():
     found = AcquisitionResult.of(
-        FoundPlans((CHAIN, BRANCHES)), GRAPH, CODED, query={}, options={}, k=1
+        FoundPlans((CHAIN, BRANCHES)), Market(GRAPH, CODED), query={}, options={}, k=1
     )
     assert (len(found), found.n_more) == (1, 1)
     assert found[0] == next(iter(found)) == found[:1][0]
@@ -227,5 +264,5 @@ def test_numbers_to_be_explained_change_the_unit():
         [Join("own", "t", graph.edge("own", "t").join_sets[0])], [("own", "x")], [("t", "y")]
     )
     found = FoundPlans((FoundPlan(tree, PlanMeasures(0, 0, 1, 0, 1), True, 0),))
-    told = AcquisitionResult.of(found, graph, coded, query={}, options={})
-    assert told.unit == "bits times the unit of 'x'"
+    told = AcquisitionResult.of(found, Market(graph, coded), query={}, options={})
+    assert told.unit == "units of 'x'"

@@ -8,15 +8,14 @@ import pytest
 
 from pexeso.acquisition_search.searches import AcquisitionSearches
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError, TableReadError
-from tests.acquisition_search.small_market import LAKE, PEOPLE, SmallIndex, patched
+from tests.acquisition_search.small_market import LAKE, PEOPLE, ZIPS, small_index
 
 H_SICK = 0.25 * math.log2(4) + 0.75 * math.log2(4 / 3)
 
 
-@pytest.fixture
-def searches(monkeypatch):
-    patched(monkeypatch)
-    return AcquisitionSearches(SmallIndex())
+@pytest.fixture(scope="module")
+def searches(tmp_path_factory):
+    return AcquisitionSearches(small_index(tmp_path_factory.mktemp("market")))
 
 
 @pytest.fixture
@@ -60,13 +59,28 @@ def test_tables_in_memory(searches, make):
 
 
 def test_without_a_wanted_column_all_that_joins_reach_are_ranked(searches, people):
-    found = searches.acquire(f"{people}:sick", k=3)
-    assert len(found) == 3
-    assert found.n_more > 0
-    worth = [plan.correlation for plan in found]
-    assert worth == sorted(worth, reverse=True)
+    found = searches.acquire(f"{people}:sick", max_fan_out=2)
     assert found.query["want"] is None
-    assert found[0].want[0][0] in LAKE
+    # The state tells who lives in New Jersey, and so does its smog, in rows that are more evenly
+    # sick: New Jersey has two rows of smog.
+    assert [plan.want[0] for plan in found[:2]] == [("states.csv", "smog"), ("zips.csv", "state")]
+    assert [plan.share for plan in found[:2]] == [pytest.approx(1), pytest.approx(1)]
+    assert found[1].correlation == pytest.approx(H_SICK)
+    assert all(0 <= plan.chance < plan.correlation for plan in found)
+    assert len({plan.want for plan in found}) == len(found) > 1
+    best = searches.acquire(f"{people}:sick", max_fan_out=2, k=1)
+    assert (best.plans, best.n_more) == (found.plans[:1], len(found) - 1)
+
+
+def test_joins_multiply_no_rows_unless_columns_are_wanted(searches, people):
+    spec = f"{people}:sick"
+    assert searches.acquire(spec).options["max_fan_out"] == 1.0
+    assert {plan.want for plan in searches.acquire(spec)} == {(("zips.csv", "state"),)}
+    assert searches.acquire(spec, "smog").options["max_fan_out"] is None
+    found = searches.acquire(spec, "smog", max_fan_out=1)
+    assert len(found) == 0
+    assert "max_fan_out of 1 excludes all plans: the least rows of one key" in found.reason
+    assert found.best_seen == {"fan_out": 2.0}
 
 
 def test_wanted_columns_are_named_with_their_table_or_alone(searches, people):
@@ -74,10 +88,10 @@ def test_wanted_columns_are_named_with_their_table_or_alone(searches, people):
         found = searches.acquire(f"{people}:sick", want)
         assert found[0].want == (("states.csv", "smog"),)
     for want in ("states.csv:smog,flag", "smog,flag", ["smog", "flag"]):
-        assert searches.acquire(f"{people}:sick", want).query["want"] == [
-            "states.csv:smog",
-            "states.csv:flag",
-        ]
+        found = searches.acquire(f"{people}:sick", want)
+        assert found[0].want == (("states.csv", "smog"), ("states.csv", "flag"))
+        table = "states.csv:" if ":" in str(want) else ""
+        assert found.query["want"] == [f"{table}smog", f"{table}flag"]
     assert searches.acquire(f"{people}:sick", "zip").query["want"] == ["zip"]
 
 
@@ -88,20 +102,24 @@ def test_columns_of_the_lake_can_be_explained_too(searches):
     assert found[0].own_tables == ()
 
 
-def test_your_copy_in_the_lake_is_left_out(monkeypatch, tmp_path):
-    patched(monkeypatch)
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    pd.DataFrame(PEOPLE).to_csv(folder / "people.csv", index=False)
-    index = SmallIndex({**LAKE, "people.csv": PEOPLE}, str(folder))
-    found = AcquisitionSearches(index).acquire(f"{folder / 'people.csv'}:sick", "smog_level")
+def test_your_copy_in_the_lake_is_left_out(tmp_path):
+    index = small_index(tmp_path, {**LAKE, "people.csv": PEOPLE})
+    searches, spec = AcquisitionSearches(index), f"{tmp_path / 'lake' / 'people.csv'}:sick"
+    found = searches.acquire(spec, "smog_level")
     assert found.options["exclude_tables"] == ["people.csv"]
     assert [each.table for each in found[0].own_tables] == ["people.csv (yours)"]
+    # Whoever has it calls it by its name in the lake.
+    for own in ("people.csv", "people.csv (yours)"):
+        far = searches.acquire(spec, "smog_level", exclude_joins=[("direct.csv", own)])
+        assert [len(plan.path) for plan in far] == [2]
+    with pytest.raises(InputError, match=r"^'people\.csv' is the table that you have"):
+        searches.acquire(spec, "people.csv:zip")
 
 
-def test_another_table_of_the_same_name_stays(monkeypatch, people):
-    patched(monkeypatch)
-    index = SmallIndex({**LAKE, "people.csv": {"zip": ["1"], "bed": ["soft"]}})
+def test_another_table_of_the_same_name_stays(tmp_path, people):
+    index = small_index(
+        tmp_path, {**LAKE, "people.csv": {"zip": ZIPS, "bed": ["soft", "hard", "hard", "hard"]}}
+    )
     found = AcquisitionSearches(index).acquire(f"{people}:sick", "people.csv:bed")
     assert conditions(found[0]) == ["people.csv (yours):zip = people.csv:zip"]
 
@@ -110,12 +128,12 @@ def test_exclusions(searches, people):
     spec = f"{people}:sick"
     assert "direct.csv" in {each.table for each in searches.acquire(spec, "smog_level")[0].tables}
     without = searches.acquire(spec, "smog_level", exclude_tables=["zips.csv"])
-    assert without.stats["tables"] == len(LAKE)
+    assert not any("zips.csv" in str(plan.path) for plan in without)
     assert without.options["exclude_tables"] == ["zips.csv"]
     for joins in ([("direct.csv", "people.csv")], ["direct.csv,people.csv"]):
         far = searches.acquire(spec, "smog_level", exclude_joins=joins)
         assert len(far[0].path) == 2
-    with pytest.raises(InputError, match=r"^There is no table 'none\.csv' to leave out"):
+    with pytest.raises(InputError, match=r"^The lake has no table 'none\.csv'\."):
         searches.acquire(spec, "smog_level", exclude_tables=["none.csv"])
     with pytest.raises(InputError, match="have no join to leave out"):
         searches.acquire(spec, "smog_level", exclude_joins=[("alone.csv", "zips.csv")])
@@ -141,7 +159,11 @@ def test_listed_prices_and_budgets(searches, people, tmp_path):
 
 def test_no_path_is_an_answer(searches, people):
     found = searches.acquire(f"{people}:sick", "alone.csv:moon")
-    assert found.reason == "No joins connect what you have with what you want."
+    assert found.reason == (
+        "No joins of at most 6 tables (max_tables) lead from 'sick' of 'people.csv' to 'moon' of "
+        "'alone.csv'. 'people.csv' joins no table that leads there; 'alone.csv' joins no table "
+        "that leads there."
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,10 +203,22 @@ def test_bounds_are_checked_without_a_wanted_column_too(searches, people):
         ("{people}:sik", "smog", ColumnNotFoundError, "did you mean 'sick'?"),
         ("{people}:sick,sick", "smog", QueryError, "are different ones, at least one"),
         ("none.csv:x", "smog", TableReadError, "none.csv"),
-        ("{people}:sick", "fog", InputError, "No table has a column 'fog'."),
-        ("{people}:sick", "states.csv:fog", ColumnNotFoundError, "has no column 'fog'"),
-        ("{people}:sick", "nine.csv:fog", InputError, "There is no table 'nine.csv' among the"),
-        ("{people}:sick", "state.csv:fog", InputError, "(did you mean 'states.csv'?)"),
+        ("{people}:sick", "fog", InputError, "No table of the lake has a column 'fog'."),
+        (
+            "{people}:sick",
+            "states.csv:fog",
+            ColumnNotFoundError,
+            "'states.csv': There is no column 'fog'.",
+        ),
+        ("{people}:sick", "nine.csv:fog", InputError, "The lake has no table 'nine.csv'. Tables"),
+        ("{people}:sick", "state.csv:fog", InputError, "Did you mean 'states.csv' or"),
+        (
+            "{people}:sick",
+            "smok",
+            InputError,
+            "has a column 'smok' (did you mean 'smog'?)",
+        ),
+        ("{people}:sick", "states.csv:smok", ColumnNotFoundError, "(did you mean 'smog'?)"),
         ("{people}:sick", [""], InputError, "A wanted column is TABLE:COLUMN"),
         ("{people}:sick", ["smog", "smog"], InputError, "The column 'smog' is named twice."),
         (None, None, InputError, "There is nothing to explain and nothing wanted"),
@@ -210,7 +244,7 @@ def test_columns_without_a_table(searches):
 
 def test_repeated_names_of_columns_are_told_apart_by_position(searches, tmp_path):
     path = tmp_path / "twice.csv"
-    path.write_text("zip,sick,sick\n1,yes,no\n2,no,no\n3,no,yes\n4,no,no\n")
+    path.write_text("zip,sick,sick\n07003,yes,no\n10001,no,no\n10002,no,yes\n02139,no,no\n")
     with pytest.raises(ColumnNotFoundError, match="2 columns are named 'sick'"):
         searches.acquire(f"{path}:sick", "smog_level")
     assert searches.acquire(f"{path}:#1", "smog_level")[0].have == (("twice.csv", "#1"),)

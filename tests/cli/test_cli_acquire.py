@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -11,17 +12,25 @@ import pytest
 from pexeso.acquisition_search.searches import AcquisitionSearches
 from pexeso.service.acquisition import AcquireRequest
 from pexeso.service.verbs import Service
-from tests.acquisition_search.small_market import LAKE, PEOPLE, SmallIndex, patched
+from tests.acquisition_search.small_market import LAKE, PEOPLE, ZIPS, small_index
+
+
+def opened_as(monkeypatch, index):
+    monkeypatch.setattr(
+        "pexeso.acquisition_search.searches.open_acquisition_searches",
+        lambda path: AcquisitionSearches(index),
+    )
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return small_index(tmp_path_factory.mktemp("market"))
 
 
 @pytest.fixture
-def market(monkeypatch):
+def market(monkeypatch, index):
     """Let every index be that of the small market."""
-    patched(monkeypatch)
-    monkeypatch.setattr(
-        "pexeso.acquisition_search.searches.open_acquisition_searches",
-        lambda path: AcquisitionSearches(SmallIndex()),
-    )
+    opened_as(monkeypatch, index)
 
 
 @pytest.fixture
@@ -61,9 +70,10 @@ def test_plans_are_told_in_words(acquire, prices):
     result = acquire("--want", "states.csv:smog", "--budget", 10, "--prices", prices)
     assert result.exit_code == 0, result.output
     assert result.stdout == (
-        "How to get states.csv:smog so that they tell most of sick of people.csv:\n"
+        "How to get states.csv:smog so that it tells most of sick of people.csv:\n"
         "\n"
-        "Plan 1: 0.971 bits, price 8, quality 100.0 %, proved best\n"
+        "Plan 1: tells 100.0 % of sick (0.971 of 0.971 bits), price 8, quality 100.0 %, proved "
+        "best\n"
         "  get   states.csv:smog\n"
         "  join  people.csv:zip = zips.csv:zip; zips.csv:state = states.csv:state "
         "(informativeness 0.000, 50 rows)\n"
@@ -71,22 +81,52 @@ def test_plans_are_told_in_words(acquire, prices):
         '        SELECT "smog", "state" FROM "states.csv";  -- price 4\n'
         "  note  In zips.csv:state = states.csv:state keys repeat in both tables (up to 2 and 2 "
         "rows), so that rows multiply.\n"
+        "\n"
+        "tells: how much less is unknown of your columns in the joined rows, once the columns to "
+        "get are known; 0 % is nothing, 100 % all.\n"
+        "bits: what is unknown; 1 bit is a question answered by yes or no.\n"
+        "informativeness: 0 for a join in which all keys find a partner, up to 1 if few do; the "
+        "sum over the joins.\n"
     )
-    assert result.stderr.startswith("Searched: 2 plans formed and 2 measured, of 5 tables with ")
-    assert result.stderr.count("\n") == 1
+    searched = (
+        r"Searched: \d plans? formed and 1 measured, of 4 tables with 4 joins, in \d+\.\d s\n"
+    )
+    assert re.fullmatch(searched, result.stderr)
 
 
 def test_the_wanted_column_can_be_left_out(acquire):
-    result = acquire("-k", 2)
+    result = acquire("-k", 2, "--max-fan-out", 2)
     assert result.exit_code == 0, result.output
     first = result.stdout.splitlines()[0]
     assert first == "What tells most of sick of people.csv, of all columns that joins reach:"
     best, second = (line for line in result.stdout.splitlines() if line.startswith("Plan "))
-    assert best.endswith(", proved best")
-    assert second.endswith(", proved best for its price and quality")
-    assert ", free, quality 100.0 %, proved best" in result.stdout
+    ends = " % by chance, free, quality 100.0 %, best of all plans for this column"
+    assert best.startswith("Plan 1: tells 100.0 % of sick (0.971 of 0.971 bits), ")
+    assert second.startswith("Plan 2: tells 100.0 % of sick (0.8113 of 0.8113 bits), ")
+    assert best.endswith(ends)
+    assert second.endswith(ends)
     assert "Plan 3: " not in result.stdout
-    assert "more plans (-k shows more)." in result.stdout
+    assert "more plan" not in result.stdout
+    assert "by chance: what the column tells with its values shuffled. " in result.stdout
+    assert result.stderr.startswith("Searched: 7 columns and ")
+    first = acquire("-k", 1, "--max-fan-out", 2).stdout
+    assert first.splitlines()[2] == best
+    assert "1 more plan (-k shows more)." in first
+
+
+def test_by_default_no_row_multiplies_without_a_wanted_column(acquire):
+    printed = json.loads(acquire("--json").stdout)
+    assert printed["options"]["max_fan_out"] == 1
+    assert [plan["want"] for plan in printed["plans"]] == [
+        [{"table": "zips.csv", "column": "state"}]
+    ]
+    [plan] = printed["plans"]
+    assert 0 < plan["chance_share"] < plan["share"] == pytest.approx(1)
+    assert plan["proof"] == "best of all plans for this column"
+    assert printed["stats"]["columns"] == 7
+    refused = acquire("--want", "smog", "--max-fan-out", 1).stdout
+    assert "No plan keeps the bounds: max_fan_out of 1 excludes all plans: " in refused
+    assert "The least rows of one key of a plan that keeps all other bounds: 2\n" in refused
 
 
 def test_the_machine_form_is_that_of_a_service(acquire, people):
@@ -95,7 +135,8 @@ def test_the_machine_form_is_that_of_a_service(acquire, people):
     assert set(printed["plans"][0]) > {
         "tables", "path", "price", "correlation", "quality", "informativeness", "optimal", "gap",
     }  # fmt: skip
-    assert (printed["plans"][0]["optimal"], printed["plans"][0]["gap"]) == (False, 0.25)
+    assert (printed["plans"][0]["optimal"], printed["plans"][0]["gap"]) == (False, 1.0)
+    assert printed["stats"]["notes"] == []
     request = {
         "verb": "acquire",
         "index": "lake.pexeso",
@@ -109,29 +150,31 @@ def test_the_machine_form_is_that_of_a_service(acquire, people):
     assert answer == printed
 
 
-def test_an_unproved_plan_says_how_near_it_is(acquire):
+def test_an_unproved_plan_says_so(acquire):
     text = acquire("--want", "smog_level", "--method", "published").stdout
-    assert "within 25.0 % of the best" in text
+    assert ", free, quality 100.0 %, not proved\n" in text
 
 
 def test_a_budget_that_is_too_small_says_the_least_that_would_do(acquire, prices):
     options = ("--want", "smog_level", "--prices", prices, "--budget", 3.5)
     result = acquire(*options)
     assert result.exit_code == 0
+    reason = "No plan keeps the bounds: the budget of 3.5 is too small: the least that a plan "
+    reason += "costs is 4."
     assert result.stdout == (
-        "No plan: No plan keeps the bound of the price.\n"
-        "The least price of a plan that keeps all other bounds: 4\n"
+        f"{reason}\nThe least price of a plan that keeps all other bounds: 4\n"
     )
     document = json.loads(acquire(*options, "--json").stdout)
     assert document["plans"] == []
     assert document["best_seen"] == {"price": 4.0}
-    assert document["reason"] == "No plan keeps the bound of the price."
+    assert document["reason"] == reason
 
 
 def test_no_path_is_told(acquire):
     result = acquire("--want", "alone.csv:moon")
     assert result.exit_code == 0
-    assert result.stdout == "No plan: No joins connect what you have with what you want.\n"
+    assert result.stdout.startswith("No plan: No joins of at most 6 tables (max_tables) lead from ")
+    assert result.stdout.count("\n") == 1
 
 
 def test_exclusions_come_in_by_options(acquire):
@@ -145,13 +188,23 @@ def test_exclusions_come_in_by_options(acquire):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--want", "fog"], "No table has a column 'fog'."),
+        (["--want", "fog"], "No table of the lake has a column 'fog'."),
         (["--want", "smog", "--budget", "-1"], "budget must be a number from 0. Got -1.0."),
         (["--want", "smog", "--budget", "x"], "'x' is not a valid float"),
         (["--want", "smog", "--min-quality", "2"], "min_quality must be from 0 to 1, got 2.0."),
         (["--want", "smog", "--method", "best"], "'best' is not one of 'exact', 'published'."),
-        (["--want", "smog", "--exclude-table", "x"], "There is no table 'x' to leave out."),
+        (["--want", "smog", "--exclude-table", "x"], "The lake has no table 'x'."),
         (["--want", "smog", "--exclude-join", "x"], "exclude_joins are pairs of tables"),
+        (["--want", "smog", "--exclude-join", "x,y"], "The lake has no table 'x'."),
+        (
+            ["--want", "smog", "--exclude-join", "alone.csv,zips.csv"],
+            "'alone.csv' and 'zips.csv' have no join to leave out.",
+        ),
+        (["--want", "smog", "--max-fan-out", "0"], "max_fan_out must be a number from 1. Got 0.0."),
+        (
+            ["--want", "smog", "--max-fan-out", "2", "--method", "published"],
+            "max_fan_out is for the method exact.",
+        ),
         (["--want", "smog", "--max-memory", "x"], "A size must be a number with a unit"),
         (["--want", "smog", "-k", "0"], "k must be a whole number of at least 1. Got 0."),
         (["--want", "smog", "--overwrite"], "--overwrite is for the file of --html"),
@@ -170,9 +223,11 @@ def test_prices_that_cannot_be_used(refused, tmp_path):
     path = tmp_path / "prices.csv"
     path.write_text("table,column,price\nzips.csv,zip,-1\n")
     said = refused(2, "--want", "smog", "--prices", path)
-    assert said.startswith("Error: The price of 'zip' of 'zips.csv' must be a finite number from 0")
+    assert "table 'zips.csv', column 'zip': a price must be a number from 0, such as 2.50" in said
     path.write_text("table,column,price\nzips.csv,zip,1\n")
-    assert "There is no price for 'zip' of" in refused(2, "--want", "smog", "--prices", path)
+    assert "There is no price for 'smog', 'state' of 'states.csv'. Add a line" in refused(
+        2, "--want", "smog", "--prices", path
+    )
 
 
 def test_a_table_of_yours_that_is_not_there(fail, market, tmp_path):
@@ -181,13 +236,9 @@ def test_a_table_of_yours_that_is_not_there(fail, market, tmp_path):
 
 
 def test_control_characters_are_shown_escaped(run, monkeypatch, tmp_path):
-    patched(monkeypatch)
     odd = "a\x1b[31m\u202e"
-    lake = {f"{odd}.csv": {"zip": ["1", "2", "3"], odd: ["x", "y", "y"]}}
-    monkeypatch.setattr(
-        "pexeso.acquisition_search.searches.open_acquisition_searches",
-        lambda path: AcquisitionSearches(SmallIndex(lake)),
-    )
+    lake = {f"{odd}.csv": {"zip": ZIPS, odd: ["x", "y", "y", "x"]}}
+    opened_as(monkeypatch, small_index(tmp_path, lake))
     path = tmp_path / "people.csv"
     pd.DataFrame(PEOPLE).to_csv(path, index=False)
     told = run("acquire", "lake.pexeso", "--have", f"{path}:sick", "--want", odd)
@@ -201,6 +252,7 @@ def test_defaults_are_those_of_python():
     same = (
         "budget", "min_quality", "max_informativeness", "max_tables", "method", "exclude_tables",
         "exclude_joins", "max_seconds", "max_memory", "seed", "sample_rate", "graph", "k", "prices",
+        "max_fan_out",
     )  # fmt: skip
     assert {name: getattr(AcquireRequest, name) for name in same} == {
         name: python[name].default for name in same

@@ -172,6 +172,7 @@ def test_only_what_asks_a_part_names_it():
         "pexeso.parts",
         "pexeso.acquisition_search",
         "pexeso.cleanup.sources",
+        "pexeso.acquisition_search",
         "pexeso.composite_search",
         "pexeso.token_search",
         "pexeso.search.open_index",

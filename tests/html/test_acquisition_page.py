@@ -22,7 +22,9 @@ from pexeso.html.plan_drawing import (
 )
 
 
-def plan_of(name="", *, price=4.0, correlation=0.5, gap=0.0, branches=1, n_columns=1, sql=""):
+def plan_of(
+    name="", *, price=4.0, correlation=0.5, gap=0.0, branches=1, n_columns=1, sql="", chance=None
+):
     """Return a plan with a chain of two tables and as many branches at the first as are wanted."""
     yours, first = f"yours{name}", f"zips{name}.csv"
     others = [f"states{name}{at}.csv" for at in range(branches)]
@@ -46,6 +48,8 @@ def plan_of(name="", *, price=4.0, correlation=0.5, gap=0.0, branches=1, n_colum
         gap == 0,
         gap,
         (f"Careful {name}.",),
+        uncertainty=2.0,
+        chance=chance,
     )
 
 
@@ -59,6 +63,7 @@ def result_of(*plans, prices="entropy", **more):
         "sample_rate": None,
     }
     stats = {"tables": 5, "joins": 7, "plans_formed": 1200, "plans_measured": 30, "stopped": ""}
+    stats["notes"] = ["A table is left out."]
     return AcquisitionResult(
         {**query, **more.pop("query", {})},
         {**options, **more.pop("options", {})},
@@ -77,10 +82,10 @@ def test_a_page_says_what_plans_cost_and_tell():
     text = Reader(found.to_html()).text
     assert "What tells most of sick" in text
     assert "Columns of the lake that tell most of sick in yours : smog ." in text
-    assert "The best plan tells 0.5 bits for a price of 4 ." in text
+    assert "The best plan tells 25.0 % of it for a price of 4 ." in text
     assert "budget 10 quality at least 50.0 % weights of joins at most 2 in sum" in text
     assert "5 tables, 7 that can be joined in pairs 1,200 plans formed, 30 measured" in text
-    assert "Plan 2 0.25 2.5 75.0 % within 12.0 % of the best zips.csv , states0.csv" in text
+    assert "Plan 2 12.5 % 0.25 2.5 75.0 % within 12.0 % of the best zips.csv , states0.csv" in text
     assert "Proved best : no plan within the bounds that costs no more" in text
     assert "Within 12.0 % of the best : no plan" in text
     assert "Not proved : another plan may tell more." in text
@@ -89,13 +94,17 @@ def test_a_page_says_what_plans_cost_and_tell():
     assert "2 common keys, n:m: keys repeat in both tables (up to 2 and 5 rows)" in text
     assert 'SELECT "state0", "zip" FROM "zips.csv"; -- price 2' in text
     assert "Careful ." in text
+    assert "Notes A table is left out." in text
+    assert "25.0 % told, 0.5 bits for a price of 4" in text
+    assert "by chance" not in text
+    assert "Highest correlation first. None is beaten by another" in text
     assert "stopped early" not in text
 
 
 def test_a_free_lake_has_no_prices():
     text = Reader(result_of(plan_of(price=0), plan_of(price=0), prices="free").to_html()).text
     assert "-- price" not in text
-    assert "Plan 1 0.5 free 75.0 %" in text
+    assert "Plan 1 25.0 % 0.5 free 75.0 %" in text
     assert "Correlation over price" not in text
     assert "of the lake" in text
 
@@ -110,10 +119,17 @@ def test_without_a_plan_the_page_says_why():
 
 
 def test_any_wanted_column_is_named_with_its_plan():
-    found = result_of(plan_of(), query={"want": None})
+    plans = plan_of(chance=0.125), plan_of(chance=0.125, gap=1.0)
+    found = result_of(*plans, query={"want": None}, stats={"columns": 250})
     text = Reader(found.to_html()).text
     assert "Plan 1: smog of states0.csv" in text
-    assert "tell most of sick in yours . The best" in text
+    assert "tell most of sick in yours . The first plan tells 25.0 % of it" in text
+    assert "250 columns and 30 plans measured" in text
+    assert "Plan 1 25.0 % 6.2 % 0.5 4 75.0 % best of all plans for this column" in text
+    assert "25.0 % told, 0.5 bits, 6.2 % by chance for a price of 4" in text
+    assert "Best of all plans for this column ." in text
+    assert "Best of the plans tried for this column : another may tell more." in text
+    assert "What tells most beyond chance comes first" in text
     none = result_of(plan_of(), query={"have": [], "table": None})
     assert "Ways to get smog" in Reader(none.to_html()).text
 
@@ -161,8 +177,13 @@ def test_a_page_can_go_to_a_stream():
 
 def test_notebooks_show_a_table_of_plans():
     text = Reader(result_of(plan_of(), plan_of(price=2, gap=0.5))._repr_html_()).text
-    assert text.startswith("2 plans; correlation in bits correlation price quality proof joins")
-    assert "0.5 2 75.0 % within 50.0 % of the best yours:zip = zips.csv:zip; zips.csv:state" in text
+    assert text.startswith(
+        "2 plans; correlation in bits tells correlation price quality proof joins"
+    )
+    assert (
+        "25.0 % 0.5 2 75.0 % within 50.0 % of the best yours:zip = zips.csv:zip; zips.csv:state"
+        in text
+    )
     none = result_of(reason="The budget is too small.")
     assert Reader(none._repr_html_()).text == "No plan: The budget is too small."
 

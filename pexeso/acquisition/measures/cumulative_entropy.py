@@ -90,8 +90,10 @@ def conditional_cumulative_entropy(
     numbers, y, weights = numbers[weights > 0], y[weights > 0], weights[weights > 0]
     if not len(y):
         return 0.0
-    order = _by_y_and_number(numbers, y)
-    numbers, y, weights = numbers[order], y[order], weights[order]
+    steps = np.diff(y)
+    if (steps < 0).any() or ((steps == 0) & (numbers[1:] < numbers[:-1])).any():
+        order = _by_y_and_number(numbers, y)
+        numbers, y, weights = numbers[order], y[order], weights[order]
     starts = np.flatnonzero(np.diff(y, prepend=y[0] - 1))
     sizes = np.add.reduceat(weights, starts)
     segment = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(y)))

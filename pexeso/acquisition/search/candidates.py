@@ -32,6 +32,7 @@ from pexeso.acquisition.search.exact import Limits
 from pexeso.acquisition.search.found import FoundPlan, FoundPlans
 from pexeso.acquisition.search.plans import JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
+from pexeso.acquisition.search.row_counts import RowsOf
 from pexeso.acquisition.search.trees import Distances, TreeSearch
 from pexeso.errors import InputError
 
@@ -48,8 +49,9 @@ def rank_candidates(
     coded: CodedColumns | None = None,
     limits: Limits | None = None,
     *,
-    k: int = 10,
+    k: int | None = None,
     seed: int = 0,
+    rows_of: RowsOf | None = None,
 ) -> FoundPlans:
     """Rank the columns that joins reach by how well they explain some columns.
 
@@ -65,10 +67,12 @@ def rank_candidates(
         Codes of columns and keys that are there already.
     limits : Limits, optional
         Beyond the time limit no further candidate is measured.
-    k : int
-        So many are returned at most.
+    k : int, optional
+        So many are returned at most; all if not given.
     seed : int
         Of the shuffles.
+    rows_of : callable, optional
+        Which rows are in the sample of a plan; see `Evaluator`.
 
     Returns
     -------
@@ -89,7 +93,7 @@ def rank_candidates(
             f"{[each.column for each in have]} of {sorted(tables)}."
         )
     limits = Limits() if limits is None else limits
-    return _Ranking(graph, tuple(have), bounds, coded, limits, seed).found(k)
+    return _Ranking(graph, tuple(have), bounds, coded, limits, seed, rows_of).found(k)
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,7 @@ class _Ranking:
         coded: CodedColumns | None,
         limits: Limits,
         seed: int,
+        rows_of: RowsOf | None,
     ) -> None:
         self._started = time.perf_counter()
         self._graph, self._have, self._bounds, self._limits = graph, have, bounds, limits
@@ -119,12 +124,13 @@ class _Ranking:
         coded = CodedColumns() if coded is None else coded
         options = self._request(Terminal("", (self._start,)))  # of which numbers are measured how
         deadline = self._started + limits.max_seconds
-        self._evaluator = Evaluator(graph, options, coded, deadline=deadline)
+        self._evaluator = Evaluator(graph, options, coded, rows_of=rows_of, deadline=deadline)
         self._shuffled = [
             Evaluator(
                 graph,
                 options,
                 coded,
+                rows_of=rows_of,
                 deadline=deadline,
                 order_of=_Shuffles(graph, self._start, seed, number),
             )
@@ -135,7 +141,7 @@ class _Ranking:
         bounds = {"max_fan_out": 1, **(self._bounds or {})}
         return AcquisitionRequest(self._have, (want,), **bounds)
 
-    def found(self, k: int) -> FoundPlans:
+    def found(self, k: int | None) -> FoundPlans:
         ranked, stopped = [], ""
         n_columns = n_trees = 0
         try:

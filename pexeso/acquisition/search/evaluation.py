@@ -208,6 +208,31 @@ class Evaluator:
             for i in range(1, len(tree.want))
         )
 
+    def uncertainty(self, tree: JoinTree) -> float:
+        """Return the correlation of a plan if it told all of what is to be explained.
+
+        It is the entropy of the columns to be explained in the join result, and that of the wanted
+        columns but the first if there are none; 0 without rows.
+        """
+        if not self.n_rows(tree):
+            return 0.0
+        # Without columns to be explained the wanted ones are one by one.
+        parts = [tree.have] if tree.have else [(column,) for column in tree.want[1:]]
+        return math.fsum(self._uncertainty(tree, part) for part in parts)
+
+    def _uncertainty(self, tree: JoinTree, x: Sequence[Column]) -> float:
+        terms = [self._whole(tree, column) for column in x if self._is_numeric(column)]
+        categorical = {column: self._values(column) for column in x if not self._is_numeric(column)}
+        if categorical:
+            information, n_rows = self._information(tree, categorical)
+            terms.append(information / n_rows)
+        return math.fsum(terms)
+
+    def _whole(self, tree: JoinTree, column: Column) -> float:
+        """Return the largest term of a numerical column."""
+        whole, unit = self._cumulative_entropy(tree, column)
+        return whole / unit if unit else 0.0
+
     def _correlation(self, tree: JoinTree, x: Sequence[Column], y: Sequence[Column]) -> float:
         return self._correlation_with(
             tree, x, {column: self._y_codes(tree, column) for column in y}
@@ -361,11 +386,7 @@ class Evaluator:
         return self._bound(tree, tree.have, tree.want)
 
     def _bound(self, tree: JoinTree, x: Sequence[Column], y: Sequence[Column]) -> float:
-        terms = []
-        for column in x:
-            if self._is_numeric(column):
-                whole, unit = self._cumulative_entropy(tree, column)
-                terms.append(whole / unit if unit else 0.0)
+        terms = [self._whole(tree, column) for column in x if self._is_numeric(column)]
         categorical = {column: self._values(column) for column in x if not self._is_numeric(column)}
         if categorical:
             y_codes = {column: self._y_codes(tree, column) for column in y}

@@ -157,7 +157,9 @@ def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
     n_keys = int(max(one.keys[join].max(initial=-1), other.keys[join].max(initial=-1))) + 1
     left = csr_matrix((one.counts, (mine, one.keys[join])), (len(first_of_mine), n_keys))
     right = csr_matrix((other.counts, (other.keys[join], theirs)), (n_keys, len(first_of_theirs)))
-    product = (left @ right).tocoo()
+    product = left @ right
+    product.sort_indices()  # so that measures of ordered values need no sort
+    product = product.tocoo()
     rows = first_of_mine[product.row]
     columns = first_of_theirs[product.col]
     return _Entries(

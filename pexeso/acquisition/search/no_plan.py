@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.search.evaluation import Evaluator
+from pexeso.acquisition.search.plans import JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.acquisition.search.trees import Distances, TreeSearch
 
@@ -44,8 +45,8 @@ def why_none(
     Returns
     -------
     tuple of (str, mapping of str to float)
-        A sentence or more; and ``price``, ``informativeness``, ``quality`` and ``tables`` as far as
-        they were met.
+        A sentence or more; and ``price``, ``informativeness``, ``quality``, ``tables`` and
+        ``fan_out`` as far as they were met.
     """
     apart = _apart(graph, request)
     if apart:
@@ -62,6 +63,8 @@ def why_none(
         f"has is {best.get('quality', 0):.6g}",
         "tables": f"max_tables of {request.max_tables} is too small: a plan has at least "
         f"{best.get('tables', 0):g}",
+        "fan_out": f"max_fan_out of {request.max_fan_out:g} excludes all plans: the least rows of "
+        f"one key that a plan has are {best.get('fan_out', 0):g}",
     }
     reasons = [sentence for name, sentence in said.items() if name in best]
     if reasons:
@@ -72,6 +75,7 @@ def why_none(
         max_informativeness=math.inf,
         min_quality=0.0,
         max_tables=max(len(graph.tables), 1),
+        max_fan_out=math.inf,
     )
     if next(_within(graph, unbound, evaluator, max_states), None) is None:
         return (
@@ -89,10 +93,10 @@ def _apart(graph: JoinGraph, request: AcquisitionRequest) -> str:
         if not any(
             table in distances.of(start)[0] for start in first.tables for table in terminal.tables
         ):
-            components = [set(each) for each in graph.components()]
             return (
-                f"No joins lead from {_where(first)} to {_where(terminal)}. "
-                f"{_component(components, first)}; {_component(components, terminal)}."
+                f"No joins of at most {request.max_tables} tables (max_tables) lead from "
+                f"{_where(first)} to {_where(terminal)}. "
+                f"{_component(distances, first)}; {_component(distances, terminal)}."
             )
     return ""
 
@@ -102,11 +106,11 @@ def _where(terminal: Terminal) -> str:
     return f"{terminal.column!r} of '{terminal.tables[0]}'{more}"
 
 
-def _component(components: list[set[str]], terminal: Terminal) -> str:
+def _component(distances: Distances, terminal: Terminal) -> str:
     table = terminal.tables[0]
-    others = sorted(next(each for each in components if table in each) - {table})
+    others = sorted(set(distances.of(table)[0]) - {table})
     if not others:
-        return f"'{table}' joins no table"
+        return f"'{table}' joins no table that leads there"
     more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
     return f"'{table}' is connected with {', '.join(others[:_NAMED])}{more}"
 
@@ -130,6 +134,9 @@ def _best_values(
         relaxed = replace(request, max_tables=len(graph.tables))
         first = next(_within(graph, relaxed, evaluator, max_states), None)  # of the fewest tables
         found["tables"] = math.nan if first is None else first.n_tables
+    if request.max_fan_out < math.inf:
+        plans = _within(graph, replace(request, max_fan_out=math.inf), evaluator, max_states)
+        found["fan_out"] = min((plan.fan_out for plan in plans), default=math.nan)
     return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
@@ -141,6 +148,7 @@ class _Known:
     informativeness: float
     quality: float
     n_tables: int
+    fan_out: int
 
 
 def _within(
@@ -157,4 +165,20 @@ def _within(
             and bounds.quality >= request.min_quality
             and bounds.informativeness <= request.max_informativeness
         ):
-            yield _Known(bounds.price, bounds.informativeness, bounds.quality, len(tree.tables))
+            yield _Known(
+                bounds.price,
+                bounds.informativeness,
+                bounds.quality,
+                len(tree.tables),
+                _fan_out(tree),
+            )
+
+
+def _fan_out(tree: JoinTree) -> int:
+    """Return the most rows of a key in the tables that the joins of a plan lead to."""
+    found = 1
+    for table, join in tree.rooted((*tree.have, *tree.want)[0][0]):
+        if join is not None:
+            chosen = join.join_set
+            found = max(found, chosen.left_most if table == join.left else chosen.right_most)
+    return found

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.measures.correlation import SCALES
+from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
 from pexeso.errors import InputError
-
-DEFAULT_MAX_TABLES = 6
-"""Tables of a plan, the shopper's own included."""
 
 
 @dataclass(frozen=True)

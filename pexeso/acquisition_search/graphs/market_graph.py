@@ -238,8 +238,8 @@ class _Request:
         stale = len(fingerprints_of(self.market)) - len(fresh)
         if stale:
             self.notes.append(
-                f"{stale:,} tables have changed since the graph was saved, or are new. Update it "
-                "to find all joins of these."
+                f"Tables that have changed since the graph was saved, or are new: {stale:,}. "
+                "Update it to find all joins of these."
             )
 
     def known_edges(self, pairs: PairsOfTables) -> tuple[list[JoinEdge], PairsOfTables]:

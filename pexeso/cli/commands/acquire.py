@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.acquisition_search.market_search import METHODS
+from pexeso.acquisition_search.defaults import METHODS
 from pexeso.cli.options import field_option, index_argument, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
@@ -35,6 +35,8 @@ _BEST_SEEN = {
     "price": "The least price of a plan that keeps all other bounds",
     "informativeness": "The least informativeness of a plan that keeps all other bounds",
     "quality": "The highest quality of a plan that keeps all other bounds",
+    "tables": "The fewest tables of a plan that keeps all other bounds",
+    "fan_out": "The least rows of one key of a plan that keeps all other bounds",
 }
 
 
@@ -89,6 +91,12 @@ def _repeated(name: str, help_text: str, option: str, metavar: str):
     metavar="N",
 )
 @_of_acquire("max_tables", "Most tables of a plan, yours included.", metavar="N")
+@_of_acquire(
+    "max_fan_out",
+    "The most rows of one key in a table that a join leads to; 1 for joins that multiply no rows.  "
+    "[default: no limit, and 1 without --want]",
+    metavar="N",
+)
 @_repeated("exclude_tables", "A table not to be used.", "--exclude-table", "TABLE")
 @_repeated("exclude_joins", "Two tables not to be joined.", "--exclude-join", "TABLE,TABLE")
 @_of_acquire(
@@ -130,10 +138,12 @@ def acquire(request: AcquireRequest, html: str | None, overwrite: bool, form: st
       pexeso acquire lake.pexeso --have sales.csv:amount --want rain,wind --html plans.html
 
     A plan is a set of columns of tables of the lake that can be joined with yours, and the joins.
-    Plans are ordered by correlation: the bits that the wanted columns tell of yours in the joined
-    rows. None listed is beaten in price, quality and correlation at once, and what is proved is
-    said: "proved best" means that no plan within the bounds has a higher correlation for its price
-    and quality. Each has the SQL that asks for its columns. Nothing is bought or fetched here.
+    It says how much the wanted columns tell of yours in the joined rows: 100 % if your column
+    follows from them. Plans that tell most come first. None listed is beaten in price, quality and
+    what it tells at once, and what is proved is said: "proved best" means that no plan within the
+    bounds tells more for its price and quality. Without --want there is one plan for each column,
+    ranked by what it tells beyond chance. Each plan has the SQL that asks for its columns. Nothing
+    is bought or fetched here.
 
     In Python: pexeso.open_index(INDEX).acquire(FILE:COLUMN, [TABLE:COLUMN], budget=N).
     """  # noqa: D301  click reads \b
@@ -151,42 +161,88 @@ def acquire(request: AcquireRequest, html: str | None, overwrite: bool, form: st
 def plan_lines(found: AcquisitionResult) -> list[str]:
     """Lay out plans for people."""
     if not found.plans:
-        lines = [f"No plan: {plain(found.reason or '', _LONGEST)}"]
+        reason = plain(found.reason or "", _LONGEST)
         return [
-            *lines,
+            reason if reason.startswith("No plan") else f"No plan: {reason}",
             *(
                 f"{said}: {found.best_seen[name]:.6g}"
                 for name, said in _BEST_SEEN.items()
                 if name in found.best_seen
             ),
+            *_notes(found),
         ]
     lines = [_asked(found)]
     for number, plan in enumerate(found, 1):
         lines += ["", *_plan(found, plan, number)]
     if found.n_more:
         lines += ["", f"{count(found.n_more, 'more plan')} (-k shows more)."]
+    return [*lines, "", *_explained(found), *_notes(found)]
+
+
+def _notes(found: AcquisitionResult) -> list[str]:
+    return [f"Note: {plain(note, _LONGEST)}" for note in found.stats.get("notes", ())]
+
+
+def _explained(found: AcquisitionResult) -> list[str]:
+    """Return what the words in plans mean, for who meets them first."""
+    yours = "your columns" if found.query["have"] else "the columns"
+    lines = [
+        f"tells: how much less is unknown of {yours} in the joined rows, once the columns to get "
+        "are known; 0 % is nothing, 100 % all.",
+    ]
+    if "bits" in found.unit:
+        lines.append("bits: what is unknown; 1 bit is a question answered by yes or no.")
+    if "units" in found.unit:
+        units = plain(found.unit[found.unit.index("units") :], MAX_NAME)
+        lines.append(f"{units}: what is unknown of numbers is measured by how far apart they lie.")
+    if found.query["want"] is None:
+        lines.append(
+            "by chance: what the column tells with its values shuffled. Columns are ranked by what "
+            "is above that, times the share of your rows that find a partner."
+        )
+    lines.append(
+        "informativeness: 0 for a join in which all keys find a partner, up to 1 if few do; the "
+        "sum over the joins."
+    )
     return lines
 
 
 def _asked(found: AcquisitionResult) -> str:
     query = found.query
     have = ", ".join(query["have"])
-    explained = plain(f"{have} of {query['table']}" if query["table"] else have, MAX_NAME)
+    explained = plain(f"{have} of {query['table']}" if have else "each other", MAX_NAME)
     if query["want"] is None:
         return f"What tells most of {explained}, of all columns that joins reach:"
     wanted = plain(", ".join(query["want"]), MAX_NAME)
-    if not query["have"]:
-        return f"How to get {wanted} so that they tell most of each other:"
-    return f"How to get {wanted} so that they tell most of {explained}:"
+    they = "they tell" if found.n_wanted > 1 else "it tells"
+    return f"How to get {wanted} so that {they} most of {explained}:"
+
+
+def _intervals(plan: AcquisitionPlan) -> list[str]:
+    """Return the intervals of estimates from samples, or why there are none."""
+    if plan.intervals is None:
+        return []
+    told = []
+    for name, each in plan.intervals.items():
+        if not each["reliable"]:
+            return [f"no interval: {each['reason']}"]
+        high = "any value" if each["high"] is None else f"{each['high']:.4g}"
+        told.append(f"{name} {each['low']:.4g} to {high}")
+    return [", ".join(told)]
 
 
 def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[str]:
     free = found.options["prices"] == "free"
     price = "free" if free else f"price {plan.price:,.6g}"
-    # The first is the best of all, the others those of lower prices or better quality.
-    proof = f"{plan.proof}{' for its price and quality' * (plan.optimal and number > 1)}"
+    proof = plan.proof
+    if plan.chance is None and plan.optimal and number > 1:
+        # The first is the best of all, the others those of lower prices or better quality.
+        proof += " for its price and quality"
+    of = plain(", ".join(found.query["have"]), MAX_NAME) or "each other"
+    told = f"{_figure(plan.correlation)} of {_figure(plan.uncertainty)} {plain(found.unit)}"
+    chance = "" if plan.chance is None else f", {percent(plan.chance_share)} by chance"
     lines = [
-        f"Plan {number}: {plan.correlation:.4g} {found.unit}, {price}, quality "
+        f"Plan {number}: tells {percent(plan.share)} of {of} ({told}){chance}, {price}, quality "
         f"{percent(plan.quality)}, {proof}"
     ]
     labels: list[tuple[str, list[str]]] = [
@@ -200,6 +256,7 @@ def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[
             if plan.path
             else [],
         ),
+        ("95 %", _intervals(plan)),
         (
             "SQL",
             [
@@ -216,11 +273,18 @@ def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[
     return lines
 
 
+def _figure(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10_000 else f"{number:.4g}"
+
+
 def _searched(found: AcquisitionResult) -> str:
     """Return what was searched, and what ended the search early."""
     stats = found.stats
+    measured = stats["plans_measured"]
     parts = [
-        f"{count(stats['plans_formed'], 'plan')} formed and {stats['plans_measured']:,} measured",
+        f"{count(stats['columns'], 'column')} and {count(measured, 'plan')} measured"
+        if "columns" in stats
+        else f"{count(stats['plans_formed'], 'plan')} formed and {measured:,} measured",
         f"{count(stats['tables'], 'table')} with {count(stats['joins'], 'join')}",
     ]
     stopped = f"; stopped by {stats['stopped']}" if stats["stopped"] else ""

@@ -197,6 +197,6 @@ def test_a_saved_graph_gives_the_same(tmp_path, monkeypatch):
     plain, _, _ = market_graph(opened, **options)
     graph, _, notes = market_graph(opened, saved=stored, **options)
     assert graph.edges == plain.edges
-    assert notes[0].startswith("1 tables have changed since the graph was saved")
+    assert notes[0].startswith("Tables that have changed since the graph was saved, or are new: 1.")
     with pytest.raises(InputError, match="joins by values"):
         market_graph(opened, saved=stored, match="names", **options)
