@@ -57,11 +57,17 @@ def plan_tables(result: Result) -> str:
         ),
         "Other searches on whole tables: seconds of the processor and difference to the optimum.",
         table_of(
-            ("query", "published, s", "difference", "all plans, s", "difference"),
             (
-                (name, *_found(query["published"]), *_found(query["all_plans"]))
-                for name, query in queries
+                "query",
+                "published, s",
+                "difference",
+                "of any size, s",
+                "tables",
+                "difference",
+                "all plans, s",
+                "difference",
             ),
+            (_others(name, query) for name, query in queries),
         ),
         "By budget, as a share of the price of the whole market: the correlation of the best plan, "
         "the difference of the published search, seconds of both.",
@@ -83,13 +89,15 @@ def plan_tables(result: Result) -> str:
             ("query", "approach", "correlation", "quality", "JI, sum", "price"),
             (row for name, query in queries for row in _direct(name, query)),
         ),
-        "Thinned joins of the published plan: mean distance to the correlation without thinning.",
+        "Thinned joins of the plan with the most rows: mean distance to the correlation without "
+        "thinning.",
         table_of(
             ("query", "rho", "correlation", "difference"),
             (
                 (name, f"{row['rho']:g}", _number(row["correlation"]), _number(row["difference"]))
                 for name, query in queries
-                for row in query["resampling"]
+                if query["resampling"]
+                for row in query["resampling"]["kept"]
             ),
         ),
         "By the number of tables of the market: tables of the published plan, seconds.",
@@ -123,7 +131,21 @@ def _exact(name: str, query: Result) -> Sequence[Any]:
         _proof(exact.get("proved"), exact),
         *_seconds(front),
         front["found"],
-        _proof(front.get("all_proved"), front),
+        "yes" if front.get("all_proved") else "not ended",
+    )
+
+
+def _others(name: str, query: Result) -> Sequence[Any]:
+    seconds, far = _found(query["unbounded"])
+    plan = query["unbounded"].get("plan")
+    n_tables = NONE if plan is None else len(plan["tables"])
+    return (
+        name,
+        *_found(query["published"]),
+        seconds,
+        n_tables,
+        far,
+        *_found(query["all_plans"]),
     )
 
 
