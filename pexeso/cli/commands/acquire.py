@@ -75,9 +75,11 @@ def _repeated(name: str, help_text: str, option: str, metavar: str):
 @_of_acquire(
     "prices",
     "What columns cost: nothing (free), one for each bit of their entropy (entropy), or as FILE "
-    "lists, a table with the columns table, column and price.",
+    "lists, a table with the columns table, column and price.  [default: free, and entropy with "
+    "--budget]",
     metavar="free|entropy|FILE",
     type=str,
+    show_default=False,
 )
 @_of_acquire(
     "min_quality",
