@@ -232,8 +232,8 @@ class AcquisitionSearches:
             notes.append(f"'{copy}' of the lake is left out: it is the table that you have.")
         if market.rows_of is not None:
             notes.append(
-                "Correlation, quality and rows are those of samples: estimates, and correlation "
-                "comes out too high."
+                "Correlation, quality and rows are those of samples, and correlation comes out too "
+                "high; the 95 % intervals are those of all rows."
             )
             if not found.plans:
                 notes.append("Samples of more keys may have a plan: try a larger sample_rate.")
