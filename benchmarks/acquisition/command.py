@@ -19,6 +19,7 @@ from benchmarks.acquisition.making import measured_market
 from benchmarks.acquisition.market import ABOUT_FILE, Market, read_market
 from benchmarks.acquisition.plan_figures import measured_plans
 from benchmarks.acquisition.plan_tables import plan_tables
+from benchmarks.acquisition.target_tables import target_tables
 from benchmarks.machine import describe_machine, pin_threads
 from benchmarks.origin import code_digest
 from benchmarks.redundancy.writing import FORMATS
@@ -51,7 +52,7 @@ Result = dict[str, Any]
 @click.option("--targets", help="held-back: some of them, with commas.  [default: all]")
 @click.option("--splits", default=5, show_default=True, help="held-back: of the rows.")
 @click.option("--folder", metavar="FOLDER", help="Where markets and real lakes stay.")
-@click.option("--tables", is_flag=True, help="plans: print tables of the stored result alone.")
+@click.option("--tables", is_flag=True, help="Print stored plans and held-back as tables.")
 @click.option("--write", is_flag=True, help="Keep results in benchmarks/results/acquisition.")
 def acquisition_command(
     parts: tuple[str, ...], write: bool, tables: bool, seed: int, **options: Any
@@ -65,8 +66,9 @@ def acquisition_command(
     attributes. In one thread.
     """
     if tables:
-        stored = report.read_result(report.RESULTS / "acquisition" / f"{PLANS}.json")
-        click.echo("No result is stored." if stored is None else plan_tables(stored))
+        for part, as_text in ((PLANS, plan_tables), (HELD_BACK, target_tables)):
+            stored = report.read_result(report.RESULTS / "acquisition" / f"{part}.json")
+            click.echo(f"No result of {part} is stored." if stored is None else as_text(stored))
         return
     pin_threads(1)
     machine = describe_machine(torch.device("cpu"))

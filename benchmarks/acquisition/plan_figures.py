@@ -50,7 +50,7 @@ class Varied:
         ("tpch", (5, 6, 7, 8)),
         ("tpce", (10, 15, 20, 25, 29)),
     )
-    max_seconds: float = 20.0
+    max_seconds: float = 10.0
 
 
 def measured_plans(
@@ -78,8 +78,9 @@ def measured_plans(
     -------
     dict
         ``building``, and of each query its ``prices``, the ``exact`` search and the whole
-        ``front`` without a budget, ``all_plans`` and the ``published`` search on whole tables, and
-        what is found by budget, by rate of samples, by re-sampling and by the number of tables.
+        ``front`` without a budget, ``all_plans`` and the ``published`` search on whole tables, the
+        published one also ``unbounded``, with any number of tables as it has them, and what is
+        found by budget, by rate of samples, by re-sampling and by the number of tables.
     """
     varied = Varied() if varied is None else varied
     setting = Setting.of(market, max_seconds=max_seconds, repeats=repeats, seed=seed)
@@ -103,9 +104,12 @@ def _query(setting: Setting, query: Query, varied: Varied, sizes: Sequence[int])
         "front": exact_search(setting, request, front=True),
         "all_plans": all_measured(setting, request),
         "published": published_search(setting, request),
+        "unbounded": published_search(
+            setting, replace(request, max_tables=len(setting.graph.tables))
+        ),
     }
     best = exact.get("plan")
-    for name in ("all_plans", "published"):
+    for name in ("all_plans", "published", "unbounded"):
         whole[name]["difference"] = difference(best, whole[name].get("plan"))
     setting = replace(setting, max_seconds=min(setting.max_seconds, varied.max_seconds))
     by_rate = []
@@ -122,7 +126,7 @@ def _query(setting: Setting, query: Query, varied: Varied, sizes: Sequence[int])
         **whole,
         "budgets": [_budget(setting, query, prices, ratio) for ratio in varied.ratios],
         "rates": by_rate,
-        "resampling": resampled(setting, query, whole["published"].get("plan"), varied.rhos),
+        "resampling": resampled(setting, query, varied.rhos),
         "sizes": [_size(setting, query, n_tables) for n_tables in sizes],
     }
 

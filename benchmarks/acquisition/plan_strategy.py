@@ -141,7 +141,8 @@ def _beyond_chance(
         shuffled = [tells(rows, rng.permutation(known)) for _ in range(SHUFFLES)]
         chance = math.fsum(shuffled) / SHUFFLES
         gains[at] = share * (tells(rows, known) - chance)
-        most = max(most, share * (max(shuffled) - chance))
+        # A shuffled column against the mean of the others, as its own would draw it nearer.
+        most = max(most, share * (max(shuffled) - chance) * SHUFFLES / (SHUFFLES - 1))
     return {at: gain - most for at, gain in gains.items()}
 
 

@@ -26,7 +26,7 @@ def plan_tables(result: Result) -> str:
     ]
     parts = [
         "Join graphs.",
-        _table(
+        table_of(
             ("market", "tables", "edges", "join sets", "processor s", "wall s"),
             (
                 (
@@ -40,7 +40,7 @@ def plan_tables(result: Result) -> str:
             ),
         ),
         "The best plan and its proof, and all plans that none beats; without a budget.",
-        _table(
+        table_of(
             (
                 "query",
                 "tables",
@@ -56,21 +56,27 @@ def plan_tables(result: Result) -> str:
             (_exact(name, query) for name, query in queries),
         ),
         "Other searches on whole tables: seconds of the processor and difference to the optimum.",
-        _table(
-            ("query", "published, s", "difference", "all plans, s", "difference"),
+        table_of(
             (
-                (name, *_found(query["published"]), *_found(query["all_plans"]))
-                for name, query in queries
+                "query",
+                "published, s",
+                "difference",
+                "of any size, s",
+                "tables",
+                "difference",
+                "all plans, s",
+                "difference",
             ),
+            (_others(name, query) for name, query in queries),
         ),
         "By budget, as a share of the price of the whole market: the correlation of the best plan, "
         "the difference of the published search, seconds of both.",
-        _table(
+        table_of(
             ("query", "least price", "ratio", "correlation", "difference", "exact, s", "pub., s"),
             (row for name, query in queries for row in _budgets(name, query)),
         ),
         "By the rate of samples: published search, and all plans (LP).",
-        _table(
+        table_of(
             ("query", "rate", "published, s", "difference", "all plans, s", "difference"),
             (
                 (name, f"{row['rate']:g}", *_found(row["published"]), *_found(row["all_plans"]))
@@ -79,21 +85,23 @@ def plan_tables(result: Result) -> str:
             ),
         ),
         f"Published search and direct purchase at the ratio {DIRECT_RATIO:g}.",
-        _table(
+        table_of(
             ("query", "approach", "correlation", "quality", "JI, sum", "price"),
             (row for name, query in queries for row in _direct(name, query)),
         ),
-        "Thinned joins of the published plan: mean distance to the correlation without thinning.",
-        _table(
+        "Thinned joins of the plan with the most rows: mean distance to the correlation without "
+        "thinning.",
+        table_of(
             ("query", "rho", "correlation", "difference"),
             (
                 (name, f"{row['rho']:g}", _number(row["correlation"]), _number(row["difference"]))
                 for name, query in queries
-                for row in query["resampling"]
+                if query["resampling"]
+                for row in query["resampling"]["kept"]
             ),
         ),
         "By the number of tables of the market: tables of the published plan, seconds.",
-        _table(
+        table_of(
             ("query", "tables", "edges", "plan's tables", "published, s", "exact, s", "all, s"),
             (
                 (
@@ -123,7 +131,21 @@ def _exact(name: str, query: Result) -> Sequence[Any]:
         _proof(exact.get("proved"), exact),
         *_seconds(front),
         front["found"],
-        _proof(front.get("all_proved"), front),
+        "yes" if front.get("all_proved") else "not ended",
+    )
+
+
+def _others(name: str, query: Result) -> Sequence[Any]:
+    seconds, far = _found(query["unbounded"])
+    plan = query["unbounded"].get("plan")
+    n_tables = NONE if plan is None else len(plan["tables"])
+    return (
+        name,
+        *_found(query["published"]),
+        seconds,
+        n_tables,
+        far,
+        *_found(query["all_plans"]),
     )
 
 
@@ -180,6 +202,15 @@ def _number(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def table_of(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table in Markdown.
+
+    Examples
+    --------
+    >>> print(table_of(("query", "s"), [("short", 1)]))
+    | query | s |
+    | --- | --- |
+    | short | 1 |
+    """
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

@@ -10,6 +10,9 @@ from benchmarks.acquisition.market import Query
 from benchmarks.acquisition.planning import Setting
 from pexeso.acquisition.measures.correlation import correlation
 from pexeso.acquisition.sampling.thinned_join import TreeEdge, sample_join
+from pexeso.acquisition.search.evaluation import Evaluator
+from pexeso.acquisition.search.plans import JoinTree
+from pexeso.acquisition.search.trees import TreeSearch
 
 SEEDS = 3
 MOST_ROWS = 2_000_000
@@ -21,29 +24,35 @@ THINNED_FROM = 1_000
 Result = dict[str, Any]
 
 
-def resampled(
-    setting: Setting, query: Query, plan: Result | None, rhos: Sequence[float]
-) -> list[Result]:
-    """Form the join of a plan with intermediate results thinned, and measure its correlation.
+def resampled(setting: Setting, query: Query, rhos: Sequence[float]) -> Result | None:
+    """Form a large join with its intermediate results thinned, and measure its correlation.
 
     Parameters
     ----------
     setting : Setting
     query : Query
-    plan : dict, optional
-        As `planning.told` returns it. Nothing is thinned in a plan of two tables.
+        Of its plans that with the most joined rows up to `MOST_ROWS` is taken.
     rhos : sequence of float
         Shares that are kept.
 
     Returns
     -------
-    list of dict
-        For each share ``correlation``, the mean over `SEEDS`, and ``difference``, the mean distance
-        to the join that is not thinned. Empty without a plan of three tables, or if its join has
-        more than `MOST_ROWS` rows.
+    dict or None
+        ``rows`` and ``tables`` of the plan, and ``kept``: for each share ``correlation``, the mean
+        over `SEEDS`, and ``difference``, the mean distance to the join that is not thinned. None
+        without a plan of three tables: of two, there is no intermediate result.
     """
-    if plan is None or len(plan["tables"]) < 3 or plan["rows"] > MOST_ROWS:
-        return []
+    request = setting.request(query)
+    evaluator = Evaluator(setting.graph, request, setting.coded)
+    sizes = [
+        (evaluator.n_rows(tree), tree)
+        for tree in TreeSearch(setting.graph, request)
+        if len(tree.tables) > 2
+    ]
+    fitting = [each for each in sizes if each[0] <= MOST_ROWS]
+    if not fitting:
+        return None
+    n_rows, plan = max(fitting, key=lambda each: each[0])
     whole = _correlation(setting, query, plan, 1.0, 0)
     rows = []
     for rho in rhos:
@@ -56,34 +65,21 @@ def resampled(
                 "difference": statistics.mean(abs(each - whole) for each in found),
             }
         )
-    return rows
+    return {"rows": n_rows, "tables": list(plan.tables), "kept": rows}
 
 
-def _correlation(setting: Setting, query: Query, plan: Result, rho: float, seed: int) -> float:
-    edges = [TreeEdge(left, right, tuple(names)) for left, right, names in plan["joins"]]
-    placed = {
-        column: next(
-            table for table in plan["tables"] if column in setting.market.tables[table].column_names
-        )
-        for column in (*query.source, *query.target)
-    }
-    columns: dict[str, list[str]] = {table: [] for table in plan["tables"]}
-    for column, table in placed.items():
-        columns[table].append(column)
+def _correlation(setting: Setting, query: Query, plan: JoinTree, rho: float, seed: int) -> float:
+    tables = {table: setting.market.tables[table] for table in plan.tables}
+    terminals = (*plan.have, *plan.want)
     joined = sample_join(
-        {table: setting.market.tables[table] for table in plan["tables"]},
-        edges,
-        columns,
-        start=placed[query.source[0]],
+        tables,
+        [TreeEdge(join.left, join.right, join.join_set.left) for join in plan.joins],
+        {name: [column for table, column in terminals if table == name] for name in tables},
+        start=plan.have[0][0],
         eta=THINNED_FROM,
         rho=rho,
         seed=seed,
     )
-    names = {column: f"{table}.{column}" for column, table in placed.items()}
-    return correlation(
-        joined.rows,
-        [names[column] for column in query.source],
-        [names[column] for column in query.target],
-        numeric=[names[column] for column in names if column in setting.market.about.numeric],
-        counts=joined.counts,
-    )
+    have, want = ([".".join(each) for each in side] for side in (plan.have, plan.want))
+    numeric = [".".join(each) for each in terminals if each[1] in setting.market.about.numeric]
+    return correlation(joined.rows, have, want, numeric=numeric, counts=joined.counts)

@@ -60,7 +60,7 @@ def made_market(n_rows=3000):
             }
         ),
         "states": pa.table(
-            {"state": np.arange(12), "law": np.arange(12) % 3, "river": np.arange(12) % 4}
+            {"state": np.arange(12), "law": np.arange(12) % 3, "river": np.arange(12) % 5 % 4}
         ),
         "rivers": pa.table({"river": np.arange(4), "length": np.arange(4.0)}),
     }
@@ -114,6 +114,7 @@ def test_all_searches_find_the_best_of_plans_measured_one_by_one(setting, result
         assert found["all_plans"]["difference"] == pytest.approx(0, abs=1e-12)
         assert found["all_plans"]["measured"] == len(measured) == found["prices"]["plans"]
         assert found["published"]["difference"] >= -1e-12
+        assert found["unbounded"]["plan"]["tables"]
 
 
 def test_prices_are_those_of_all_plans_and_of_all_tables(setting):
@@ -211,15 +212,20 @@ def test_differences_are_shares_of_the_optimum():
 
 def test_resampled_joins_come_to_the_whole_one(market, setting, result, monkeypatch):
     query = market.about.queries[1]
-    plan = result["queries"]["long"]["published"]["plan"]
-    rows = result["queries"]["long"]["resampling"]
-    assert [row["rho"] for row in rows] == [0.5, 1.0]
-    assert rows[0]["difference"] > 0
-    assert rows[1]["difference"] == 0
-    assert rows[1]["correlation"] == pytest.approx(plan["correlation"], abs=1e-9)
-    assert result["queries"]["short"]["resampling"] == []
+    found = result["queries"]["long"]["resampling"]
+    request = setting.request(query)
+    evaluator = Evaluator(setting.graph, request, setting.coded)
+    plans = [tree for tree in TreeSearch(setting.graph, request) if len(tree.tables) > 2]
+    largest = max(plans, key=evaluator.n_rows)
+    assert found["rows"] == evaluator.n_rows(largest)
+    assert [row["rho"] for row in found["kept"]] == [0.5, 1.0]
+    assert found["kept"][0]["difference"] > 0
+    assert found["kept"][1]["difference"] == 0
+    whole = evaluator.measures(largest).correlation
+    assert found["kept"][1]["correlation"] == pytest.approx(whole, abs=1e-9)
+    assert result["queries"]["short"]["resampling"] is None
     monkeypatch.setattr(resampling, "MOST_ROWS", 10)
-    assert resampled(setting, query, plan, (1.0,)) == []
+    assert resampled(setting, query, (1.0,)) is None
 
 
 def test_smaller_graphs_keep_the_path(setting, result):
@@ -250,13 +256,15 @@ def test_the_command_measures_markets_and_prints_tables(market, monkeypatch, tmp
         "measured_plans",
         lambda *args, **options: measured_plans(*args, **options, varied=VARIED),
     )
-    assert CliRunner().invoke(main, ["acquisition", "--tables"]).output == "No result is stored.\n"
+    nothing = "No result of {} is stored.\n"
+    printed = CliRunner().invoke(main, ["acquisition", "--tables"])
+    assert printed.output == nothing.format("plans") + nothing.format("held-back")
     run = CliRunner().invoke(main, ["acquisition", "plans", "--repeats", "1", "--write"])
     assert run.exit_code == 0, run.output
     told = json.loads(run.output)
     assert json.loads((tmp_path / "acquisition" / "plans.json").read_text()) == told
     printed = CliRunner().invoke(main, ["acquisition", "--tables"])
-    assert printed.output == plan_tables(told) + "\n"
+    assert printed.output == plan_tables(told) + "\n" + nothing.format("held-back")
 
 
 def test_markets_of_a_folder_are_made_once_for_their_options(market, monkeypatch, tmp_path):
