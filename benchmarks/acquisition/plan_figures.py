@@ -50,7 +50,7 @@ class Varied:
         ("tpch", (5, 6, 7, 8)),
         ("tpce", (10, 15, 20, 25, 29)),
     )
-    max_seconds: float = 10.0
+    max_seconds: float = 30.0
 
 
 def measured_plans(
