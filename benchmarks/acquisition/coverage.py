@@ -109,6 +109,19 @@ def _summary(estimates: list[Estimate], exact: float) -> dict[str, object]:
     }
 
 
+def _keep(rows: list[dict[str, object]], options: dict[str, int], seed: int) -> None:
+    """Write the cells so far: a run that is stopped leaves the cases that it ended."""
+    result = {
+        "part": "coverage",
+        "machine": describe_machine(torch.device("cpu")),
+        "code": code_digest(code=CODE),
+        "seed": seed,
+        "options": options,
+        "cells": json.loads(pd.DataFrame(rows).to_json(orient="records")),
+    }
+    report.write_result(report.RESULTS / "acquisition" / "coverage.json", result)
+
+
 @click.command()
 @click.option("--trials", default=1000, show_default=True, help="Samples of each pair and rate.")
 @click.option("--seed", default=0, show_default=True, help="Of the tables and the samples.")
@@ -129,20 +142,10 @@ def main(
         rows += measure(trials, seed, cases=[case])
         if out is not None:
             pd.DataFrame(rows).to_csv(out, index=False)
+        if write:
+            _keep(rows, {"trials": trials, "every": every}, seed)
         print(pd.DataFrame(rows[-len(RATES) * len(case.measures()) :]).to_string(), flush=True)
     low = [row for row in rows if row["coverage"] < ASKED]
-    if write:
-        report.write_result(
-            report.RESULTS / "acquisition" / "coverage.json",
-            {
-                "part": "coverage",
-                "machine": describe_machine(torch.device("cpu")),
-                "code": code_digest(code=CODE),
-                "seed": seed,
-                "options": {"trials": trials, "every": every},
-                "cells": json.loads(pd.DataFrame(rows).to_json(orient="records")),
-            },
-        )
     print(f"{len(rows)} cells in {time.monotonic() - start:.0f} s, {len(low)} below {ASKED:.0%}")
     for row in low:
         print(row)

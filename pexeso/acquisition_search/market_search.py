@@ -129,7 +129,8 @@ class Market:
     @property
     def rows_of(self) -> RowsOf | None:
         """Which rows of the tables of a plan are looked at; None for all."""
-        return None if self.samples is None else self.samples.rows_of
+        is_sampled = self.samples is not None and self.samples.rate < 1
+        return self.samples.rows_of if is_sampled else None
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,9 @@ def plans_of(market: Market, request: AcquisitionRequest, limits: Limits) -> Fou
     else:
         options = PublishedOptions(first_rate=1.0, seed=limits.seed)
         found = published_plans(lambda _: (market.graph, evaluator.measures), request, options)
-    return found if market.samples is None else with_intervals(found, market.samples, request)
+    if market.samples is None:
+        return found
+    return with_intervals(found, market.samples, request)
 
 
 def candidates_of(

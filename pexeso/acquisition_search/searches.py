@@ -61,7 +61,7 @@ class AcquisitionSearches:
         budget: float | None = None,
         min_quality: float = 0.0,
         max_informativeness: float | None = None,
-        prices: Prices = "free",
+        prices: Prices | None = None,
         max_tables: int = DEFAULT_MAX_TABLES,
         max_fan_out: float | None = None,
         method: Method = "exact",
@@ -94,9 +94,10 @@ class AcquisitionSearches:
             In [0, 1]: the least share of the rows of the join that break no dependency.
         max_informativeness : float, optional
             The largest sum of the informativeness of the joins (smaller is better).
-        prices : {"free", "entropy"}, path or mapping
+        prices : {"free", "entropy"}, path or mapping, optional
             What columns cost: nothing, one unit for each bit of their entropy, or as listed: in a
-            table with the columns ``table``, ``column`` and ``price``, or by table and column.
+            table with the columns ``table``, ``column`` and ``price``, or by table and column. With
+            a budget entropy if not given, otherwise nothing.
         max_tables : int
             Most tables of a plan, yours included.
         max_fan_out : float, optional
@@ -165,6 +166,8 @@ class AcquisitionSearches:
                 "sample_rate must be a number above 0 and at most 1 (inclusive): the share of the "
                 f"keys that samples have. Got {shown(sample_rate)}."
             )
+        if prices is None:  # a budget without prices would bound nothing
+            prices = "free" if budget is None else "entropy"
         tables, joins = _names(exclude_tables, "exclude_tables"), _pairs(exclude_joins)
         for name in tables:
             self._require(name)
@@ -229,8 +232,8 @@ class AcquisitionSearches:
             notes.append(f"'{copy}' of the lake is left out: it is the table that you have.")
         if market.rows_of is not None:
             notes.append(
-                "Correlation, quality and rows are those of samples: estimates, and correlation "
-                "comes out too high."
+                "Correlation, quality and rows are those of samples, and correlation comes out too "
+                "high; the 95 % intervals are those of all rows."
             )
             if not found.plans:
                 notes.append("Samples of more keys may have a plan: try a larger sample_rate.")

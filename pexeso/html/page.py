@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import pexeso
 from pexeso.html.cards import OF_RESULTS, Section, section_of_explanation, section_of_result
-from pexeso.runtime.formatting import MAX_CELL, human_bytes, percent, plain
+from pexeso.runtime.formatting import MAX_CELL, figure, human_bytes, percent, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -106,6 +106,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "figure": figure,
         "percent": percent,
         "number": lambda number: f"{number:,}",
         "value": lambda text: plain(text, MAX_VALUE),

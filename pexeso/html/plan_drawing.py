@@ -9,6 +9,7 @@ from typing import Any
 
 from pexeso.html.containment_drawing import NAME_CELLS, short_name
 from pexeso.html.layered_layout import LevelLine, layered_layout
+from pexeso.runtime.formatting import figure
 
 BOX_WIDTH = 224
 MAX_COLUMNS = 12
@@ -205,7 +206,7 @@ def price_chart(
         is_near = any(
             abs(each.x - x) < _NEAR and abs(each.label_y - (y - 9)) < _NEAR for each in points
         )
-        said = f"Plan {number}: {plan['correlation']:.4g} {unit}, price {plan['price']:,.6g}"
+        said = f"Plan {number}: {figure(plan['correlation'])} {unit}, price {plan['price']:,.6g}"
         points.append(ChartPoint(number, x, y, y + 18 if is_near else y - 9, said))
     return PriceChart(
         tuple(points),

@@ -89,7 +89,10 @@ def did_you_mean(names: Sequence[str], spec: str) -> str:
     "did you mean 'state'?"
     """
     by_lower_case = {name.lower(): name for name in names[:_MAX_NAMES_COMPARED]}
-    close = difflib.get_close_matches(spec.lower(), by_lower_case, n=3)
+    lower = spec.lower()
+    close = [lower]
+    if lower not in by_lower_case:
+        close = difflib.get_close_matches(lower, by_lower_case, n=3)
     meant = " or ".join(repr(by_lower_case[name]) for name in close)
     return f"did you mean {meant}?" if close else ""
 

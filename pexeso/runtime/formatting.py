@@ -23,6 +23,17 @@ def percent(share: float) -> str:
     return f"{tenths / 10:.1f} %"
 
 
+def figure(number: float) -> str:
+    """Return a measure with four digits, large ones as whole numbers.
+
+    Examples
+    --------
+    >>> figure(0.91829), figure(23943.7)
+    ('0.9183', '23,944')
+    """
+    return f"{number:,.0f}" if number >= 10_000 else f"{number:.4g}"
+
+
 def plain(text: str, most: int = MAX_CELL) -> str:
     r"""Convert a text to a safe and short form for display.
 

@@ -32,8 +32,9 @@ class AcquireRequest(IndexRequest, verb="acquire"):
     want : tuple of str
         Each ``TABLE:COLUMN``, ``TABLE:COLUMN,COLUMN`` or ``COLUMN``; without any, all that joins
         reach.
-    prices : str or mapping
-        ``"free"``, ``"entropy"``, a file, or prices by table and column.
+    prices : str or mapping, optional
+        ``"free"``, ``"entropy"``, a file, or prices by table and column; with a budget
+        ``"entropy"`` if not given, otherwise ``"free"``.
     exclude_joins : tuple of str
         Pairs of tables, each ``TABLE,TABLE``.
     """
@@ -43,7 +44,7 @@ class AcquireRequest(IndexRequest, verb="acquire"):
     budget: float | None = None
     min_quality: float = 0.0
     max_informativeness: float | None = None
-    prices: str | Mapping[str, Mapping[str, float]] = "free"
+    prices: str | Mapping[str, Mapping[str, float]] | None = None
     max_tables: int = DEFAULT_MAX_TABLES
     max_fan_out: float | None = None
     method: Literal[METHODS] = "exact"  # type: ignore[valid-type]

@@ -248,3 +248,13 @@ def test_repeated_names_of_columns_are_told_apart_by_position(searches, tmp_path
     with pytest.raises(ColumnNotFoundError, match="2 columns are named 'sick'"):
         searches.acquire(f"{path}:sick", "smog_level")
     assert searches.acquire(f"{path}:#1", "smog_level")[0].have == (("twice.csv", "#1"),)
+
+
+def test_a_budget_alone_counts_entropy(searches, people):
+    free = searches.acquire(f"{people}:sick", "smog_level")
+    assert (free.options["prices"], free[0].price) == ("free", 0)
+    priced = searches.acquire(f"{people}:sick", "smog_level", budget=100)
+    named = searches.acquire(f"{people}:sick", "smog_level", budget=100, prices="entropy")
+    assert priced.options["prices"] == "entropy"
+    assert priced[0].price > 0
+    assert priced.plans == named.plans

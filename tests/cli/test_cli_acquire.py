@@ -177,6 +177,21 @@ def test_no_path_is_told(acquire):
     assert result.stdout.count("\n") == 1
 
 
+def test_notes_stand_at_the_end_and_in_the_machine_form(acquire, tmp_path):
+    graph = tmp_path / "lake.graph"
+    told = acquire("--want", "smog_level", "--graph", graph)
+    assert told.exit_code == 0, told.output
+    made = f"The join graph of the lake, 4 tables with 2 joins, was made in '{graph}'."
+    assert told.stdout.endswith(f"\nNote: {made}\n")
+    assert "Note: " not in acquire("--want", "smog_level", "--graph", graph).stdout
+    graph.unlink()
+    nothing = acquire("--want", "alone.csv:moon", "--graph", graph).stdout
+    assert nothing.endswith(f"\nNote: {made}\n")
+    graph.unlink()
+    printed = json.loads(acquire("--want", "smog_level", "--graph", graph, "--json").stdout)
+    assert printed["stats"]["notes"] == [made]
+
+
 def test_exclusions_come_in_by_options(acquire):
     text = acquire(
         "--want", "smog_level", "--exclude-join", "people.csv,direct.csv",

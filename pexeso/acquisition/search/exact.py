@@ -130,8 +130,8 @@ def find_plans(
     Returns
     -------
     FoundPlans
-        Among plans with a join result that is not empty. Plans that are equal in price, quality and
-        correlation are one, that with the fewest tables and then the lightest joins.
+        Among plans with a join result that is not empty. Of plans that are equal in price, quality
+        and correlation one is told.
 
     Examples
     --------

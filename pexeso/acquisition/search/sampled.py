@@ -69,6 +69,11 @@ class SampledPlans:
     coded : CodedColumns, optional
         Codes of keys that are there already.
 
+    Attributes
+    ----------
+    rate : float
+        As given.
+
     Raises
     ------
     InputError
@@ -80,13 +85,13 @@ class SampledPlans:
     ) -> None:
         if not 0 < rate <= 1:
             raise InputError(f"The rate of a sample must be above 0 and up to 1, got {rate}.")
-        self._graph, self._rate, self._seed = graph, rate, seed
+        self._graph, self.rate, self._seed = graph, rate, seed
         self._rows = RowCounts(graph, CodedColumns() if coded is None else coded)
         self._positions: dict[tuple[Join, str], np.ndarray] = {}
 
     def rate_of(self, join: Join) -> float:
         """Return the rate of a join: 1 where few keys are in both tables."""
-        return 1.0 if join.join_set.n_keys <= SMALL_DOMAIN else self._rate
+        return 1.0 if join.join_set.n_keys <= SMALL_DOMAIN else self.rate
 
     def rows_of(self, tree: JoinTree, table: str) -> np.ndarray | None:
         """Return which rows of a table of a plan are in its sample; None for all."""

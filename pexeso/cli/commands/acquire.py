@@ -18,7 +18,7 @@ from pexeso.cli.output.output import (
     write_json,
 )
 from pexeso.cli.output.pages import page_options, require_page, write_page
-from pexeso.runtime.formatting import percent
+from pexeso.runtime.formatting import figure, percent
 from pexeso.service.acquisition import AcquireRequest
 from pexeso.service.verbs import run
 
@@ -75,9 +75,11 @@ def _repeated(name: str, help_text: str, option: str, metavar: str):
 @_of_acquire(
     "prices",
     "What columns cost: nothing (free), one for each bit of their entropy (entropy), or as FILE "
-    "lists, a table with the columns table, column and price.",
+    "lists, a table with the columns table, column and price.  [default: free, and entropy with "
+    "--budget]",
     metavar="free|entropy|FILE",
     type=str,
+    show_default=False,
 )
 @_of_acquire(
     "min_quality",
@@ -226,8 +228,8 @@ def _intervals(plan: AcquisitionPlan) -> list[str]:
     for name, each in plan.intervals.items():
         if not each["reliable"]:
             return [f"no interval: {each['reason']}"]
-        high = "any value" if each["high"] is None else f"{each['high']:.4g}"
-        told.append(f"{name} {each['low']:.4g} to {high}")
+        high = "any value" if each["high"] is None else figure(each["high"])
+        told.append(f"{name} {figure(each['low'])} to {high}")
     return [", ".join(told)]
 
 
@@ -239,7 +241,7 @@ def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[
         # The first is the best of all, the others those of lower prices or better quality.
         proof += " for its price and quality"
     of = plain(", ".join(found.query["have"]), MAX_NAME) or "each other"
-    told = f"{_figure(plan.correlation)} of {_figure(plan.uncertainty)} {plain(found.unit)}"
+    told = f"{figure(plan.correlation)} of {figure(plan.uncertainty)} {plain(found.unit)}"
     chance = "" if plan.chance is None else f", {percent(plan.chance_share)} by chance"
     lines = [
         f"Plan {number}: tells {percent(plan.share)} of {of} ({told}){chance}, {price}, quality "
@@ -271,10 +273,6 @@ def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[
         for at, text in enumerate(texts):
             lines.append(f"  {'' if at else label:<5} {plain(text, _LONGEST)}")
     return lines
-
-
-def _figure(number: float) -> str:
-    return f"{number:,.0f}" if number >= 10_000 else f"{number:.4g}"
 
 
 def _searched(found: AcquisitionResult) -> str:
