@@ -106,8 +106,7 @@ class _Entries:
 
         Entries may repeat: products add them up.
         """
-        at_table = [join for join in tree.joins if table in (join.left, join.right)]
-        to_come = [join for join in at_table if join.other(table) in needed]
+        to_come = [join for join in tree.joins_at.get(table, ()) if join.other(table) in needed]
         counts = rows.of_rows(tree, table, without=to_come)
         kept = np.flatnonzero(rows.of_rows(tree, table) > 0)  # others have no partner somewhere
         return cls(

@@ -188,22 +188,23 @@ class JoinTree:
         """Return the joins that have all of some tables on one side and all others beyond it."""
         found = []
         for join in self.joins:
-            side = self._left_side(join)
+            _, side = self.beyond(join, join.left)
             if (one <= side and not other & side) or (other <= side and not one & side):
                 found.append(join)
         return found
 
-    def _left_side(self, join: Join) -> set[str]:
-        """Return the tables that are reached from the left table of a join without it."""
-        side, stack = {join.left}, [join.left]
+    def beyond(self, join: Join, table: str) -> tuple[frozenset[Join], set[str]]:
+        """Return the joins and tables on a table's side of one of its joins, the join apart."""
+        joins, tables, stack = set(), {table}, [table]
         while stack:
-            table = stack.pop()
-            for each in self.joins:
-                other = each.other(table) if table in (each.left, each.right) else table
-                if each is not join and other not in side:
-                    side.add(other)
+            name = stack.pop()
+            for each in self.joins_at[name]:
+                if each is not join and each not in joins:
+                    joins.add(each)
+                    other = each.other(name)
+                    tables.add(other)
                     stack.append(other)
-        return side
+        return frozenset(joins), tables
 
 
 @dataclass(frozen=True)

@@ -123,9 +123,9 @@ class RowCounts:
         numpy.ndarray of float64
             One count for each key, and 0 last, which stands for the key -1.
         """
-        part = _beyond(tree, join, table)
-        masked = masks is not None and any(name in masks for name in part[1])
-        key = (join, table, part[0])
+        joins, tables = tree.beyond(join, table)
+        masked = masks is not None and any(name in masks for name in tables)
+        key = (join, table, joins)
         if not masked and key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
@@ -142,17 +142,3 @@ class RowCounts:
         self._bytes += told.nbytes
         while self._bytes > _MAX_BYTES and len(self._kept) > 1:
             self._bytes -= self._kept.popitem(last=False)[1].nbytes
-
-
-def _beyond(tree: JoinTree, join: Join, table: str) -> tuple[frozenset[Join], set[str]]:
-    """Return the joins and tables that are on a table's side of a join, the join apart."""
-    joins, tables, stack = set(), {table}, [table]
-    while stack:
-        name = stack.pop()
-        for each in tree.joins_at[name]:
-            if each is not join and each not in joins:
-                joins.add(each)
-                other = each.other(name)
-                tables.add(other)
-                stack.append(other)
-    return frozenset(joins), tables
