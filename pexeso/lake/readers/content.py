@@ -62,7 +62,7 @@ def read_content(
         if isinstance(location, Location)
         else _read_file(location, shown, max_bytes)
     )
-    _check_size(shown, len(data), max_bytes)
+    check_size(shown, len(data), max_bytes)
     fingerprint = hashlib.blake2b(data, digest_size=16).hexdigest()
     if data.startswith(_GZIP_MAGIC):
         data = _unpack(shown, data, max_bytes)
@@ -94,9 +94,7 @@ def fingerprint_file(path: str | os.PathLike[str] | Location) -> str | None:
 
 def _read_file(path: Path, shown: str, max_bytes: int) -> bytes:
     try:
-        # Looked at before it is opened: opening a named pipe would wait for ever.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise _no_file(shown)
+        require_regular_file(path, shown)
         with open(path, "rb") as stream:
             return stream.read(max_bytes + 1)
     except OSError as error:
@@ -121,6 +119,24 @@ def _read_place(location: Location, shown: str, max_bytes: int) -> bytes:
     raise broken
 
 
+def require_regular_file(path: Path, shown: str) -> os.stat_result:
+    """Return the status of a file, which must be a regular one.
+
+    It is looked at before it is opened: opening a named pipe would wait for ever.
+
+    Raises
+    ------
+    TableReadError
+        It is something else.
+    OSError
+        It cannot be looked at.
+    """
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise _no_file(shown)
+    return status
+
+
 def _no_file(shown: str) -> TableReadError:
     return TableReadError(f"{shown} is not a regular file; a table is one file.")
 
@@ -137,11 +153,12 @@ def _unpack(shown: str, packed: bytes, max_bytes: int) -> bytes:
         raise TableReadError(
             f"{shown} is a damaged gzip file ({error}); write or download it again."
         ) from error
-    _check_size(shown, len(data), max_bytes)
+    check_size(shown, len(data), max_bytes)
     return data
 
 
-def _check_size(shown: str, n_bytes: int, max_bytes: int) -> None:
+def check_size(shown: str, n_bytes: int, max_bytes: int) -> None:
+    """Raise TableReadError for more bytes than are read."""
     if n_bytes > max_bytes:
         raise TableReadError(
             f"{shown} holds more than {max_bytes:,} bytes, the most that is read (max_bytes)."

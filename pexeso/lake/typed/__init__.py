@@ -1,0 +1,1 @@
+"""Files whose cells have types: Arrow and Parquet, spreadsheets, databases."""
