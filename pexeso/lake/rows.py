@@ -9,20 +9,30 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.io.location import Location, locate
 from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.containers.tables_inside import split_member
+from pexeso.lake.formats import format_of
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.reader import read_table
+from pexeso.lake.readers.reader import open_table
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 
 
-def table_path(lake: str | os.PathLike[str] | Location, table: str) -> Path | Location:
-    """Return where the file of a table is.
+def table_path(
+    lake: str | os.PathLike[str] | Location, table: str
+) -> tuple[Path | Location, str | None]:
+    """Return the file of a table, and what leads to the table inside it.
 
     Parameters
     ----------
     lake
         The folder, or the one file, that `find_tables` was given.
     table
-        The table's name: the POSIX path relative to the lake.
+        The table's name: the POSIX path relative to the lake, with what follows the file's name
+        where the file holds several tables.
+
+    Returns
+    -------
+    file, member
+        See `pexeso.lake.files.TableFile`; `member` is None where the file is one table.
 
     Raises
     ------
@@ -38,19 +48,25 @@ def table_path(lake: str | os.PathLike[str] | Location, table: str) -> Path | Lo
             f"A table is named by its path relative to the lake, without '..'. Got {table!r}."
         )
     if _is_file(root):
-        if table != root.name:
+        member = table.removeprefix(root.name)
+        if not table.startswith(root.name) or (member and not _holds_several(root)):
             raise InputError(
                 f"The lake is the one file {root}; its table is {root.name!r}. Got {table!r}."
             )
-        return root
+        return root, member or None
     if isinstance(root, Location):
-        return root.joined(table)
-    path = root / table
+        return split_member(root.joined(table))
+    path, member = split_member(root / table)
     if not path.resolve().is_relative_to(root.resolve()):
         raise InputError(
             f"The table {table!r} lies outside the lake {root}: a symbolic link leads out of it."
         )
-    return path
+    return path, member
+
+
+def _holds_several(file: Path | Location) -> bool:
+    found = format_of(file.name)
+    return found is not None and found.holds_several
 
 
 def _is_file(root: Path | Location) -> bool:
@@ -97,7 +113,9 @@ def read_rows(
     PlaceError
         The lake is elsewhere, and its storage cannot be reached.
     """
-    found = read_table(table_path(lake, table), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
+    path, member = table_path(lake, table)
+    opened = open_table(path, member, max_bytes=max_bytes)
+    found = opened.text(max_cell_bytes=max_cell_bytes)
     labels = label_columns(found.names)
     positions = (
         range(len(labels))

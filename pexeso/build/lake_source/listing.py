@@ -34,14 +34,15 @@ REQUESTS_AT_ONCE = 16
 TABLE, SKIPPED, FOLDER = "table", "skipped", "folder"
 
 _TABLE_FIELDS = (
-    "table string, path string, format string, n_bytes long, modified long, version string"
+    "table string, path string, format string, n_bytes long, modified long, version string, "
+    "member string"
 )
 _FOUND = f"kind string, {_TABLE_FIELDS}, reason string"
 _FOUND_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("kind", "table", "path", "format")),
         *((name, pa.int64()) for name in ("n_bytes", "modified")),
-        *((name, pa.string()) for name in ("version", "reason")),
+        *((name, pa.string()) for name in ("version", "member", "reason")),
     ]
 )
 
@@ -89,8 +90,8 @@ def list_lake(
         machines.
     tables, skipped : Path
         Folders to write, which are not there yet: Parquet of
-        ``table, path, format, n_bytes, modified, version`` (`pexeso.lake.files.TableFile`; `path`
-        as text), and of ``table, reason``. In no order.
+        ``table, path, format, n_bytes, modified, version, member``
+        (`pexeso.lake.files.TableFile`; `path` as text), and of ``table, reason``. In no order.
     scratch : Path
         A folder that is not there yet, for what the rounds leave to one another; the caller removes
         it.
