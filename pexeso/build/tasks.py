@@ -79,7 +79,7 @@ def compare_contents(batches: Batches, *, root: Path | Location) -> Batches:
     for batch in batches:
         for row in batch.to_pylist():
             path = path_from_text(root, row["path"])
-            same = table_fingerprint(path, row["member"]) == row["old_fingerprint"]
+            same = table_fingerprint(path, row["member"], row["reading"]) == row["old_fingerprint"]
             yield pa.RecordBatch.from_pydict(
                 {"table": [row["table"]], "change": ["unchanged" if same else "changed"]}
             )

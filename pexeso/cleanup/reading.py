@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from pexeso.lake.files import TableFile, find_tables, path_from_text
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file
 from pexeso.lake.readers.reader import open_table
 from pexeso.lake.readers.typed import TypedRows, parquet_rows
+from pexeso.lake.settings import LakeSettings
 from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces
 
 if TYPE_CHECKING:
@@ -236,8 +237,22 @@ def rows_of_file(file: TableFile, max_bytes: int) -> tuple[str, list[str], Itera
     """Return the fingerprint of a file, what was repaired in it, and its rows."""
     if file.format == "parquet" and isinstance(file.path, Path):
         return fingerprint_file(file.path), [], parquet_rows(file.table, str(file.path))
-    opened = open_table(file.path, shown=file.table, max_bytes=max_bytes)
+    reading = _reading_of(file) if file.format == "delimited" else None
+    opened = open_table(file.path, shown=file.table, reading=reading, max_bytes=max_bytes)
     if opened.format == "parquet":
         return str(opened.fingerprint), [], opened.rows()
     table = opened.text()
     return str(opened.fingerprint), table.notes, opened.rows(table)
+
+
+def _reading_of(file: TableFile) -> str | None:
+    """Return what the settings of the file's lake say of it."""
+    if isinstance(file.path, Path):
+        if not file.path.as_posix().endswith(f"/{file.table}"):
+            return None
+        root: Path | Location = file.path.parents[file.table.count("/")]
+    else:
+        folder = file.path.url.removesuffix(f"/{file.table}")
+        n_less = len(file.path.url) - len(folder)
+        root = replace(file.path, url=folder, path=file.path.path[: len(file.path.path) - n_less])
+    return LakeSettings.load(root).digest_of(file.table)

@@ -20,6 +20,7 @@ from pexeso.lake.containers.tables_inside import tables_inside
 from pexeso.lake.formats import format_of, reason_not_read
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.settings import LakeSettings
 
 MAX_CONTAINER_BYTES = DEFAULT_MAX_BYTES
 """Largest file that is opened to see which tables it holds."""
@@ -57,6 +58,9 @@ class TableFile:
     member
         What follows the file's own name in the name of a table inside it, such as ``#Sheet1`` or
         ``/inner.csv``; None where the file is one table.
+    reading
+        What `lake.toml` says of the table, as `LakeSettings.digest_of` gives it. A version goes on
+        with it, so that a file counts as changed where it is to be read in another way.
     """
 
     table: str
@@ -66,6 +70,7 @@ class TableFile:
     modified: int | None = None
     version: str | None = None
     member: str | None = None
+    reading: str | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,9 @@ def look_at_lake(
     return root, single
 
 
-def list_folder(root: Path | Location, folder: str = "") -> Listing:
+def list_folder(
+    root: Path | Location, folder: str = "", settings: LakeSettings | None = None
+) -> Listing:
     """List one folder of a lake, without going into those below it.
 
     Parameters
@@ -156,6 +163,8 @@ def list_folder(root: Path | Location, folder: str = "") -> Listing:
         The lake, a folder, as `look_at_lake` returns it.
     folder
         POSIX path relative to the lake; empty for the lake itself.
+    settings
+        How files of the lake are read; as found unless given.
 
     Returns
     -------
@@ -168,15 +177,28 @@ def list_folder(root: Path | Location, folder: str = "") -> Listing:
     PlaceError
         The lake is elsewhere, and its storage cannot be reached: it says nothing about the folder.
     """
-    return _list_place(root, folder) if isinstance(root, Location) else _list_local(root, folder)
+    is_local = isinstance(root, Path)
+    listing = _list_local(root, folder) if is_local else _list_place(root, folder)
+    if settings is not None and settings.files:
+        listing.tables[:] = [_with_settings(file, settings) for file in listing.tables]
+    return listing
+
+
+def _with_settings(file: TableFile, settings: LakeSettings) -> TableFile:
+    digest = settings.digest_of(file.table)
+    if digest is None:
+        return file
+    return replace(file, reading=digest, version=f"{file.version or ''}{digest}")
 
 
 def walk_lake(root: Path | Location) -> Iterator[Listing]:
     """Yield the listings of all folders of a lake, level by level; see `list_folder`.
 
+    Files are read as the settings of the lake say.
+
     Memory grows with the folders that are still to be listed.
     """
-    look = partial(list_folder, root)
+    look = partial(list_folder, root, settings=LakeSettings.load(root))
     pending = [""]
     # Listing a folder elsewhere is waiting for an answer, so many wait at once.
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:

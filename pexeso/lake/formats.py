@@ -46,6 +46,9 @@ FORMATS = (
 PACKED_EXTENSIONS = (".gz", ".bz2", ".xz", ".zst")
 """How the names of packed files of text end, after the extension of the text."""
 
+SETTINGS_NAME = "lake.toml"
+"""The file in a lake's own folder that says how its files are read."""
+
 _FORMAT_OF_EXTENSION = {extension: each for each in FORMATS for extension in each.extensions}
 
 TABLE_EXTENSIONS = tuple(_FORMAT_OF_EXTENSION)
@@ -132,6 +135,8 @@ def reason_not_read(path: str | os.PathLike[str]) -> str:
     'not a table: a picture'
     """
     name = os.path.basename(os.fspath(path)).lower()
+    if name == SETTINGS_NAME:
+        return "the settings of a lake"
     text = without_packing(name)
     if text != name and _FORMAT_OF_EXTENSION.get(os.path.splitext(text)[1]) is not None:
         return "a packed file of a format that is packed already; unpack it"

@@ -20,7 +20,7 @@ from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.reader import OpenTable, open_table
+from pexeso.lake.readers.reader import OpenTable, open_table, with_reading
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.lake.record_schema import column_batches, record_batches
@@ -222,7 +222,9 @@ def _read(
     table: Table | None = None
     reason = None
     try:
-        opened = open_table(file.path, file.member, shown=file.table, max_bytes=max_bytes)
+        opened = open_table(
+            file.path, file.member, shown=file.table, reading=file.reading, max_bytes=max_bytes
+        )
         table = opened.text(max_cell_bytes=max_cell_bytes)
     except TableReadError as error:
         reason = str(error)
@@ -232,7 +234,7 @@ def _read(
         raise
     except Exception as error:  # a lake goes on, whatever one of its files makes a library raise
         reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
-    fingerprint = opened.fingerprint if opened else None
+    fingerprint = with_reading(opened.fingerprint, file.reading) if opened else None
     return _table_record(file, table, fingerprint, reason), table, opened
 
 

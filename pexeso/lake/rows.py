@@ -14,6 +14,7 @@ from pexeso.lake.formats import format_of
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.reader import open_table
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
+from pexeso.lake.settings import LakeSettings
 
 
 def table_path(
@@ -114,7 +115,9 @@ def read_rows(
         The lake is elsewhere, and its storage cannot be reached.
     """
     path, member = table_path(lake, table)
-    opened = open_table(path, member, max_bytes=max_bytes)
+    root = locate(lake)
+    reading = None if path == root else LakeSettings.load(root).digest_of(table)
+    opened = open_table(path, member, reading=reading, max_bytes=max_bytes)
     found = opened.text(max_cell_bytes=max_cell_bytes)
     labels = label_columns(found.names)
     positions = (

@@ -42,6 +42,7 @@ LISTING_SCHEMA = pa.schema(
         *((name, pa.int64()) for name in ("n_bytes", "modified")),
         ("version", pa.string()),
         ("member", pa.string()),
+        ("reading", pa.string()),
     ]
 )
 """One row a table; see `pexeso.lake.files.TableFile`."""

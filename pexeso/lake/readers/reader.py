@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from pexeso.lake.readers.content import (
 from pexeso.lake.readers.delimited import parse_delimited
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.jsonlines import parse_jsonlines
+from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.parquet import parse_parquet
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows, json_rows, parquet_rows
@@ -35,6 +37,9 @@ from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.text import text_table
 
 _PARQUET_MAGIC = b"PAR1"
+
+DEFAULT_READING = ReadingOptions()
+"""Everything is found by the reader."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +55,17 @@ class OpenTable:
     inner : str or None
         The table's name in a book or database.
     fingerprint : str or None
-        Equal where the file, or the member of an archive, has not changed; None for a file that
-        went away meanwhile.
+        Equal where the bytes of the file, or of the member of an archive, have not changed; None
+        for a file that went away meanwhile.
+    options : ReadingOptions
+        How delimited text is read.
     """
 
     shown: str
     source: FileSource
     inner: str | None
     fingerprint: str | None
+    options: ReadingOptions = DEFAULT_READING
 
     @property
     def format(self) -> str:
@@ -154,6 +162,7 @@ def open_table(
     member: str | None = None,
     *,
     shown: str | None = None,
+    reading: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> OpenTable:
     """Open one table of a file.
@@ -167,6 +176,8 @@ def open_table(
         ``/inner.csv``. A file that holds several tables needs one, unless it holds one alone.
     shown : str, optional
         The table's name in messages; the file's and the member unless given.
+    reading : str, optional
+        How delimited text is read: JSON of `ReadingOptions`, as the settings of a lake give it.
     max_bytes : int
         Limit on the file's size in bytes, also after it is unpacked; at least 1.
 
@@ -180,33 +191,46 @@ def open_table(
     location = locate(path)
     file_shown = str(path) if shown is None else shown.removesuffix(member or "")
     found = format_of(location.name)
+    options = ReadingOptions(**json.loads(reading)) if reading else DEFAULT_READING
     if found is None or not found.holds_several:
         if member is not None:
             raise TableReadError(f"{file_shown} holds one table: {member!r} names none in it.")
         content = read_content(location, max_bytes=max_bytes, shown=file_shown)
         data = FileSource(file_shown, data=content.data, max_bytes=max_bytes)
-        return OpenTable(file_shown, data, None, content.fingerprint)
+        return OpenTable(file_shown, data, None, content.fingerprint, options)
     whole = FileSource(file_shown, location, max_bytes=max_bytes)
     if member is None:
         member = _only_member(whole)
     source, inner = enter(whole, member)
-    return OpenTable(f"{file_shown}{member}", source, inner, _fingerprint(location, source))
+    fingerprint = _fingerprint(location, source)
+    return OpenTable(f"{file_shown}{member}", source, inner, fingerprint, options)
 
 
 def table_fingerprint(
-    path: Path | Location, member: str | None, *, max_bytes: int = DEFAULT_MAX_BYTES
+    path: Path | Location,
+    member: str | None = None,
+    reading: str | None = None,
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> str | None:
-    """Compute the fingerprint of `open_table`; None for a table that cannot be read.
+    """Compute the fingerprint of a table and the way it is read; None where it cannot be read.
 
     A file of one table is read in pieces; a member of an archive is read whole.
     """
     if member is None or member.startswith("#"):
-        return fingerprint_file(path)
+        return with_reading(fingerprint_file(path), reading)
     try:
         source, _ = enter(FileSource(str(path), path, max_bytes=max_bytes), member)
     except TableReadError:
         return None
-    return _fingerprint(path, source)
+    return with_reading(_fingerprint(path, source), reading)
+
+
+def with_reading(fingerprint: str | None, reading: str | None) -> str | None:
+    """Return a fingerprint that differs where a file is to be read in another way."""
+    if fingerprint is None or reading is None:
+        return fingerprint
+    return bytes_fingerprint(f"{fingerprint} {reading}".encode())
 
 
 def read_table(
