@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from pexeso.join.matched_join import SPARK_LAKE
 from pexeso.join.options import join_options
 from pexeso.lake.columns import label_columns
 from pexeso.lake.key_columns import KeyColumn, spec_of
-from pexeso.lake.rows import read_rows
+from pexeso.lake.rows import read_typed_rows
 from pexeso.parts.metadata import has_aliases
 from pexeso.search.query import query_from_values
 
@@ -86,12 +86,15 @@ class TablePair:
         The lake's, as `pexeso.lake.rows.read_rows` gives it.
     normaliser : Normaliser or None
         Of the index: what is an alias stands for something else.
+    typed : sequence of pyarrow.ChunkedArray or None
+        The columns of `rows` with the types of their file, where that has types.
     """
 
     asked: KeyTable
     table: str
     rows: pa.Table
     normaliser: Normaliser | None = None
+    typed: Sequence[pa.ChunkedArray] | None = None
 
     @cached_property
     def mine(self) -> KeyedTable:
@@ -190,7 +193,7 @@ class TablePair:
         is_whole = isinstance(table, pa.Table) or hasattr(table, "iloc")
         mine = table if is_whole else self._in_memory
         chosen = join_options(options)
-        return join_keys(mine, self.mine, self.rows, self.table, theirs, chosen, to)
+        return join_keys(mine, self.mine, self.rows, self.table, theirs, chosen, to, self.typed)
 
     @property
     def _in_memory(self) -> pa.Table:
@@ -233,6 +236,6 @@ def open_pair(opened: OpenIndex, asked: KeyTable, table: str) -> TablePair:
     if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
         raise InputError(opened.catalog.why_not(table, lake))
     most = opened.store.manifest.options["max_table_bytes"]
-    rows = read_rows(lake, table, max_bytes=most)
+    rows, typed = read_typed_rows(lake, table, max_bytes=most)
     normaliser = opened.normaliser if has_aliases(opened.store.manifest) else None
-    return TablePair(asked, table, rows, normaliser)
+    return TablePair(asked, table, rows, normaliser, typed)

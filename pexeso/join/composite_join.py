@@ -85,6 +85,7 @@ def join_keys(
     theirs: KeyedTable,
     options: JoinOptions,
     to: str | None = None,
+    typed: Sequence[pa.ChunkedArray] | None = None,
 ) -> Joined:
     """Join a table in memory with a table of the lake, by a key of several columns.
 
@@ -104,6 +105,8 @@ def join_keys(
         `values` makes no difference: a key is equal to one at most.
     to : {"pandas", "arrow"}, optional
         See `pexeso.join.tables.join_table`.
+    typed : sequence of pyarrow.ChunkedArray, optional
+        The columns of `rows` with the types of their file.
 
     Notes
     -----
@@ -135,6 +138,7 @@ def join_keys(
         key,
         *joined_rows(key, mapping),
         written_keys(theirs.cells),
+        typed=typed,
     )
     # Each row has its key with it: there is none that was not searched.
     return join_texts(table, mine.keys, found, mine.keys, to=to, noun="key")

@@ -12,7 +12,7 @@ from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.formats import format_of
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.reader import open_table
+from pexeso.lake.readers.reader import OpenTable, open_table
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 from pexeso.lake.settings import LakeSettings
 
@@ -114,10 +114,7 @@ def read_rows(
     PlaceError
         The lake is elsewhere, and its storage cannot be reached.
     """
-    path, member = table_path(lake, table)
-    root = locate(lake)
-    reading = None if path == root else LakeSettings.load(root).digest_of(table)
-    opened = open_table(path, member, reading=reading, max_bytes=max_bytes)
+    opened = _opened(lake, table, max_bytes)
     found = opened.text(max_cell_bytes=max_cell_bytes)
     labels = label_columns(found.names)
     positions = (
@@ -130,3 +127,37 @@ def read_rows(
     return pa.Table.from_arrays(
         [found.columns[p] for p in positions], names=[labels[p] for p in positions]
     )
+
+
+def read_typed_rows(
+    lake: str | os.PathLike[str] | Location, table: str, *, max_bytes: int = DEFAULT_MAX_BYTES
+) -> tuple[pa.Table, list[pa.ChunkedArray] | None]:
+    """Read the rows of one table of a lake as texts, and with the types of its file.
+
+    Returns
+    -------
+    rows : pa.Table
+        As `read_rows` gives all columns.
+    typed : list of pa.ChunkedArray or None
+        The same columns and rows with their types; None where the file has none, such as one of
+        delimited text or JSON.
+
+    Raises
+    ------
+    InputError, TableReadError, PlaceError
+        As `read_rows`.
+    """
+    opened = _opened(lake, table, max_bytes)
+    found = opened.text()
+    rows = pa.Table.from_arrays(found.columns, names=label_columns(found.names))
+    typed = opened.typed_columns()
+    if typed is not None and any(len(column) != rows.num_rows for column in typed):
+        return rows, None  # the file was replaced meanwhile
+    return rows, typed
+
+
+def _opened(lake: str | os.PathLike[str] | Location, table: str, max_bytes: int) -> OpenTable:
+    path, member = table_path(lake, table)
+    root = locate(lake)
+    reading = None if path == root else LakeSettings.load(root).digest_of(table)
+    return open_table(path, member, reading=reading, max_bytes=max_bytes)

@@ -109,6 +109,21 @@ class OpenTable:
         else:
             yield from _rows_of(self._typed())
 
+    def typed_columns(self) -> list[pa.ChunkedArray] | None:
+        """Read the columns with the types of the file; None for formats whose cells are texts.
+
+        Dictionaries are written out. Rows are those of `text`, in the same order.
+        """
+        if self.format in ("delimited", "jsonlines", "json"):
+            return None
+        with self._errors_in_words():
+            batches = list(self.rows())
+            types = [_plain(column.type) for column in batches[0].columns]
+            return [
+                pa.chunked_array([batch.columns[p].cast(kind) for batch in batches[1:]], kind)
+                for p, kind in enumerate(types)
+            ]
+
     def _text(self, max_cell_bytes: int) -> Table:
         kind, max_bytes = self.format, self.source.max_bytes
         if kind == "parquet":
@@ -316,6 +331,10 @@ def _fingerprint(location: Path | Location, source: FileSource) -> str | None:
     if source.data is not None:
         return bytes_fingerprint(source.data)
     return fingerprint_file(location)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _rows_of(typed: TypedTable) -> Iterator[TypedRows]:

@@ -96,7 +96,7 @@ class TextColumns:
 
     def _as_text(self, values: pa.Array, position: int) -> pa.StringArray:
         try:
-            text = _text_of(values.type)(values)
+            text = as_text(values)
             text.validate(full=True)  # a writer may have put anything where strings should be
             return text
         except (pa.ArrowException, ValueError, RecursionError) as error:
@@ -162,6 +162,18 @@ def _text_bytes(values: pa.Array) -> int:
         lengths = pc.cast(pc.binary_length(values.dictionary), pa.int64())
         return pc.sum(lengths.take(values.indices)).as_py() or 0
     return sum(map(_text_bytes, parts_of(values)))
+
+
+def as_text(values: pa.Array) -> pa.StringArray:
+    """Return the texts of an array; raises what Arrow does for types that have no text form.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> as_text(pa.array([date(1899, 12, 31), None])).to_pylist()
+    ['1899-12-31', None]
+    """
+    return _text_of(values.type)(values)
 
 
 def _text_of(kind: pa.DataType) -> Callable[[pa.Array], pa.StringArray]:
