@@ -1,0 +1,142 @@
+"""Sheets of a spreadsheet file to Arrow, by calamine; called in a process of its own (`apart`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from pexeso.errors import TableReadError
+from pexeso.lake.readers.table import check_width
+from pexeso.lake.typed.cells import column_array
+from pexeso.lake.typed.header_rows import find_table, is_blank
+
+EMPTY = "the sheet holds no cell"
+NO_CELLS = "it is no sheet of cells but a chart, a dialog or a macro"
+
+
+def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
+    """List the sheets of a book, or read one.
+
+    Parameters
+    ----------
+    request : dict
+        `path`; and where one is read `sheet`, its name, and `max_bytes`, the limit on its columns.
+
+    Returns
+    -------
+    answer, table
+        ``{"sheets": [[name, reason or None], ...]}`` and None, or ``{"notes": [...]}`` and the
+        columns.
+
+    Raises
+    ------
+    TableReadError
+        The book cannot be read, or has no such sheet.
+    """
+    book = _call(lambda library: library.CalamineWorkbook.from_path(request["path"]))
+    if "sheet" in request:
+        return _read(book, request["sheet"], request["max_bytes"])
+    return {"sheets": [[sheet.name, _reason(book, sheet)] for sheet in book.sheets_metadata]}, None
+
+
+def _call(function: Any) -> Any:
+    """Call calamine, and have one kind of error of it."""
+    import python_calamine
+
+    try:
+        return function(python_calamine)
+    except python_calamine.PasswordError as error:
+        raise TableReadError(
+            "{shown} is protected by a password; save it without one to have it read."
+        ) from error
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:  # a panic of Rust is no Exception
+        lines = str(error).splitlines()
+        reason = lines[0].strip().rstrip(".") if lines else type(error).__name__
+        raise TableReadError(f"{{shown}} is no readable spreadsheet: {reason}.") from error
+
+
+def _reason(book: Any, sheet: Any) -> str | None:
+    """Return why a sheet is no table; None where it is one."""
+    if not _has_cells(sheet):
+        return NO_CELLS
+    try:
+        found = _call(lambda _: book.get_sheet_by_name(sheet.name))
+    except TableReadError as error:
+        return str(error).removeprefix("{shown} ").rstrip(".")
+    if found.start is None:
+        return EMPTY
+    rows = _call(lambda _: found.iter_rows())
+    return None if any(not is_blank(value) for row in rows for value in row) else EMPTY
+
+
+def _has_cells(sheet: Any) -> bool:
+    return str(sheet.typ).rpartition(".")[2] == "WorkSheet"
+
+
+def _read(book: Any, name: str, max_bytes: int) -> tuple[dict[str, Any], pa.Table]:
+    metadata = next((sheet for sheet in book.sheets_metadata if sheet.name == name), None)
+    if metadata is None:
+        raise TableReadError(f"{{shown}} has no sheet {name!r}.")
+    if not _has_cells(metadata):
+        raise TableReadError(f"{{shown}} has no table in {name!r}: {NO_CELLS}.")
+    sheet = _call(lambda _: book.get_sheet_by_name(name))
+    if sheet.start is None:
+        raise TableReadError(f"{{shown}} has no table in {name!r}: {EMPTY}.")
+    check_width("{shown}", sheet.width)
+    top, left = sheet.start
+    # Rows before the first cell come as blank ones, columns do not come.
+    rows = _call(lambda _: sheet.to_python(skip_empty_area=True))
+    rows = [[None if value == "" else value for value in row] for row in rows]
+    merged = [
+        (first - top, start - left, last - top, end - left)
+        for (first, start), (last, end) in _call(lambda _: sheet.merged_cell_ranges) or []
+        if first >= top and start >= left
+    ]
+    place = find_table(rows, merged)
+    if place is None:
+        raise TableReadError(f"{{shown}} has no table in {name!r}: {EMPTY}.")
+    notes = list(place.notes)
+    if str(metadata.visible).rpartition(".")[2] != "Visible":
+        notes.append("the sheet is hidden")
+    if n_filled := _fill_down(rows, merged, place.first, place.end):
+        notes.append(f"cells merged with the one above were given its value: {n_filled:,}")
+    body = [row for row in rows[place.first : place.end] if not all(map(is_blank, row))]
+    del rows
+    return {"notes": notes}, _table(body, place.names, place.columns, max_bytes)
+
+
+def _fill_down(rows: list[list[object]], merged: list[Any], first: int, end: int) -> int:
+    """Give the value of a merged cell to the rows below that it spans; how many got one.
+
+    A person reads it as belonging to each of these rows, and a join needs it there. Columns to the
+    right of it stay empty: they have meanings of their own.
+    """
+    n_filled = 0
+    for top, column, bottom, _ in merged:
+        if not first <= top < end or column >= len(rows[top]):
+            continue
+        value = rows[top][column]
+        for number in range(top + 1, min(bottom + 1, end) if value is not None else 0):
+            if rows[number][column] is None:
+                rows[number][column] = value
+                n_filled += 1
+    return n_filled
+
+
+def _table(
+    body: list[list[object]], names: list[str], columns: list[int], max_bytes: int
+) -> pa.Table:
+    arrays, n_bytes = [], 0
+    for column in columns:
+        arrays.append(column_array([row[column] for row in body]))
+        n_bytes += arrays[-1].nbytes
+        if n_bytes > max_bytes:
+            raise TableReadError(
+                f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
+                "(max_bytes)."
+            )
+    names = [name.encode("utf-8", "replace").decode() for name in names]
+    return pa.Table.from_arrays(arrays, names=names)
