@@ -43,7 +43,7 @@ def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
     Examples
     --------
     >>> arrow_column([1, None, float("nan")]).to_pylist()
-    [1.0, None, None]
+    [1, None, None]
     """
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return _without_views(values)

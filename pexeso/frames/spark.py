@@ -5,6 +5,7 @@ Nothing of Spark is imported: its objects are known by their classes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,23 @@ def is_spark_column(values: Any) -> bool:
     )
 
 
-def counted_column(frame: Any, position: int) -> tuple[pa.StringArray, np.ndarray]:
+@dataclass(frozen=True)
+class CountedValues:
+    """The distinct values of a column.
+
+    Attributes
+    ----------
+    values : pyarrow.StringArray (n,)
+        Sorted by code point, with null last where cells are missing.
+    counts : int64 (n,)
+        Rows of each.
+    """
+
+    values: pa.StringArray
+    counts: np.ndarray
+
+
+def distinct_values(frame: Any, position: int) -> CountedValues:
     """Collect the distinct values of a column, and no other column.
 
     Memory: at most `MAX_SPARK_VALUES` values and counts.
@@ -42,13 +59,6 @@ def counted_column(frame: Any, position: int) -> tuple[pa.StringArray, np.ndarra
     ----------
     frame : pyspark.sql.DataFrame
     position : int
-
-    Returns
-    -------
-    values : pyarrow.StringArray (n,)
-        Sorted by code point, with null last where cells are missing.
-    counts : int64 (n,)
-        Rows of each.
 
     Raises
     ------
@@ -73,4 +83,4 @@ def counted_column(frame: Any, position: int) -> tuple[pa.StringArray, np.ndarra
     texts = column_texts(counted.column(0))
     order = pc.sort_indices(texts)
     counts = counted.column(1).take(order).to_numpy().astype(np.int64)
-    return texts.take(order), counts
+    return CountedValues(texts.take(order), counts)

@@ -15,14 +15,14 @@ import pyarrow as pa
 
 from pexeso.errors import InputError, MissingPackageError, QueryError
 from pexeso.frames.columns import arrow_column, column_texts
-from pexeso.frames.spark import counted_column, is_spark_frame
+from pexeso.frames.spark import distinct_values, is_spark_column, is_spark_frame
 from pexeso.lake.columns import find_column
 
 KINDS = ("pandas", "arrow", "polars")
 """The kinds of table that joins and results are given as."""
 
 ACCEPTED = (
-    "a DataFrame of pandas or polars, a pyarrow Table, a dictionary of columns, or whatever has the "
+    "a DataFrame of pandas or polars, a pyarrow Table, a dictionary of columns, or what has the "
     "Arrow PyCapsule interface"
 )
 
@@ -35,8 +35,8 @@ class Frame:
     ----------
     table : Any
         As it was given.
-    kind : {"pandas", "arrow", "polars", "lazy", "spark"}
-        ``lazy`` is polars' LazyFrame; all that is of no library named here is ``arrow``.
+    kind : {"pandas", "arrow", "polars", "lazy", "spark", "other"}
+        ``arrow`` is a pyarrow Table, ``lazy`` a LazyFrame of polars.
     names : tuple of str
         Of the columns, in order.
     """
@@ -60,21 +60,9 @@ class Frame:
     def column(self, position: int) -> Any:
         """Return a column as its library has it; no other column is read.
 
-        Of a Spark DataFrame it is its distinct values: `counted` has these with their counts.
+        Of a Spark DataFrame it is what `pexeso.frames.spark.distinct_values` collects.
         """
         return self._read(position)
-
-    def counted(self, position: int) -> tuple[Any, np.ndarray | None]:
-        """Return a column and how often each of its entries counts: once each where that is None.
-
-        Raises
-        ------
-        QueryError
-            A column of Spark has too many distinct values; see `pexeso.frames.spark`.
-        """
-        if self.kind == "spark":
-            return counted_column(self.table, position)
-        return self.column(position), None
 
     def columns(self) -> list[Any]:
         """Return all columns as their library has them.
@@ -87,26 +75,59 @@ class Frame:
         return list(self._read_all())
 
     def arrow_columns(self) -> list[pa.Array | pa.ChunkedArray]:
-        """Return all columns as Arrow values; those of mixed types as texts."""
-        return [_arrow_or_texts(column) for column in self.columns()]
+        """Return all columns as Arrow values; those of mixed types as texts.
+
+        Raises
+        ------
+        QueryError
+            They are not equally long, or it is a Spark DataFrame.
+        """
+        columns = [_arrow_or_texts(column) for column in self.columns()]
+        lengths = sorted({len(each) for each in columns})
+        if len(lengths) > 1:
+            raise QueryError(
+                f"The columns of a table are equally long. Got {', '.join(map(str, lengths))}."
+            )
+        return columns
+
+    def head(self, n_rows: int, n_columns: int) -> list[list[Any]]:
+        """Return the first cells of the first columns of a table of one of `KINDS`."""
+        first = [self.column(at)[:n_rows] for at in range(min(n_columns, len(self.names)))]
+        return [each.to_pylist() if self.kind == "arrow" else each.to_list() for each in first]
+
+    def whole(self) -> Frame:
+        """Return the table as one of `KINDS`: a LazyFrame collected, all else by Arrow.
+
+        Raises
+        ------
+        QueryError
+            As `arrow_columns`.
+        """
+        if self.kind in KINDS:
+            return self
+        if self.kind == "lazy":
+            return _of_polars(self.table.collect())
+        return _of_arrow(pa.Table.from_arrays(self.arrow_columns(), names=list(self.names)))
 
     def to(self, kind: str) -> Any:
-        """Return the table as one of `KINDS`; as it is where it is one already."""
-        if kind == self.kind:
+        """Return the table as one of `KINDS`; as it is where it is one of that kind.
+
+        Raises
+        ------
+        MissingPackageError
+            It is to be one of polars, which is not installed.
+        """
+        if self.kind == kind:
             return self.table
-        if kind == "arrow" and isinstance(self.table, pa.RecordBatch):
-            return pa.Table.from_batches([self.table])
+        if self.kind == "arrow":
+            return as_kind(self.table, kind)
         if self.kind == "pandas":
-            table = pa.Table.from_pandas(self.table, preserve_index=False)
-        elif self.kind in ("polars", "lazy"):
-            table = (self.table if self.kind == "polars" else self.table.collect()).to_arrow()
-        elif self.kind == "spark":
-            table = self.table.toArrow()
-        elif isinstance(self.table, pa.Table):
-            table = self.table
-        else:
-            table = pa.Table.from_arrays(self.arrow_columns(), names=list(self.names))
-        return as_kind(table, kind)
+            return as_kind(pa.Table.from_pandas(self.table, preserve_index=False), kind)
+        if self.kind == "polars":
+            return as_kind(self.table.to_arrow(), kind)
+        if self.kind == "spark":
+            return as_kind(self.table.toArrow(), kind)
+        return self.whole().to(kind)
 
 
 def frame_of(table: Any) -> Frame | None:
@@ -115,9 +136,9 @@ def frame_of(table: Any) -> Frame | None:
     Parameters
     ----------
     table : Any
-        A DataFrame of pandas, polars or Spark, polars' LazyFrame, a pyarrow Table, RecordBatch or
-        StructArray, a NumPy array with named fields, a mapping from names to columns, or an object
-        with ``__arrow_c_stream__`` or ``__arrow_c_array__`` that exports a table.
+        A DataFrame of pandas, polars or Spark, a LazyFrame of polars, a pyarrow Table, RecordBatch
+        or StructArray, a NumPy array with named fields, a mapping from names to columns, or an
+        object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` that exports a table.
 
     Examples
     --------
@@ -127,27 +148,29 @@ def frame_of(table: Any) -> Frame | None:
     >>> frame_of(["Oslo", "Rome"]) is None
     True
     """
-    if is_spark_frame(table):  # first: whatever is asked of a column of Spark is there
+    if is_spark_column(table):  # first: whatever it is asked for is there
+        return None
+    if is_spark_frame(table):
         names = tuple(table.columns)
-        return Frame(table, "spark", names, lambda at: counted_column(table, at)[0], _not_whole)
-    if isinstance(table, pa.Table | pa.RecordBatch):
-        names = tuple(table.schema.names)
-        return Frame(table, "arrow", names, table.column, lambda: table.columns)
+        return Frame(table, "spark", names, lambda at: distinct_values(table, at), _not_whole)
+    if isinstance(table, pa.Table):
+        return _of_arrow(table)
+    if isinstance(table, pa.RecordBatch):
+        return _of_arrow(pa.Table.from_batches([table]))
     if isinstance(table, pa.StructArray):
-        names = tuple(each.name for each in table.type)
-        return Frame(table, "arrow", names, lambda at: table.flatten()[at], table.flatten)
+        return _of_columns(table, "other", [each.name for each in table.type], table.field)
     if isinstance(table, Mapping):
-        return _of_columns(table, "arrow", tuple(table), lambda at: table[tuple(table)[at]])
+        columns = list(table.values())
+        return _of_columns(table, "other", list(table), lambda at: columns[at])
     if isinstance(table, np.ndarray):
         fields = table.dtype.names
         if fields is None or table.ndim != 1:
             return None
-        return _of_columns(table, "arrow", fields, lambda at: table[fields[at]])
+        return _of_columns(table, "other", fields, lambda at: table[fields[at]])
     if hasattr(table, "iloc"):
         if not hasattr(table, "columns"):
             return None  # a series
-        names = tuple(table.columns)
-        return _of_columns(table, "pandas", names, lambda at: table.iloc[:, at])
+        return _of_columns(table, "pandas", list(table.columns), lambda at: table.iloc[:, at])
     if _is_polars(table, "LazyFrame"):
         names = tuple(table.collect_schema().names())
         return Frame(
@@ -158,16 +181,54 @@ def frame_of(table: Any) -> Frame | None:
             lambda: table.collect().get_columns(),
         )
     if _is_polars(table, "DataFrame"):
-        return Frame(table, "polars", tuple(table.columns), table.to_series, table.get_columns)
+        return _of_polars(table)
     return _of_capsule(table)
 
 
-def _of_columns(
-    table: Any, kind: str, names: Sequence[Any], read: Callable[[int], Any]
-) -> Frame:
+def table_in_memory(table: Any, purpose: str) -> Frame:
+    """Return a table that is used whole, as a `Frame` of one of `KINDS`.
+
+    Parameters
+    ----------
+    table : Any
+        As `frame_of` takes it.
+    purpose : str
+        What the table is for, such as ``"to join"``, for the message.
+
+    Raises
+    ------
+    InputError
+        It is no table, or a Spark DataFrame.
+
+    Examples
+    --------
+    >>> table_in_memory(["Oslo"], "to join")
+    Traceback (most recent call last):
+        ...
+    pexeso.errors.InputError: The table to join must be a DataFrame of pandas or polars, a pyarrow \
+Table, a dictionary of columns, or what has the Arrow PyCapsule interface. Got list instead.
+    """
+    frame = frame_of(table)
+    if frame is None:
+        raise InputError(
+            f"The table {purpose} must be {ACCEPTED}. Got {type(table).__name__} instead."
+        )
+    return frame.whole()
+
+
+def _of_columns(table: Any, kind: str, names: Sequence[Any], read: Callable[[int], Any]) -> Frame:
     return Frame(
         table, kind, tuple(map(str, names)), read, lambda: [read(at) for at in range(len(names))]
     )
+
+
+def _of_arrow(table: pa.Table) -> Frame:
+    names = tuple(table.column_names)
+    return Frame(table, "arrow", names, table.column, lambda: table.columns)
+
+
+def _of_polars(table: Any) -> Frame:
+    return Frame(table, "polars", tuple(table.columns), table.to_series, table.get_columns)
 
 
 def _is_polars(table: Any, name: str) -> bool:
@@ -178,7 +239,7 @@ def _is_polars(table: Any, name: str) -> bool:
 
 
 def _of_capsule(table: Any) -> Frame | None:
-    """Return what exports a table by the Arrow PyCapsule interface, of which columns are read."""
+    """Return what exports a table by the Arrow PyCapsule interface."""
     if hasattr(table, "__arrow_c_stream__"):
         try:
             reader = pa.RecordBatchReader.from_stream(table)
@@ -190,7 +251,7 @@ def _of_capsule(table: Any) -> Frame | None:
             return pa.chunked_array([batch.column(at) for batch in reader], type=kind)
 
         names = tuple(reader.schema.names)
-        return Frame(table, "arrow", names, read, lambda: reader.read_all().columns)
+        return Frame(table, "other", names, read, lambda: reader.read_all().columns)
     if hasattr(table, "__arrow_c_array__") and not isinstance(table, pa.Array):
         array = pa.array(table)
         return frame_of(array) if isinstance(array, pa.StructArray) else None

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import PexesoError, QueryError
 from pexeso.frames.columns import column_texts
-from pexeso.frames.spark import is_spark_column
+from pexeso.frames.spark import CountedValues, is_spark_column
 from pexeso.frames.tables import Frame, frame_of
 from pexeso.lake.columns import find_column, label_columns, names_shown
 from pexeso.lake.readers.jsonlines import read_json
@@ -22,6 +22,7 @@ from pexeso.lake.sniff import profile_column
 
 TEXT_KINDS = ("text", "date")
 """Kinds of columns that a semantic search is for."""
+
 
 @dataclass(frozen=True)
 class QueryColumn:
@@ -115,9 +116,29 @@ def query_from_values(
         column = name if name is not None else (str(own_name) if own_name is not None else None)
         return QueryColumn(column_texts(values), column=column)
     position = _position(frame, on)
-    cells, counts = frame.counted(position)
+    cells = frame.column(position)
     column = name if name is not None else label_columns(frame.names)[position]
-    return QueryColumn(column_texts(cells), column=column, counts=counts)
+    if isinstance(cells, CountedValues):
+        return QueryColumn(cells.values, column=column, counts=cells.counts)
+    return QueryColumn(column_texts(cells), column=column)
+
+
+def require_columns(queries: Any) -> Any:
+    """Return query columns as they are given; refuse a table in place of several columns.
+
+    Raises
+    ------
+    QueryError
+        It is a table, by which one would iterate over the names of its columns or its rows.
+    """
+    frame = frame_of(queries)
+    if frame is not None:
+        raise QueryError(
+            f"Several query columns are given as a list. Got {type(queries).__name__}"
+            f"{_size(queries)} instead: list the columns, such as [table['city'], table['name']]. "
+            f"{names_shown(frame.names)}"
+        )
+    return queries
 
 
 def _no_table(values: Any, on: Any) -> QueryError:

@@ -80,7 +80,7 @@ def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
 
     Parameters
     ----------
-    table : path, pandas.DataFrame, pyarrow.Table or mapping of columns
+    table : path, or table in memory
         A text is ``FILE``, ``FILE:COLUMN``, ``FILE:COLUMN,COLUMN``, or ``INDEX.pexeso:TABLE`` with
         ``:COLUMN`` behind it where one is meant.
     columns : str or iterable of str, optional
