@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pexeso.answering import Answering
 from pexeso.errors import InputError
+from pexeso.frames.results import html_table
 from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -22,6 +25,7 @@ from pexeso.options import (
 )
 from pexeso.parts.models import models_of
 from pexeso.results import Explanation, SearchResult
+from pexeso.runtime.progress import StageProgress, counted_bar, shown_progress, stage_bar
 from pexeso.search.executor import Executor, LocalExecutor
 from pexeso.search.open_index import OpenIndex, OpenOptions
 from pexeso.search.opening import require_searchable
@@ -81,6 +85,18 @@ class Index:
         facts, n_partitions = self.store.manifest.facts, self.store.n_partitions
         partitions = f"{n_partitions} partition{'s' * (n_partitions != 1)}"
         return f"Index({str(self.path)!r}, {facts['values']:,} values, {partitions})"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: where the index and its lake are, and what it holds."""
+        facts = {
+            "index": str(self.path),
+            "lake": str(self.lake),
+            "values": self.store.manifest.facts["values"],
+            "partitions": self.store.n_partitions,
+            "models": self.models,
+            "parts": self.parts,
+        }
+        return html_table("An index", ["", ""], facts.items())
 
     def __reduce__(self) -> tuple[Any, ...]:
         path = self.path.absolute() if isinstance(self.path, Path) else self.path
@@ -631,7 +647,8 @@ class Index:
         """Add parts to this index; see `pexeso.build.add_part.add_parts`."""
         from pexeso.build.add_part import add_parts
 
-        added = add_parts(self.path, parts, **options)
+        with _with_progress(options) as asked:
+            added = add_parts(self.path, parts, **asked)
         self.refresh()
         return added
 
@@ -639,7 +656,9 @@ class Index:
         """Add a model to this index; see `pexeso.build.add_model.add_model`."""
         from pexeso.build.add_model import add_model
 
-        return self._updated(add_model(self.path, model, **options))
+        with _with_progress(options) as asked:
+            update = add_model(self.path, model, **asked)
+        return self._updated(update)
 
     def info(self) -> IndexInfo:
         """Return a summary of the index: tables, columns, values, partitions, bytes.
@@ -665,7 +684,9 @@ class Index:
         """
         from pexeso.build.append import append
 
-        return self._updated(append(self.path, lake, **options))
+        with _with_progress(options) as asked:
+            update = append(self.path, lake, **asked)
+        return self._updated(update)
 
     def delete(self, tables: Iterable[str]) -> Update:
         """Delete tables, by name, from the index; their files are not touched.
@@ -686,7 +707,9 @@ class Index:
         """
         from pexeso.build.compact import compact
 
-        return self._updated(compact(self.path, **options))
+        with _with_progress(options) as asked:
+            update = compact(self.path, **asked)
+        return self._updated(update)
 
     def refresh(self) -> bool:
         """Switch to the newest generation of the index.
@@ -720,7 +743,9 @@ class Index:
         """
         from pexeso.diagnostics.check import check_index
 
-        return check_index(self.path, progress)
+        make_bar = partial(counted_bar, "checking", unit="B", unit_scale=True)
+        with shown_progress(progress, make_bar) as report:
+            return check_index(self.path, report)
 
 
 def open_index(
@@ -765,6 +790,19 @@ def open_index(
     """
     budget = None if memory_budget is None else parse_bytes(memory_budget)
     return Index(_open(path, OpenOptions(device, budget, kernel, model)))
+
+
+@contextmanager
+def _with_progress(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the options of a build or an update, with a bar of its stages where one is shown."""
+
+    def make_bar() -> AbstractContextManager[StageProgress]:
+        from pexeso.build.job import stage_names
+
+        return stage_bar(stage_names())
+
+    with shown_progress(options.get("progress"), make_bar) as report:
+        yield {**options, "progress": report}
 
 
 def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> OpenIndex:
@@ -837,5 +875,6 @@ def build_index(
     chosen = BuildOptions(**options)
     from pexeso.build.build import build
 
-    build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, progress=progress)
+    with _with_progress({"progress": progress}) as asked:
+        build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, **asked)
     return open_index(path)

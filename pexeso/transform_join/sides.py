@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class Side:
     """
 
     names: tuple[str, ...]
-    cells: tuple[pa.Array | pa.ChunkedArray, ...]
+    cells: tuple[pa.Array | pa.ChunkedArray, ...] = field(repr=False)
     columns: tuple[int, ...]
     named: bool
     file: str | None = None
