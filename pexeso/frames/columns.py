@@ -19,6 +19,14 @@ NOT_UTF8 = (
 _REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError)
 
 
+def is_polars(values: Any, name: str) -> bool:
+    """Return whether something is of a class of polars, such as ``"Series"``; polars stays out."""
+    return any(
+        each.__name__ == name and each.__module__.partition(".")[0] == "polars"
+        for each in type(values).__mro__
+    )
+
+
 def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
     """Return a column as Arrow values, null where a cell is missing.
 
@@ -49,7 +57,9 @@ def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
         return _without_views(values)
     # Before the interface of Arrow, which series of pandas have too: by that NaN is no missing cell
     # and a column of mixed types an error.
-    if not hasattr(values, "iloc"):
+    if is_polars(values, "Series") and str(values.dtype) == "Object":
+        values = values.to_list()  # polars would export the addresses of the objects
+    elif not hasattr(values, "iloc"):
         if hasattr(values, "__arrow_c_stream__"):
             return _without_views(pa.chunked_array(values))
         if hasattr(values, "__arrow_c_array__"):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import InputError, MissingPackageError, QueryError
-from pexeso.frames.columns import arrow_column, column_texts
+from pexeso.frames.columns import arrow_column, column_texts, is_polars
 from pexeso.frames.spark import distinct_values, is_spark_column, is_spark_frame
 from pexeso.lake.columns import find_column
 
@@ -171,7 +171,7 @@ def frame_of(table: Any) -> Frame | None:
         if not hasattr(table, "columns"):
             return None  # a series
         return _of_columns(table, "pandas", list(table.columns), lambda at: table.iloc[:, at])
-    if _is_polars(table, "LazyFrame"):
+    if is_polars(table, "LazyFrame"):
         names = tuple(table.collect_schema().names())
         return Frame(
             table,
@@ -180,7 +180,7 @@ def frame_of(table: Any) -> Frame | None:
             lambda at: table.select(names[at]).collect().to_series(),
             lambda: table.collect().get_columns(),
         )
-    if _is_polars(table, "DataFrame"):
+    if is_polars(table, "DataFrame"):
         return _of_polars(table)
     return _of_capsule(table)
 
@@ -229,13 +229,6 @@ def _of_arrow(table: pa.Table) -> Frame:
 
 def _of_polars(table: Any) -> Frame:
     return Frame(table, "polars", tuple(table.columns), table.to_series, table.get_columns)
-
-
-def _is_polars(table: Any, name: str) -> bool:
-    return any(
-        each.__name__ == name and each.__module__.partition(".")[0] == "polars"
-        for each in type(table).__mro__
-    )
 
 
 def _of_capsule(table: Any) -> Frame | None:
