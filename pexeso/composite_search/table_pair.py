@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 from pexeso.composite_search.query import KeyTable, key_table
 from pexeso.errors import InputError, QueryError
+from pexeso.frames.columns import column_texts
+from pexeso.frames.tables import KINDS, frame_of
 from pexeso.join.composite_join import KeyedTable, join_keys
 from pexeso.join.matched_join import SPARK_LAKE
 from pexeso.join.options import join_options
@@ -19,7 +21,6 @@ from pexeso.lake.columns import label_columns
 from pexeso.lake.key_columns import KeyColumn, spec_of
 from pexeso.lake.rows import read_typed_rows
 from pexeso.parts.metadata import has_aliases
-from pexeso.search.query import query_from_values
 
 if TYPE_CHECKING:
     from pexeso.composite.one_table import OneTable
@@ -180,9 +181,10 @@ class TablePair:
         options : mapping
             Of `pexeso.join.options.JoinOptions`, all but `values`: of equal keys there is no
             nearer one.
-        table : pandas.DataFrame or pyarrow.Table, optional
-            Yours, as it was given; anything else is joined as an Arrow table.
-        to : {"pandas", "arrow"}, optional
+        table : table, optional
+            Yours, as it was given; what is not of pandas, Arrow or polars is joined as an Arrow
+            table.
+        to : {"pandas", "arrow", "polars"}, optional
             The kind of table that is given back; by default that of `table`.
         """
         if "values" in options:
@@ -190,8 +192,8 @@ class TablePair:
                 "values chooses among values alike. Keys of several columns are joined where they "
                 "are equal: leave it out."
             )
-        is_whole = isinstance(table, pa.Table) or hasattr(table, "iloc")
-        mine = table if is_whole else self._in_memory
+        frame = frame_of(table)
+        mine = table if frame is not None and frame.kind in KINDS else self._in_memory
         chosen = join_options(options)
         return join_keys(mine, self.mine, self.rows, self.table, theirs, chosen, to, self.typed)
 
@@ -210,7 +212,7 @@ class TablePair:
         return KeyedTable(
             tuple(column.label for column in table.key),
             positions,
-            [query_from_values(table.cells[position]).values for position in positions],
+            [column_texts(table.cells[position]) for position in positions],
             table.key_texts(self.normaliser),
         )
 
