@@ -26,6 +26,7 @@ from pexeso.lake.readers.layout.kinds import (
 MAX_LINES_ABOVE = 100
 """Most lines above a header that are recognised as such."""
 
+_ROWS_AT_FIRST = 50
 _MAX_ROWS = 160
 _MAX_FOUND_HEADER = 3
 _TITLE_WORDS = 3
@@ -34,6 +35,7 @@ _FEW_NAMES = 20
 _MIN_ROWS_TO_RECUR = 5
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?[^\S\r\n]*(?:\r\n|\r|\n|$)', re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(#|//|%|;(?=[^;]*$)|--(?!-))")
+_DIGIT = re.compile("[0-9]")
 _BLANK = re.compile(r"\s*$")
 
 Row = list[str]
@@ -121,17 +123,24 @@ def find_beginning(
 def _numbered_rows(sample: str, dialect: Dialect, complete: bool) -> list[tuple[int, Row]]:
     """Return the rows of a sample that are no blank lines, each with the lines before it."""
     reader = csv.reader(io.StringIO(sample, newline=""), **dialect.csv_options())
-    rows, line = [], 0
+    rows: list[tuple[int, Row]] = []
+    line = 0
     try:
         for row in islice(reader, _MAX_ROWS):
             if row:
                 rows.append((line, row))
             line = reader.line_num
+            if len(rows) == _ROWS_AT_FIRST == line and _are_as_wide(rows):
+                return rows
     except csv.Error:
         return []
-    if not complete and len(rows) > 1 and len(rows) < _MAX_ROWS:
+    if not complete and 1 < len(rows) < _MAX_ROWS:
         rows.pop()
     return rows
+
+
+def _are_as_wide(rows: list[tuple[int, Row]]) -> bool:
+    return len({len(row) for _, row in rows}) == 1
 
 
 def _usual_width(rows: Sequence[Row]) -> int:
@@ -221,7 +230,7 @@ def _is_title_of_plain(rows: list[Row], width: int) -> bool:
 
 def _header_rows(rows: list[Row], width: int) -> int:
     """Return how many of the first rows are the header."""
-    if width < 2 or len(rows) < 3 or _is_plain(rows):
+    if width < 2 or len(rows) < 3 or _is_plain(rows, width):
         return 1
     kinds = column_kinds(rows[2:] if len(rows) > 3 else rows[1:], width)
     n_alike, n_other = compare(rows[0], kinds)
@@ -239,16 +248,20 @@ def _header_rows(rows: list[Row], width: int) -> int:
     return n
 
 
-def _is_plain(rows: list[Row]) -> bool:
-    """Return whether a row of names stands over rows with numbers; quick, for most tables."""
+def _is_plain(rows: list[Row], width: int) -> bool:
+    """Return whether one row of names stands over rows of data; quick, for most tables."""
     names = [name.strip() for name in rows[0]]
     if not all(names) or len(set(names)) < len(names):
         return False
-    return any(
-        kind_of(_cell(rows[1], i)) == kind_of(_cell(rows[2], i)) == NUMBER
-        for i, name in enumerate(names[:_FEW_NAMES])
-        if has_value(name) and kind_of(name) != NUMBER
-    )
+    n_name_like = 0
+    for name, first, second in zip(names[:_FEW_NAMES], rows[1], rows[2], strict=False):
+        if kind_of(second) == NUMBER:
+            is_number = kind_of(first) == NUMBER
+            if is_number and has_value(name) and kind_of(name) != NUMBER:
+                return True
+            n_name_like += not is_number
+    # Without a digit no name looks like the values of a column.
+    return n_name_like < 2 and not _DIGIT.search("".join(names)) and not _recurs(rows, width)
 
 
 def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
