@@ -19,7 +19,7 @@ from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, locate
 from pexeso.lake.files import TableFile, find_tables, path_from_text
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file
-from pexeso.lake.readers.reader import open_table
+from pexeso.lake.readers.reader import open_table, reading_options
 from pexeso.lake.readers.typed import TypedRows, parquet_rows
 from pexeso.lake.settings import LakeSettings
 from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces
@@ -238,7 +238,9 @@ def rows_of_file(file: TableFile, max_bytes: int) -> tuple[str, list[str], Itera
     if file.format == "parquet" and isinstance(file.path, Path):
         return fingerprint_file(file.path), [], parquet_rows(file.table, str(file.path))
     reading = _reading_of(file) if file.format == "delimited" else None
-    opened = open_table(file.path, shown=file.table, reading=reading, max_bytes=max_bytes)
+    opened = open_table(
+        file.path, shown=file.table, options=reading_options(reading), max_bytes=max_bytes
+    )
     if opened.format == "parquet":
         return str(opened.fingerprint), [], opened.rows()
     table = opened.text()

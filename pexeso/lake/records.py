@@ -20,7 +20,7 @@ from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.reader import OpenTable, open_table, with_reading
+from pexeso.lake.readers.reader import OpenTable, open_table, reading_options, with_reading
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.lake.record_schema import column_batches, record_batches
@@ -223,7 +223,11 @@ def _read(
     reason = None
     try:
         opened = open_table(
-            file.path, file.member, shown=file.table, reading=file.reading, max_bytes=max_bytes
+            file.path,
+            file.member,
+            shown=file.table,
+            options=reading_options(file.reading),
+            max_bytes=max_bytes,
         )
         table = opened.text(max_cell_bytes=max_cell_bytes)
     except TableReadError as error:

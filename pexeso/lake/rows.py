@@ -12,7 +12,7 @@ from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.formats import format_of
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.reader import OpenTable, open_table
+from pexeso.lake.readers.reader import OpenTable, open_table, reading_options
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 from pexeso.lake.settings import LakeSettings
 
@@ -160,4 +160,4 @@ def _opened(lake: str | os.PathLike[str] | Location, table: str, max_bytes: int)
     path, member = table_path(lake, table)
     root = locate(lake)
     reading = None if path == root else LakeSettings.load(root).digest_of(table)
-    return open_table(path, member, reading=reading, max_bytes=max_bytes)
+    return open_table(path, member, options=reading_options(reading), max_bytes=max_bytes)

@@ -29,7 +29,7 @@ from pexeso.lake.readers.content import (
 from pexeso.lake.readers.delimited import parse_delimited
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.jsonlines import parse_jsonlines
-from pexeso.lake.readers.options import ReadingOptions
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.parquet import parse_parquet
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows, json_rows, parquet_rows
@@ -37,9 +37,6 @@ from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.text import text_table
 
 _PARQUET_MAGIC = b"PAR1"
-
-DEFAULT_READING = ReadingOptions()
-"""Everything is found by the reader."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class OpenTable:
     source: FileSource
     inner: str | None
     fingerprint: str | None
-    options: ReadingOptions = DEFAULT_READING
+    options: ReadingOptions = AS_FOUND
 
     @property
     def format(self) -> str:
@@ -134,7 +131,13 @@ class OpenTable:
             return parse_jsonlines(self.shown, self._data, max_cell_bytes=max_cell_bytes)
         if kind == "delimited":
             extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
-            return parse_delimited(self.shown, self._data, extension, max_cell_bytes=max_cell_bytes)
+            return parse_delimited(
+                self.shown,
+                self._data,
+                extension,
+                max_cell_bytes=max_cell_bytes,
+                options=self.options,
+            )
         return text_table(
             self.shown, self._typed(), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
         )
@@ -177,7 +180,7 @@ def open_table(
     member: str | None = None,
     *,
     shown: str | None = None,
-    reading: str | None = None,
+    options: ReadingOptions = AS_FOUND,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> OpenTable:
     """Open one table of a file.
@@ -191,8 +194,8 @@ def open_table(
         ``/inner.csv``. A file that holds several tables needs one, unless it holds one alone.
     shown : str, optional
         The table's name in messages; the file's and the member unless given.
-    reading : str, optional
-        How delimited text is read: JSON of `ReadingOptions`, as the settings of a lake give it.
+    options : ReadingOptions
+        How delimited text is read.
     max_bytes : int
         Limit on the file's size in bytes, also after it is unpacked; at least 1.
 
@@ -206,7 +209,6 @@ def open_table(
     location = locate(path)
     file_shown = str(path) if shown is None else shown.removesuffix(member or "")
     found = format_of(location.name)
-    options = ReadingOptions(**json.loads(reading)) if reading else DEFAULT_READING
     if found is None or not found.holds_several:
         if member is not None:
             raise TableReadError(f"{file_shown} holds one table: {member!r} names none in it.")
@@ -241,6 +243,11 @@ def table_fingerprint(
     return with_reading(_fingerprint(path, source), reading)
 
 
+def reading_options(reading: str | None) -> ReadingOptions:
+    """Return the options that `LakeSettings.digest_of` has written down."""
+    return ReadingOptions(**json.loads(reading)) if reading else AS_FOUND
+
+
 def with_reading(fingerprint: str | None, reading: str | None) -> str | None:
     """Return a fingerprint that differs where a file is to be read in another way."""
     if fingerprint is None or reading is None:
@@ -251,6 +258,7 @@ def with_reading(fingerprint: str | None, reading: str | None) -> str | None:
 def read_table(
     path: str | os.PathLike[str] | Location,
     *,
+    options: ReadingOptions = AS_FOUND,
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
 ) -> Table:
@@ -266,6 +274,8 @@ def read_table(
     path
         The file: a path, an URL or a `Location`. A table inside a file is named by what leads into
         it: ``book.xlsx#Sheet1``, ``data.sqlite#orders``, ``file.zip/inner.csv``.
+    options
+        How delimited text is read; what they leave open is found.
     max_bytes
         Limit on the file's size in bytes, also after it is unpacked; at least 1.
     max_cell_bytes
@@ -284,7 +294,7 @@ def read_table(
         The file is elsewhere, and its storage cannot be reached.
     """
     file, member = split_member(locate(path))
-    found = open_table(file, member, shown=str(path), max_bytes=max_bytes)
+    found = open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
     return found.text(max_cell_bytes=max_cell_bytes)
 
 
