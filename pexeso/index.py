@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.explain.key_explanation import KeyExplanation
+    from pexeso.lake.left_out.listing import ReasonListing
     from pexeso.parts.token_sets.open import Shard
     from pexeso.search.encoded_query import EncodedQuery
     from pexeso.store.integrity import Problem
@@ -663,11 +664,37 @@ class Index:
     def info(self) -> IndexInfo:
         """Return a summary of the index: tables, columns, values, partitions, bytes.
 
-        It includes what was left out and why.
+        It includes what was left out and why, counted by reason.
         """
         from pexeso.diagnostics.info import index_info
 
         return index_info(self._opened.whole)
+
+    def left_out(self) -> ReasonListing:
+        """List every file and column that is not in the index, with the reason.
+
+        Returns
+        -------
+        ReasonListing
+            Iterates over rows of ``table, column, reason``, those of one reason together. It has
+            ``groups`` and ``to_pandas()``.
+
+        Examples
+        --------
+        >>> import pexeso
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> [row.name for row in index.left_out()]  # doctest: +SKIP
+        ['notes.pdf', 'prices.csv:price']
+        """
+        from pexeso.diagnostics.info import list_reasons
+
+        return list_reasons(self._opened.whole)
+
+    def notes(self) -> ReasonListing:
+        """List what was repaired, or guessed, while tables were read; see `left_out`."""
+        from pexeso.diagnostics.info import list_reasons
+
+        return list_reasons(self._opened.whole, notes=True)
 
     def append(self, lake: str | os.PathLike[str] | None = None, **options: Any) -> Update:
         """Add the tables of the lake that are new or have changed.

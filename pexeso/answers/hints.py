@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pexeso.diagnostics.info import left_out
+from pexeso.lake.left_out.groups import left_out
 from pexeso.search.column_matches import MAX_NEAREST, Hints, NearColumn
 from pexeso.search.executor import search_store
 
@@ -24,8 +24,7 @@ def semantic_hints(opened: OpenIndex, query: EncodedQuery, options: SearchOption
 
     The partitions are searched in this process.
     """
-    files, columns = left_out(opened.catalog)
-    return Hints(nearest(opened, query, options), columns, files)
+    return Hints(nearest(opened, query, options), left_out(opened.catalog))
 
 
 def nearest(

@@ -123,7 +123,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
     first_id = job.next_column()
     job.read(source, job.frame("changes", LISTING))
     added = job.write_catalog(first_id, job.stages.folder("changes") / SKIPPED)
-    written = job.write_parts()
+    skipped, written = job.left_out(), job.write_parts()
     gone = ids_of(store, removed)
     manifest = job.commit(
         {part.name: part.delete(store, removed) for part in job.parts},
@@ -138,6 +138,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
         **counts,
         columns_added=added["columns"],
         columns_deleted=len(gone),
+        left_out=skipped,
         of_parts=folder_counts({name: found.folders for name, found in written.items()}),
     )
 

@@ -18,6 +18,7 @@ from pexeso.build.lake_source.source import LISTING, SKIPPED, Source, source_of
 from pexeso.build.recorded import described
 from pexeso.errors import LakeError, OutputError, SparkError
 from pexeso.io.location import Location
+from pexeso.lake.left_out.groups import groups_in, in_words
 from pexeso.options import BuildOptions
 from pexeso.spark.class_archive import make_archive_later
 from pexeso.spark.failures import reason_of_failure
@@ -75,7 +76,7 @@ def build(
             writer.keep = False
             raise LakeError(
                 f"There is no table in '{lake}': it holds no file of CSV, TSV, Parquet or JSON "
-                f"lines ({listing['skipped']} other files)."
+                f"lines. Left out: {in_words(groups_in(job.stages.folder('list') / SKIPPED))}."
             )
         job.read(source, job.stages.folder("list") / LISTING, listing["bytes"])
         found = job.write_catalog(0, job.stages.folder("list") / SKIPPED)

@@ -37,10 +37,12 @@ from pexeso.lake.catalog import (
     COLUMNS_SCHEMA,
     REMOVED,
     REMOVED_SCHEMA,
+    TABLES,
     Catalog,
     files_in,
     write_rows,
 )
+from pexeso.lake.left_out.groups import ReasonGroup, in_words, left_out
 from pexeso.options import BuildOptions
 from pexeso.parts.base import IndexPart, OfParts, Written
 from pexeso.parts.models import models_of
@@ -101,6 +103,8 @@ class Update(OfParts):
         Tables left as they are.
     columns_added, columns_deleted : int
         Indexed columns.
+    left_out : tuple of ReasonGroup
+        Of what an append read: tables, then columns, that are left out, by reason.
     of_parts : dict
         For each part how many folders came and were rewritten: ``partitions_added``,
         ``partitions_rewritten``, and the same of ``shards``, those of token sets.
@@ -115,6 +119,11 @@ class Update(OfParts):
     unchanged: int = 0
     columns_added: int = 0
     columns_deleted: int = 0
+    left_out: tuple[ReasonGroup, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {**super().to_dict(), "left_out": [group.to_dict() for group in self.left_out]}
 
 
 def folder_counts(
@@ -340,19 +349,16 @@ class BuildJob:
         frame = self.spark.createDataFrame(pa.table({"number": pa.array(numbers, pa.int64())}))
         return frame.repartition(max(1, len(numbers))).mapInArrow(read, spark_schema(schema))
 
+    def left_out(self) -> tuple[ReasonGroup, ...]:
+        """Count what this job read and left out, by reason."""
+        return left_out(Catalog(files_in([self.writer.catalog_folder])))
+
     def no_column(self, lake: str) -> str:
         """Return why no column of a lake can be a join key."""
-        found = Catalog(files_in([self.writer.catalog_folder]))
-        tables, columns = found.tables(["reason"]), found.columns(["reason"])
-        reasons = [
-            reason
-            for rows in (tables, columns)
-            for reason in pc.drop_null(rows["reason"]).unique().to_pylist()
-        ]
-        shown = "; ".join(reasons[:3]) or "there is no column"
+        reasons = in_words(sorted(self.left_out(), key=lambda group: group.kind == TABLES))
         return (
-            f"No column of the {tables.num_rows} files in '{lake}' can be a join key: "
-            f"{shown}. The rules that choose columns can be changed."
+            f"No column in '{lake}' can be a join key. Left out: {reasons}. The rules "
+            "that choose columns can be changed."
         )
 
     def kept_columns(self) -> DataFrame:

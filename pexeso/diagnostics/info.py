@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import Any
 
 from pexeso.build.report import REPORT_FILE, BuildReport
 from pexeso.errors import InputError
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.left_out.groups import ReasonGroup, count_repaired, left_out
+from pexeso.lake.left_out.listing import ReasonListing
 from pexeso.parts.base import OfParts
 from pexeso.parts.metadata import require_contents
 from pexeso.registry import choices, registered
 from pexeso.store.local.reader import Store
-
-_NUMBERS = re.compile(r"\d[\d,.]*")
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,11 @@ class IndexInfo(OfParts):
         What the index has beside the semantic search; see `pexeso.registry.choices`.
     bytes : int
         Of all files.
-    files_left_out, columns_left_out : dict of str to int
-        How many for which reason; the numbers in a reason are those of one example.
+    left_out : tuple of ReasonGroup
+        How many tables, and then how many columns, are left out for which reason, with examples;
+        each the largest group first.
+    repaired : int
+        Tables that were repaired while they were read, or read by a guess: those with notes.
     of_parts : dict
         What each part tells of itself: see `pexeso.parts.semantic.info.info` and
         `pexeso.parts.token_sets.info.info`.
@@ -59,8 +58,12 @@ class IndexInfo(OfParts):
     aliases: int
     parts: list[str]
     bytes: int
-    files_left_out: dict[str, int]
-    columns_left_out: dict[str, int]
+    left_out: tuple[ReasonGroup, ...]
+    repaired: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {**super().to_dict(), "left_out": [group.to_dict() for group in self.left_out]}
 
 
 def index_info(store: Store) -> IndexInfo:
@@ -81,16 +84,16 @@ def index_info(store: Store) -> IndexInfo:
         aliases=manifest.facts.get("aliases", 0),
         parts=[word for word in choices() if word in manifest.options.get("parts", [])],
         bytes=manifest.n_bytes,
-        files_left_out=count_reasons(tables["reason"]),
-        columns_left_out=count_reasons(columns["reason"]),
+        left_out=left_out(catalog),
+        repaired=count_repaired(catalog),
         of_parts={name: told for part in registered() for name, told in part.info(store).items()},
     )
 
 
-def left_out(catalog: Catalog) -> tuple[dict[str, int], dict[str, int]]:
-    """Count the files and the columns that an index is without, each by reason."""
-    files, columns = (read(["reason"])["reason"] for read in (catalog.tables, catalog.columns))
-    return count_reasons(files), count_reasons(columns)
+def list_reasons(store: Store, *, notes: bool = False) -> ReasonListing:
+    """List all that an index is without, or all notes about what was repaired while reading."""
+    require_contents(store.manifest)
+    return ReasonListing(Catalog(store.catalog_files), notes=notes)
 
 
 def last_report(store: Store) -> BuildReport:
@@ -101,18 +104,3 @@ def last_report(store: Store) -> BuildReport:
     raise InputError(
         f"The index '{store.path}' holds no report of how it was built. Build it again to have one."
     )
-
-
-def count_reasons(reasons: pa.ChunkedArray) -> dict[str, int]:
-    """Count reasons that differ in numbers and quoted names only as one, most frequent first."""
-    counts = pc.value_counts(pc.drop_null(reasons))
-    examples: dict[str, str] = {}
-    totals: Counter[str] = Counter()
-    for reason, count in sorted((item["values"], item["counts"]) for item in counts.to_pylist()):
-        kind = _NUMBERS.sub("#", reason)
-        examples.setdefault(kind, reason)
-        totals[kind] += count
-    return {
-        examples[kind]: total
-        for kind, total in sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    }

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -112,6 +113,32 @@ class Catalog:
         """Read the columns, of `COLUMNS_SCHEMA`; arguments as for `tables`."""
         return self._read(COLUMNS, COLUMNS_SCHEMA, columns, among)
 
+    def pieces(
+        self, kind: str, columns: Sequence[str], where: pc.Expression | None = None
+    ) -> Iterator[Callable[[], pa.Table]]:
+        """Yield for each file of the catalog a function that reads its rows.
+
+        Parameters
+        ----------
+        kind : str
+            `TABLES` or `COLUMNS`.
+        columns : sequence of str
+            The fields to read.
+        where : pa.compute.Expression, optional
+            Which rows are read, by any field.
+
+        Yields
+        ------
+        callable
+            Returns rows as `tables` and `columns` do, those of one file; in their order.
+        """
+        schema = {TABLES: TABLES_SCHEMA, COLUMNS: COLUMNS_SCHEMA}[kind]
+        wanted = _nullable(schema, columns)
+        for number, paths in enumerate(self._files(kind)):
+            removed = self.removed_after(number)
+            for path in paths:
+                yield partial(_rows, [path], wanted, removed, where)
+
     def why_not(self, table: str, lake: object) -> str:
         """Return in a sentence why a table has no columns here.
 
@@ -136,10 +163,10 @@ class Catalog:
     def _read(
         self, kind: str, schema: pa.Schema, columns: Sequence[str] | None, among: pa.Array | None
     ) -> pa.Table:
-        names = schema.names if columns is None else columns
-        wanted = pa.schema([schema.field(name).with_nullable(True) for name in names])
+        wanted = _nullable(schema, schema.names if columns is None else columns)
+        chosen = None if among is None else pc.field("table").isin(among)
         parts = [
-            _rows(paths, wanted, self.removed_after(number), among)
+            _rows(paths, wanted, self.removed_after(number), chosen)
             for number, paths in enumerate(self._files(kind))
         ]
         return pa.concat_tables([wanted.empty_table(), *parts])
@@ -181,12 +208,15 @@ def is_part(kind: str, name: str) -> bool:
     return re.fullmatch(rf"{kind}(-[0-9]{{5,9}})?\.parquet", name, re.ASCII) is not None
 
 
+def _nullable(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([schema.field(name).with_nullable(True) for name in names])
+
+
 def _rows(
-    paths: Sequence[Path], wanted: pa.Schema, removed: pa.Array, among: pa.Array | None
+    paths: Sequence[Path], wanted: pa.Schema, removed: pa.Array, chosen: pc.Expression | None
 ) -> pa.Table:
     if not paths:
         return wanted.empty_table()
-    chosen = None if among is None else pc.field("table").isin(among)
     parts = [_part(path, wanted, chosen) for path in paths]
     rows = pa.concat_tables(parts)
     if len(removed):

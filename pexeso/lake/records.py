@@ -360,7 +360,7 @@ def _column_record(
     if values is not None:
         record["n_distinct"] = len(values.values)
         if len(values.values) < rules.min_distinct:
-            reason = f"normalised: {reason_too_few(len(values.values), rules)}"
+            reason = f"{reason_too_few(len(values.values), rules)}: counted once normalised"
     if profile:
         record |= {
             "kind": profile.kind,

@@ -13,6 +13,7 @@ from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.formatting import percent, plain
 
 if TYPE_CHECKING:
+    from pexeso.lake.left_out.groups import ReasonGroup
     from pexeso.search.table_columns import TableColumns
 
 
@@ -79,20 +80,18 @@ class Hints:
     ----------
     nearest : tuple of NearColumn
         At most `MAX_NEAREST`, best first.
-    columns_left_out, files_left_out : dict of str to int
-        How many columns and files the index is without, by reason, most frequent first.
+    left_out : tuple of ReasonGroup
+        How many tables and columns the index is without, by reason, the largest group first.
     """
 
     nearest: tuple[NearColumn, ...] = ()
-    columns_left_out: dict[str, int] = field(default_factory=dict)
-    files_left_out: dict[str, int] = field(default_factory=dict)
+    left_out: tuple[ReasonGroup, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
         return {
             "nearest": [asdict(each) for each in self.nearest],
-            "columns_left_out": self.columns_left_out,
-            "files_left_out": self.files_left_out,
+            "left_out": [group.to_dict() for group in self.left_out],
         }
 
 

@@ -354,9 +354,20 @@ class DeleteRequest(IndexRequest, verb="delete"):
 
 @dataclass(frozen=True, kw_only=True)
 class InfoRequest(IndexRequest, verb="info"):
-    """Show what is in an index; with `report` what the last build or update did instead."""
+    """Show what is in an index.
+
+    With `report` show what the last build or update did instead, with `left_out` every table and
+    column that was left out, with `notes` every note about a table that was repaired.
+    """
 
     report: bool = False
+    left_out: bool = False
+    notes: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.report + self.left_out + self.notes > 1:
+            raise RequestError("Give one of {report}, {left_out} and {notes}.")
 
 
 @dataclass(frozen=True, kw_only=True)

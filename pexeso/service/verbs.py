@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.index import Index
+    from pexeso.lake.left_out.listing import ReasonListing
     from pexeso.options import SearchOptions
     from pexeso.results import Explanation, Match
     from pexeso.search.batch_file import BatchRun, NumberedLine
@@ -399,10 +400,15 @@ def _store(request: Any) -> Store:
     return open_store_anywhere(request.index)
 
 
-def _info(service: Service, request: requests.InfoRequest) -> IndexInfo | BuildReport:
-    from pexeso.diagnostics.info import index_info, last_report
+def _info(
+    service: Service, request: requests.InfoRequest
+) -> IndexInfo | BuildReport | ReasonListing:
+    from pexeso.diagnostics.info import index_info, last_report, list_reasons
 
-    return (last_report if request.report else index_info)(_store(request))
+    store = _store(request)
+    if request.left_out or request.notes:
+        return list_reasons(store, notes=request.notes)
+    return (last_report if request.report else index_info)(store)
 
 
 def _check(service: Service, request: requests.CheckRequest, **live: Any) -> CheckResponse:

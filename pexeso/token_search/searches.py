@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pexeso.diagnostics.info import left_out
+from pexeso.lake.catalog import TABLES
+from pexeso.lake.left_out.groups import groups_of
 from pexeso.options import ALL, columns_wanted
 from pexeso.parts.token_sets.open import require_part
 from pexeso.runtime.formatting import plain_scalar
@@ -142,7 +143,7 @@ class TokenSearches:
             NearColumn(match.table, match.column, match.containment, match.overlap, len(query))
             for match in near
         )
-        return Hints(nearest, {}, left_out(self.opened.catalog)[0])
+        return Hints(nearest, groups_of(self.opened.catalog, TABLES))
 
     def _own_table(self, query: TokenQuery, exclude_self: bool) -> str | None:
         file = query.column.file

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.diagnostics.info import left_out
 from pexeso.errors import InputError
 from pexeso.io.location import Location
+from pexeso.lake.left_out.groups import left_out
 from pexeso.lake.sniff import profile_column
 from pexeso.options import ALL, columns_wanted
 from pexeso.parts.metadata import require_contents
@@ -246,8 +246,7 @@ def _lines(found: list[TransformMatch], limit: int | None) -> list[list[Transfor
 
 
 def _hints(opened: OpenIndex) -> Hints:
-    files, columns = left_out(opened.catalog)
-    return Hints((), columns, files)
+    return Hints((), left_out(opened.catalog))
 
 
 def _require_share(share: Any) -> None:

@@ -92,7 +92,7 @@ def test_where_nothing_is_found_the_nearest_and_what_is_left_out_are_told(index)
     hints = found.hints()
     assert [(each.matched, each.total) for each in hints.nearest] == [(2, 7)] * 3
     assert all(each.max_distance == 0.05 for each in hints.nearest)
-    assert any(why.startswith("numbers") for why in hints.columns_left_out)
+    assert any(group.reason == "numbers" for group in hints.left_out)
     contained = index.contain(asked).hints()
     assert [(each.matched, each.max_distance) for each in contained.nearest] == [(2, None)] * 3
     document = Service().answer(

@@ -126,8 +126,13 @@ def test_a_lake_that_is_not_there(tmp_path):
 
 def test_a_lake_without_tables(tmp_path):
     (tmp_path / "lake").mkdir()
-    (tmp_path / "lake" / "notes.txt").write_text("prose", encoding="utf-8")
-    with pytest.raises(LakeError, match="There is no table in"):
+    with pytest.raises(LakeError, match=r"There is no table in .* Left out: nothing"):
+        build_index(tmp_path / "lake", tmp_path / "out.pexeso")
+    (tmp_path / "lake" / "notes.xyz").write_text("prose", encoding="utf-8")
+    (tmp_path / "lake" / ".hidden").touch()
+    with pytest.raises(
+        LakeError, match=r"There is no table in .* hidden \(1 file: .hidden\); .*notes.xyz\)\."
+    ):
         build_index(tmp_path / "lake", tmp_path / "out.pexeso")
 
 
@@ -135,7 +140,8 @@ def test_a_lake_without_a_column_to_join_by_says_why(tmp_path, spark):
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "numbers.csv").write_text("a\n1\n2\n3\n4\n5\n", encoding="utf-8")
     with pytest.raises(
-        LakeError, match=r"No column .* can be a join key: numbers: 100 % of the values"
+        LakeError,
+        match=r"No column in .* can be a join key\. Left out: numbers \(1 column: numbers.csv:a\)",
     ):
         build_index(tmp_path / "lake", tmp_path / "out.pexeso", model="hashing")
     assert not (tmp_path / "out.pexeso").exists()

@@ -96,9 +96,9 @@ def test_types_that_are_no_text(spark):
         == "numbers: its type is bigint, and only text and date columns are kept (kinds)"
     )
     assert reasons["amount"].startswith("numbers: its type is decimal(9,2)")
-    assert reasons["list"] == "its type is array<bigint>, which is no text"
+    assert reasons["list"] == "no text: its type is array<bigint>"
     assert reasons["pair"].startswith("its type is struct<")
-    assert reasons["raw"] == "its type is binary, which is no text"
+    assert reasons["raw"] == "no text: its type is binary"
     assert reasons["nothing"] == "no values: every cell is empty"
     assert reasons["day"] is reasons["word"] is reasons["even"] is None
     assert reasons["moment"] == "1 distinct value, at least 2 needed (min_distinct)"

@@ -120,12 +120,20 @@ def test_the_defaults_are_those_of_the_library(run, builds):
 def test_the_summary_goes_to_stderr(run, builds, small_index):
     result = run("index", "lake", "out")
     assert result.stdout == ""
-    first, second = result.stderr.splitlines()
+    first, *rest = result.stderr.splitlines()
     assert first.startswith(
         f"Indexed 5 tables, 7 columns and 33 distinct values into '{small_index}' ("
     )
     assert first.endswith(" s.")
-    assert second == f"Left out: 2 files and 5 columns; 'pexeso info {small_index}' says why."
+    assert rest == [
+        "Left out: 2 files and 5 columns",
+        "  1  file     no readable Parquet file (broken.parquet)",
+        "  1  file     not a table by its extension (notes.txt)",
+        "  4  columns  numbers (cities.csv:people, nested/capitals.tsv:Seat since, "
+        "numbers.csv:amount, ...)",
+        "  1  column   2 rows, at least 5 needed (min_rows) (short.csv:city)",
+        f"'pexeso info {small_index} --left-out' lists each with its reason.",
+    ]
 
 
 def test_a_lake_of_which_nothing_was_left_out(small_index):
@@ -134,8 +142,7 @@ def test_a_lake_of_which_nothing_was_left_out(small_index):
     info = pexeso.index.open_index(small_index).info()
     whole = replace(
         info,
-        files_left_out={},
-        columns_left_out={},
+        left_out=(),
         tables=1,
         columns_indexed=1,
         bytes=2_500_000,

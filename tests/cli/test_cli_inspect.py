@@ -7,8 +7,11 @@ import pytest
 
 import pexeso.diagnostics.doctor
 from pexeso.cli.commands.inspect import info_lines
+from pexeso.cli.output.build_report import group_lines, listing_lines, total
 from pexeso.diagnostics.doctor import Finding
-from pexeso.index import open_index
+from pexeso.index import build_index, open_index
+from pexeso.lake.left_out.groups import ReasonGroup
+from pexeso.lake.left_out.listing import ReasonRow
 from pexeso.store.manifest import Manifest
 
 
@@ -37,9 +40,119 @@ def test_info_for_people(run, small_index, small_lake):
     assert lines[12].split()[:4] == ["0", "7", "33", "42"]
     assert lines[14].split() == ["shard", "columns", "tokens", "pairs", "deleted", "bytes"]
     assert lines[15].split()[:5] == ["0", "11", "61", "66", "0"]
-    assert "Files left out:" in lines
-    assert any(line.startswith("  1  broken.parquet") for line in lines)
-    assert "Columns left out:" in lines
+    assert lines[17:] == [
+        "Left out (--left-out lists all): 2 files and 5 columns",
+        "  1  file     no readable Parquet file (broken.parquet)",
+        "  1  file     not a table by its extension (notes.txt)",
+        "  4  columns  numbers (cities.csv:people, nested/capitals.tsv:Seat since, "
+        "numbers.csv:amount, ...)",
+        "  1  column   2 rows, at least 5 needed (min_rows) (short.csv:city)",
+    ]
+
+
+def test_all_that_was_left_out_is_listed_by_reason(run, small_index):
+    done = run("info", small_index, "--left-out")
+    blocks = [block.splitlines() for block in done.stdout.split("\n\n")]
+    assert [block[0].split(": ")[:2] for block in blocks] == [
+        ["1 file", "no readable Parquet file"],
+        ["1 file", blocks[1][0].split(": ")[1]],
+        ["4 columns", "numbers"],
+        ["1 column", "2 rows, at least 5 needed (min_rows)"],
+    ]
+    assert blocks[1][0].startswith("1 file: not a table by its extension; tables end in ")
+    assert blocks[2][0].startswith("4 columns: numbers: 100 % of the values, over the fraction")
+    assert [block[1:] for block in blocks] == [
+        ["  broken.parquet"],
+        ["  notes.txt"],
+        [
+            *("  cities.csv:people", "  nested/capitals.tsv:Seat since"),
+            *("  numbers.csv:amount", "  numbers.csv:id"),
+        ],
+        ["  short.csv:city"],
+    ]
+    assert done.stderr == "2 files and 5 columns left out.\n"
+
+
+def test_rows_whose_reasons_differ_tell_them():
+    few, fewer = "3 rows, at least 5 needed (min_rows)", "1 row, at least 5 needed (min_rows)"
+    group = ReasonGroup("columns", "1 to 3 rows, at least 5 needed (min_rows)", 2, ())
+    rows = [ReasonRow(group, "a\x1b.csv", "x", few), ReasonRow(group, "b.csv", "y", fewer)]
+
+    class Listing(list):
+        is_of_notes = False
+
+    assert list(listing_lines(Listing(rows))) == [
+        "2 columns: 1 to 3 rows, at least 5 needed (min_rows)",
+        f"  a\\x1b.csv:x  {few}",
+        f"  b.csv:y  {fewer}",
+    ]
+
+
+def test_all_that_was_left_out_as_json(run, small_index):
+    done = run("info", small_index, "--left-out", "--json")
+    assert json.loads(done.stdout) == open_index(small_index).left_out().to_dict()
+    assert done.stderr == ""
+
+
+def test_notes_about_tables(run, spark, tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "states.csv").write_bytes("state\nBayern\nThüringen\na\nb\nc\n".encode("cp1252"))
+    (lake / "ragged.csv").write_text("a,b\nx,1,2\ny\nz,3\nv,4\nw,5\n", encoding="utf-8")
+    index = build_index(lake, tmp_path / "lake.pexeso", model="hashing", dimensions=64).path
+    done = run("info", index, "--notes")
+    assert done.stdout == (
+        "1 table: not UTF-8: read as cp1252, a guess\n"
+        "  states.csv\n"
+        "\n"
+        "1 table: rows longer than the header lost their surplus cells: 1\n"
+        "  ragged.csv\n"
+        "\n"
+        "1 table: rows shorter than the header were filled with empty cells: 1\n"
+        "  ragged.csv\n"
+    )
+    assert done.stderr == "2 tables repaired while reading, 3 notes.\n"
+    document = json.loads(run("info", index, "--notes", "--json").stdout)
+    assert document == open_index(index).notes().to_dict()
+    assert [row["table"] for row in document["rows"]] == ["states.csv", "ragged.csv", "ragged.csv"]
+    lines = run("info", index).stdout.splitlines()
+    assert lines[-1] == "Repaired while reading (--notes lists all): 2 tables"
+    assert run("info", index, "--left-out").stderr.splitlines() == [
+        "1 column left out.",
+        f"2 tables repaired while reading; 'pexeso info {index} --notes' lists what.",
+    ]
+    assert json.loads(run("info", index, "--json").stdout)["repaired"] == 2
+
+
+def test_one_list_is_asked_for_at_a_time(fail, small_index):
+    assert "Give one of --report, --left-out and --notes." in fail(
+        2, "info", small_index, "--left-out", "--report"
+    )
+
+
+def test_of_many_groups_the_largest_are_told_and_the_others_counted():
+    groups = [
+        ReasonGroup(kind, f"reason {n}", 9 - n, (f"{n}",))
+        for kind in ("tables", "columns")
+        for n in range(5)
+    ]
+    assert group_lines(groups, 4)[4::5] == [
+        "  5  files    reason 4 (4, ...)",
+        "  5  columns  reason 4 (4, ...)",
+    ]
+    assert group_lines(groups, 3) == [
+        "   9  files    reason 0 (0, ...)",
+        "   8  files    reason 1 (1, ...)",
+        "   7  files    reason 2 (2, ...)",
+        "  11  files    for 2 other reasons",
+        "   9  columns  reason 0 (0, ...)",
+        "   8  columns  reason 1 (1, ...)",
+        "   7  columns  reason 2 (2, ...)",
+        "  11  columns  for 2 other reasons",
+    ]
+    assert total(groups) == "35 files and 35 columns"
+    assert total(groups[:1]) == "9 files"
+    assert total([]) == "nothing"
 
 
 def test_info_as_json(run, small_index):

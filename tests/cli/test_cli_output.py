@@ -14,6 +14,7 @@ from pexeso.cli.output.output import (
     plain,
     table_lines,
     write_json,
+    write_json_with_rows,
 )
 from pexeso.cli.output.report import milliseconds, percent
 
@@ -54,6 +55,14 @@ def test_wide_letters_and_marks_are_counted():
 def test_json_stays_json_however_it_is_laid_out(document, capsys):
     write_json(document)
     assert json.loads(capsys.readouterr().out) == document
+
+
+@pytest.mark.parametrize("rows", [[], [{"a": 1}], [{"a": 1}, {"b": None}]])
+def test_json_with_rows_is_written_as_if_it_were_one_document(rows, capsys):
+    write_json({"groups": [1, 2], "n": {}, "rows": rows})
+    whole = capsys.readouterr().out
+    write_json_with_rows({"groups": [1, 2], "n": {}}, "rows", iter(rows))
+    assert capsys.readouterr().out == whole
 
 
 def test_json_has_one_result_a_line(capsys):

@@ -31,10 +31,17 @@ def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied, spa
     done = run("append", str(index), str(copied / "lake"), "--json")
     said = json.loads(done.stdout)
     assert (said["new"], said["changed"], said["columns_added"], said["generation"]) == (2, 0, 3, 3)
+    names = ["cities.csv:people", "nested/capitals.tsv:Seat since"]
+    assert said["left_out"] == [{"reason": "numbers", "columns": 2, "examples": names}]
     assert done.stderr.startswith(
         "Appended: 2 new, 0 changed; 4 tables unchanged. 3 columns more indexed, 0 fewer; "
         "generation 3, "
     )
+    assert done.stderr.splitlines()[1:] == [
+        "Left out: 2 columns",
+        f"  2  columns  numbers ({', '.join(names)})",
+        f"'pexeso info {index} --left-out' lists each with its reason.",
+    ]
     done = run("append", str(index))
     assert done.stderr.startswith("Nothing to append: 6 tables unchanged; generation 3, ")
     done = run("compact", str(index), "--all")

@@ -70,8 +70,8 @@ def test_columns_whose_values_fall_together_are_left_out(write, tmp_path):
     write("lake/a.csv", "x,y\nUSA,-\nusa,--\nU.S.A.,-\nusa,-\nusa,-\n")
     found = records_of(tmp_path / "lake")
     assert rows_of(of_kind(found, "column"), "label", "n_distinct", "reason") == [
-        ("x", 1, "normalised: 1 distinct value, at least 2 needed (min_distinct)"),
-        ("y", 0, "normalised: 0 distinct values, at least 2 needed (min_distinct)"),
+        ("x", 1, "1 distinct value, at least 2 needed (min_distinct): counted once normalised"),
+        ("y", 0, "0 distinct values, at least 2 needed (min_distinct): counted once normalised"),
     ]
     assert len(of_kind(found, "value")) == 0
 

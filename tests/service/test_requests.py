@@ -69,6 +69,7 @@ EXAMPLES = [
     BatchRequest(index="lake.pexeso", queries="queries.jsonl", output="a.jsonl", resume=True),
     TuneRequest(index="lake.pexeso", labels="labels.csv", min_precision=0.9),
     InfoRequest(index="lake.pexeso", report=True),
+    InfoRequest(index="lake.pexeso", left_out=True),
     RulesRequest(),
     CheckRequest(index="lake.pexeso"),
     DoctorRequest(folder="there"),

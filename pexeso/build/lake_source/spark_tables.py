@@ -243,7 +243,7 @@ def _reason_not_read(kind: DataType, kinds: tuple[str, ...]) -> str | None:
     )
     if isinstance(kind, (*as_text, types.DateType, types.TimestampType, types.TimestampNTZType)):
         return None
-    return f"its type is {kind.simpleString()[:60]}, which is no text"
+    return f"no text: its type is {kind.simpleString()[:60]}"
 
 
 def _cells_as_texts(table: SparkTable) -> tuple[DataFrame, list[str]]:

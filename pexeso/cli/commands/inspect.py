@@ -10,8 +10,8 @@ import click
 
 from embed.half import ENTRY_BYTES
 from pexeso.cli.errors import Failure
-from pexeso.cli.options import index_argument, takes
-from pexeso.cli.output.build_report import report_lines
+from pexeso.cli.options import field_option, index_argument, takes
+from pexeso.cli.output.build_report import group_lines, listing_lines, report_lines, total
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -21,6 +21,7 @@ from pexeso.cli.output.output import (
     table_lines,
     talk,
     write_json,
+    write_json_with_rows,
 )
 from pexeso.cli.output.progress import counted_progress
 from pexeso.service.requests import CheckRequest, DoctorRequest, InfoRequest, RulesRequest
@@ -28,7 +29,9 @@ from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
     from pexeso.diagnostics.info import IndexInfo
+    from pexeso.lake.left_out.listing import ReasonListing
 
+MAX_GROUPS_SHOWN = 20
 MAX_PARTITIONS_SHOWN = 20
 MAX_MAPS_SHOWN = 3
 _PARTITION_COLUMNS = ("columns", "values", "postings", "cells", "bytes")
@@ -43,6 +46,8 @@ _EQUAL_TEXT = ("overlap", "containment")
 @click.option(
     "--report", is_flag=True, help="Tell what the stages of the last build or update did."
 )
+@field_option(InfoRequest, "left_out", "List every file and column left out, with the reason.")
+@field_option(InfoRequest, "notes", "List what was repaired or guessed while reading tables.")
 @output_options("json")
 @takes(InfoRequest)
 def info(request: InfoRequest, form: str | None) -> None:
@@ -51,15 +56,36 @@ def info(request: InfoRequest, form: str | None) -> None:
     \b
     Example:
       pexeso info lake.pexeso
+      pexeso info lake.pexeso --left-out
       pexeso info lake.pexeso --report
 
-    In Python: pexeso.open_index(INDEX).info().
+    In Python: pexeso.open_index(INDEX).info(), .left_out() and .notes().
     """  # noqa: D301  click reads \b
     found = run(request)
-    if form == "json":
+    if request.left_out or request.notes:
+        _write_listing(request, found, form)
+    elif form == "json":
         write_json(found.to_dict())
     else:
         click.echo("\n".join((report_lines if request.report else info_lines)(found)))
+
+
+def _write_listing(request: InfoRequest, listing: ReasonListing, form: str | None) -> None:
+    """Write a listing a row at a time."""
+    if form == "json":
+        groups = [group.to_dict() for group in listing.groups]
+        write_json_with_rows({"groups": groups}, "rows", (row.to_dict() for row in listing))
+        return
+    for line in listing_lines(listing):
+        click.echo(line)
+    n_repaired = listing.count_repaired()
+    repaired = f"{count(n_repaired, 'table')} repaired while reading"
+    if request.notes:
+        talk(f"{repaired}, {count(len(listing), 'note')}.")
+        return
+    talk(f"{total(listing.groups).capitalize()} left out.")
+    if n_repaired:
+        talk(f"{repaired}; 'pexeso info {plain(request.index, MAX_NAME)} --notes' lists what.")
 
 
 def info_lines(found: IndexInfo) -> list[str]:
@@ -89,8 +115,18 @@ def info_lines(found: IndexInfo) -> list[str]:
         lines += ["", *_numbered_lines("shard", found.token_sets, _SHARD_COLUMNS)]
     if found.row_keys:
         lines += ["", *_numbered_lines("rows", found.row_keys, _ROW_COLUMNS)]
-    lines += _reason_lines("Files left out", found.files_left_out)
-    lines += _reason_lines("Columns left out", found.columns_left_out)
+    return [*lines, *_left_out_lines(found)]
+
+
+def _left_out_lines(found: IndexInfo) -> list[str]:
+    """Lay out what was left out, by reason, and say how to see all of it, and what was repaired."""
+    lines = []
+    if found.left_out:
+        lines += ["", f"Left out (--left-out lists all): {total(found.left_out)}"]
+        lines += group_lines(found.left_out, MAX_GROUPS_SHOWN)
+    if found.repaired:
+        repaired = count(found.repaired, "table")
+        lines += ["", f"Repaired while reading (--notes lists all): {repaired}"]
     return lines
 
 
@@ -172,17 +208,6 @@ def _numbered_lines(noun: str, folders: list[dict[str, Any]], names: tuple[str, 
     lines = table_lines((noun, *names), rows, ">" * (1 + len(names)))
     n_more = len(folders) - len(rows)
     return [*lines, f"and {count(n_more, f'more {noun}')} (--json lists all)"] if n_more else lines
-
-
-def _reason_lines(title: str, reasons: dict[str, int]) -> list[str]:
-    if not reasons:
-        return []
-    width = max(len(f"{number:,}") for number in reasons.values())
-    return [
-        "",
-        f"{title}:",
-        *(f"  {number:>{width},}  {plain(reason, MAX_NAME)}" for reason, number in reasons.items()),
-    ]
 
 
 @click.command()

@@ -15,6 +15,7 @@ from pexeso.cli.output.output import MAX_NAME, count, display_width, plain, tabl
 from pexeso.runtime.formatting import percent
 
 if TYPE_CHECKING:
+    from pexeso.lake.left_out.groups import ReasonGroup
     from pexeso.search.column_matches import ColumnMatch, ColumnMatches, Hints, Matches
 
 BRINGS_WIDTH, MIN_BRINGS_WIDTH = 40, 16
@@ -26,9 +27,6 @@ MAX_LABEL = 24
 
 MAX_COPIES_NAMED = 5
 """Copies of a column that are named."""
-
-MAX_REASONS = {"column": 2, "file": 1}
-"""Reasons for leaving columns and files out that are told where nothing was found."""
 
 _INDENT = "    "
 _POSITION = re.compile(r"#[0-9]+", re.ASCII)
@@ -127,23 +125,23 @@ def hint_lines(hints: Hints) -> list[str]:
             rows = [(*row[:2], *row[3:]) for row in rows]
             names, align = ("has", "values", "table", "column"), ">><<"
         lines = ["Nearest:", *(f"{_INDENT}{line}" for line in table_lines(names, rows, align))]
-    left_out = [
-        *_left_out("column", hints.columns_left_out),
-        *_left_out("file", hints.files_left_out),
-    ]
+    columns, files = (
+        [group for group in hints.left_out if group.kind == kind] for kind in ("columns", "tables")
+    )
+    left_out = [*_left_out(columns, 2), *_left_out(files, 1)]
     if left_out:
-        lines += ["Not in this index (pexeso info tells all of it):", *left_out]
-    if any(reason.startswith("numbers") for reason in hints.columns_left_out):
+        lines += ["Not in this index (pexeso info --left-out lists all):", *left_out]
+    if any(group.reason == "numbers" for group in columns):
         lines.append("Columns of numbers join by equal values: pexeso overlap.")
     return lines
 
 
-def _left_out(noun: str, reasons: dict[str, int]) -> list[str]:
-    """Write the most frequent reasons for leaving something out, and how many have others."""
-    told = list(reasons.items())[: MAX_REASONS[noun]]
-    lines = [f"{_INDENT}{count(number, noun)}: {plain(reason)}" for reason, number in told]
-    n_more = sum(reasons.values()) - sum(number for _, number in told)
-    return [*lines, f"{_INDENT}{count(n_more, f'more {noun}')}"] if n_more else lines
+def _left_out(groups: Sequence[ReasonGroup], limit: int) -> list[str]:
+    """Write the largest groups of what was left out, and how many are in others."""
+    lines = [f"{_INDENT}{group.counted()}: {plain(group.reason)}" for group in groups[:limit]]
+    n_more = sum(group.count for group in groups[limit:])
+    noun = "more column" if groups and groups[0].kind == "columns" else "more file"
+    return [*lines, f"{_INDENT}{count(n_more, noun)}"] if n_more else lines
 
 
 def _short(label: str) -> str:

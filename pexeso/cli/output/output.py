@@ -121,6 +121,19 @@ def write_json(document: Any) -> None:
     write_data(f"{_laid_out(document) if isinstance(document, dict) else _compact(document)}\n")
 
 
+def write_json_with_rows(document: dict[str, Any], name: str, rows: Iterable[Any]) -> None:
+    """Write a document on stdout as `write_json` does, and in it, last, a list of any length.
+
+    The list is written an entry at a time; memory does not grow with it.
+    """
+    write_data(_laid_out({**document, name: []}).removesuffix("]\n}"))
+    between = "\n"
+    for row in rows:
+        write_data(f"{between}    {_compact(row)}")
+        between = ",\n"
+    write_data("]\n}\n" if between == "\n" else "\n  ]\n}\n")
+
+
 def write_json_line(document: Any) -> None:
     """Write a document on stdout on one line."""
     write_data(f"{_compact(document)}\n")

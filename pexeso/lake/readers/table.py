@@ -75,8 +75,8 @@ def check_cells(shown: str, n_rows: int, n_columns: int, n_bytes: int) -> None:
     n_cells = n_rows * n_columns
     if n_cells > max(_CELLS_A_BYTE * n_bytes, _CELLS_ALWAYS):
         raise TableReadError(
-            f"{shown} comes to more than {n_rows:,} rows of {n_columns:,} columns, and has "
-            f"{n_bytes:,} bytes: almost all of its cells are missing."
+            f"{shown} has almost no cells: it comes to more than {n_rows:,} rows of "
+            f"{n_columns:,} columns, and has {n_bytes:,} bytes."
         )
 
 

@@ -8,6 +8,7 @@ import click
 
 from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import build_settings, index_argument, spark_options, takes
+from pexeso.cli.output.build_report import left_out_lines
 from pexeso.cli.output.output import count, human_bytes, talk
 from pexeso.cli.output.progress import run_stages
 from pexeso.service.requests import BuildRequest
@@ -47,19 +48,13 @@ def index(request: BuildRequest) -> None:
 
 
 def summary(info: IndexInfo, seconds: float) -> str:
-    """Say in a few words what was indexed and what was not."""
-    left_out = [
-        count(sum(reasons.values()), noun)
-        for reasons, noun in ((info.files_left_out, "file"), (info.columns_left_out, "column"))
-        if reasons
-    ]
-    more = (
-        f"\nLeft out: {' and '.join(left_out)}; 'pexeso info {info.path}' says why."
-        if left_out
-        else ""
-    )
+    """Say in a few words what was indexed and what was not, and why."""
+    return "\n".join((_indexed(info, seconds), *left_out_lines(info.left_out, info.path)))
+
+
+def _indexed(info: IndexInfo, seconds: float) -> str:
     return (
         f"Indexed {count(info.tables, 'table')}, {count(info.columns_indexed, 'column')} and "
         f"{count(info.values, 'distinct value')} "
-        f"into '{info.path}' ({human_bytes(info.bytes)}) in {seconds:.1f} s.{more}"
+        f"into '{info.path}' ({human_bytes(info.bytes)}) in {seconds:.1f} s."
     )

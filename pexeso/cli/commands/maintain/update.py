@@ -20,6 +20,7 @@ from pexeso.cli.options import (
     spark_options,
     takes,
 )
+from pexeso.cli.output.build_report import left_out_lines
 from pexeso.cli.output.output import count, output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
 from pexeso.service.requests import (
@@ -67,6 +68,8 @@ def append(request: AppendRequest, form: str | None) -> None:
     """  # noqa: D301  click reads \b
     done, seconds = run_stages(request)
     _tell(done, form, append_summary(done), seconds)
+    for line in left_out_lines(done.left_out, request.index):
+        talk(line)
 
 
 @click.command()

@@ -1,0 +1,130 @@
+"""Every table and column that was left out, and every note, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
+from pexeso.lake.left_out.groups import (
+    NOTES,
+    Listed,
+    ReasonGroup,
+    count_repaired,
+    counted,
+    keyed,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ROWS = 1 << 14
+"""Rows that are turned into Python objects together."""
+
+
+class ReasonRow(NamedTuple):
+    """A table or column that was left out, or a note about a table.
+
+    Attributes
+    ----------
+    group : ReasonGroup
+    table : str
+    column : str or None
+        None for a table.
+    reason : str
+        Without the table's name.
+    """
+
+    group: ReasonGroup
+    table: str
+    column: str | None
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """The table's name, or ``table:column``."""
+        return self.table if self.column is None else f"{self.table}:{self.column}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form: ``table``, ``column``, ``group`` and ``reason``."""
+        return {
+            "table": self.table,
+            "column": self.column,
+            "group": self.group.reason,
+            "reason": self.reason,
+        }
+
+
+class ReasonListing:
+    """All that an index is without, or all notes about what was repaired, by reason.
+
+    Iterates over `ReasonRow`, those of a group together, in the order of `groups` and within a
+    group in that of the catalog. The catalog is read a file at a time, once for each group that has
+    rows in it, so memory grows with the rows left out in one file, however many there are in all.
+
+    Parameters
+    ----------
+    catalog : Catalog
+    notes : bool
+        List notes, instead of what was left out.
+
+    Attributes
+    ----------
+    groups : tuple of ReasonGroup
+        Of tables, then of columns, each the largest first.
+    """
+
+    def __init__(self, catalog: Catalog, *, notes: bool = False) -> None:
+        listed: tuple[Listed, ...] = (NOTES,) if notes else (TABLES, COLUMNS)
+        self._catalog = catalog
+        self._counted = [each for kind in listed for each in counted(catalog, kind)]
+        self.groups: tuple[ReasonGroup, ...] = tuple(group for group, _, _ in self._counted)
+        self.is_of_notes = notes
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} in {len(self.groups)} groups)"
+
+    def __len__(self) -> int:
+        return sum(group.count for group in self.groups)
+
+    def __iter__(self) -> Iterator[ReasonRow]:
+        for group, key, pieces in self._counted:
+            for piece in pieces:
+                yield from _rows_of(piece(), group, key)
+
+    def count_repaired(self) -> int:
+        """Count the tables that were repaired, or read by a guess; reads the catalog once more."""
+        return count_repaired(self._catalog)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form: ``groups``, and ``rows``, a dictionary each."""
+        return {
+            "groups": [group.to_dict() for group in self.groups],
+            "rows": [row.to_dict() for row in self],
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for each table, column or note: ``table, column, group, reason``."""
+        import pandas as pd
+
+        names = ["table", "column", "group", "reason"]
+        return pd.DataFrame((row.to_dict() for row in self), columns=names)
+
+
+def _rows_of(rows: pa.Table, group: ReasonGroup, key: str) -> Iterator[ReasonRow]:
+    reasons, codes = keyed(rows)
+    is_of_it = np.array([reason.key == key for reason in reasons], bool)
+    positions = np.flatnonzero(is_of_it[codes])
+    for start in range(0, len(positions), _ROWS):
+        chosen = positions[start : start + _ROWS]
+        found = rows.take(pa.array(chosen))
+        for code, table, column in zip(
+            codes[chosen].tolist(),
+            found["table"].to_pylist(),
+            found["column"].to_pylist(),
+            strict=True,
+        ):
+            yield ReasonRow(group, table, column, reasons[code].text)

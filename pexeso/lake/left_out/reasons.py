@@ -1,0 +1,135 @@
+"""The groups that reasons and notes fall into.
+
+A reason is written as ``GROUP[: DETAIL][; WAY OUT]``, after the name of the table where it is a
+sentence: ``a.csv is empty: it has no header row.`` is of the group ``empty``. What a library says
+of a file, and names, stand in the detail or in parentheses, so that what stands before is the same
+for all that was left out alike, but for numbers. A test reads the sources for reasons that are
+written otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_VERBS = "is|was|has|had|holds|cannot|could|does|comes|unpacks|ends|takes|needs|must|lacks"
+_AFTER_A_NAME = re.compile(rf" (?=(?:{_VERBS}) )")
+_PARTS = re.compile(r"(?<=.)[/#]")
+_QUOTED_NAME = re.compile(rf"""(["']).*?\1 (?=(?:{_VERBS}) )""", re.DOTALL)
+_COLUMN_NAME = re.compile(r"column .+? \(#[0-9,]+\) (?=is )", re.DOTALL)
+_SUBJECT = re.compile(r"(?:it )?(?:is )?")
+_END = re.compile(
+    r": |; |\. "  # the detail, the way out, a further sentence
+    r"| \((?![a-z_]+\)|#)"  # words of a library; options such as (min_rows) belong to the group
+)
+_WITH_DETAIL = ("not a table",)
+"""Groups whose details are groups of their own: they are of our own words, and few."""
+
+_NUMBER = re.compile(r"(?<![\w#.-])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?!\w)")
+_SINGULAR = re.compile(r"^ (distinct value|row|column|line|cell|byte|value|table|member)\b")
+
+
+class GroupedReason(NamedTuple):
+    """A reason, or a note, and the group that it falls into.
+
+    Attributes
+    ----------
+    text : str
+        All of it, without the table's name and the full stop.
+    key : str
+        The same for all reasons of a group.
+    words, numbers : tuple of str
+        What the group says of this one: the first words, a number, further words, and so on, so
+        that there is one number less than there are words.
+    """
+
+    text: str
+    key: str
+    words: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+    @property
+    def head(self) -> str:
+        """What the group says, with the numbers of this reason."""
+        return written(self.words, self.numbers)
+
+
+def grouped(reason: str, table: str = "") -> GroupedReason:
+    """Return a reason with the group that it falls into.
+
+    Parameters
+    ----------
+    reason : str
+        Why a table or column is left out, or a note about what was repaired.
+    table : str
+        The table's name, which a sentence about it begins with; empty where it is of a column.
+
+    Examples
+    --------
+    >>> grouped("a.csv is empty: it has no header row.", "a.csv").head
+    'empty'
+    >>> few, fewer = (grouped(f"{n}, at least 5 needed (min_rows)") for n in ("4 rows", "1 row"))
+    >>> few.head, few.key == fewer.key
+    ('4 rows, at least 5 needed (min_rows)', True)
+    """
+    text = _SUBJECT.sub("", _without_name(reason, table), count=1).rstrip(".")
+    start = 0
+    for group in _WITH_DETAIL:
+        if text.startswith(f"{group}: "):
+            start = len(group) + 2
+    end = _END.search(text, start)
+    head = text[: end.start()] if end else text
+    words, numbers = tuple(_NUMBER.split(head)), tuple(_NUMBER.findall(head))
+    return GroupedReason(text, "#".join((words[0], *map(_plural, words[1:]))), words, numbers)
+
+
+def written(words: tuple[str, ...], numbers: tuple[str, ...]) -> str:
+    """Write the words of a group with numbers between them."""
+    rest = (f"{number}{after}" for number, after in zip(numbers, words[1:], strict=True))
+    return "".join((words[0], *rest))
+
+
+def written_ranges(words: tuple[str, ...], lows: tuple[str, ...], highs: tuple[str, ...]) -> str:
+    """Write the words of a group with ranges of numbers between them.
+
+    Examples
+    --------
+    >>> written_ranges(("", " row, at least ", " needed"), ("0", "5"), ("4", "5"))
+    '0 to 4 rows, at least 5 needed'
+    """
+    ranges = tuple(
+        low if low == high else f"{low} to {high}" for low, high in zip(lows, highs, strict=True)
+    )
+    said = (
+        after if low == high else _plural(after)
+        for low, high, after in zip(lows, highs, words[1:], strict=True)
+    )
+    return written((words[0], *said), ranges)
+
+
+def number_of(text: str) -> float:
+    """Return the number that a reason holds as text.
+
+    Examples
+    --------
+    >>> number_of("1,200")
+    1200.0
+    """
+    return float(text.replace(",", ""))
+
+
+def _plural(after_a_number: str) -> str:
+    return _SINGULAR.sub(r" \1s", after_a_number)
+
+
+def _without_name(reason: str, table: str) -> str:
+    """Take the name off that a sentence begins with: of the table, or of the file that holds it."""
+    ends = (len(table), *(part.start() for part in _PARTS.finditer(table)))
+    for end in ends:
+        if reason.startswith(table[:end]) and (after := _AFTER_A_NAME.match(reason, end)):
+            return reason[after.end() :]
+    if found := _QUOTED_NAME.match(reason):
+        return reason[found.end() :]
+    if found := _COLUMN_NAME.match(reason):
+        return f"a column {reason[found.end() :]}"
+    return reason
