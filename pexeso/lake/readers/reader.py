@@ -9,7 +9,7 @@ from pexeso.io.location import Location
 from pexeso.lake.files import table_format
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, Content, read_content
 from pexeso.lake.readers.delimited import parse_delimited
-from pexeso.lake.readers.jsonlines import parse_jsonlines
+from pexeso.lake.readers.jsonlines import parse_jsonlines, starts_as_jsonlines
 from pexeso.lake.readers.parquet import parse_parquet
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 
@@ -27,8 +27,8 @@ def read_table(
     Delimited text may have any encoding and dialect. Text may be gzipped.
 
     The format is told by the extension; a file with another extension is Parquet where it starts
-    like Parquet, else delimited text. Memory: about three times the size of the file's text, hence
-    bounded by `max_bytes`.
+    like Parquet, JSON lines where its first line is an object, else delimited text. Memory: about
+    three times the size of the file's text, hence bounded by `max_bytes`.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _parse(shown: str, data: bytes, max_bytes: int, max_cell_bytes: int) -> Tabl
     kind = table_format(shown)
     if kind == "parquet" or (kind is None and data.startswith(_PARQUET_MAGIC)):
         return parse_parquet(shown, data, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
-    if kind == "jsonlines":
+    if kind == "jsonlines" or (kind is None and starts_as_jsonlines(data)):
         return parse_jsonlines(shown, data, max_cell_bytes=max_cell_bytes)
     name = shown.lower().removesuffix(".gz")
     return parse_delimited(shown, data, os.path.splitext(name)[1], max_cell_bytes=max_cell_bytes)
