@@ -16,6 +16,7 @@ import click
 
 from embed.half import PRECISIONS
 from embed.lexical.weights import VALUE_VECTORS
+from pexeso.cli.standard_input import take_standard_input
 from pexeso.errors import InputError
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -410,4 +411,5 @@ spark_options = with_options(
     ),
 )
 index_argument = click.argument("index", metavar="INDEX")
-query_argument = click.argument("query", metavar="FILE:COLUMN")
+query_argument = click.argument("query", metavar="FILE:COLUMN", callback=take_standard_input)
+"""Of a `QueryCommand`."""

@@ -20,6 +20,7 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.pages import page_options, require_page, write_page
 from pexeso.cli.output.report import ALL_PAIRS, pair_lines, percent, shares
+from pexeso.cli.standard_input import QueryCommand
 from pexeso.explain.key_explanation import KeyExplanation
 from pexeso.service.requests import ExplainRequest
 from pexeso.service.verbs import run
@@ -36,7 +37,7 @@ _REASONS = {
 }
 
 
-@click.command()
+@click.command(cls=QueryCommand)
 @index_argument
 @query_argument
 @click.argument("lake_column", metavar="TABLE:COLUMN")

@@ -27,6 +27,7 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.report import percent
 from pexeso.cli.output.tables import require_writable, write_table
+from pexeso.cli.standard_input import QueryCommand
 from pexeso.errors import InputError
 from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES
 from pexeso.service.requests import JoinRequest
@@ -47,7 +48,7 @@ def _read_provenance(context: click.Context, option: click.Parameter, text: str)
     return () if text.strip() == "none" else read_names(context, option, text)
 
 
-@click.command()
+@click.command(cls=QueryCommand)
 @index_argument
 @query_argument
 @click.argument("lake_column", metavar="[TABLE:COLUMN]", required=False)

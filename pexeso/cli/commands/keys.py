@@ -17,6 +17,7 @@ from pexeso.cli.output.output import (
     talk,
     write_json,
 )
+from pexeso.cli.standard_input import QueryCommand, take_standard_input
 from pexeso.composite.key_options import LARGEST_KEY
 from pexeso.runtime.formatting import percent
 from pexeso.service.requests import KeysRequest
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 _of_keys = partial(field_option, KeysRequest)
 
 
-@click.command()
-@click.argument("table", metavar="FILE")
+@click.command(cls=QueryCommand)
+@click.argument("table", metavar="FILE", callback=take_standard_input)
 @_of_keys("max_columns", f"Most columns of a key, up to {LARGEST_KEY}.", metavar="N")
 @_of_keys(
     "nearly",

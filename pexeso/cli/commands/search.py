@@ -21,6 +21,7 @@ from pexeso.cli.output.report import (
     write_results,
 )
 from pexeso.cli.output.transformed import TRANSFORMED
+from pexeso.cli.standard_input import QueryCommand
 from pexeso.composite_search.results import CompositeResult
 from pexeso.service.requests import SearchRequest
 from pexeso.service.verbs import run
@@ -29,7 +30,7 @@ _of_search = partial(field_option, SearchRequest)
 _LAYOUTS = {"semantic": ALIKE, "transform": TRANSFORMED, "all": COMBINED}
 
 
-@click.command()
+@click.command(cls=QueryCommand)
 @index_argument
 @query_argument
 @search_settings
@@ -95,9 +96,10 @@ def search(
       pexeso search lake.pexeso gdp.csv --keys auto
       pexeso search lake.pexeso gdp.csv:country~,year --explain
 
-    FILE is a table: CSV, TSV, Parquet or JSON lines. The text after its last colon names the
-    column; #3 is the one at position 3, counted from 0. Without a column, the text column with most
-    distinct values is taken.
+    FILE is a table: CSV, TSV, Parquet or JSON lines; - is standard input, as in head -n 100 my.csv
+    | pexeso search lake.pexeso -:company. The text after its last colon names the column; #3 is the
+    one at position 3, counted from 0. Without a column, the text column with most distinct values
+    is taken.
 
     With --method transform columns are found whose values are written differently by one rule: it
     is learned, and shown in words ("Obama, Barack (1961-)" becomes "Barack Obama"). pexeso

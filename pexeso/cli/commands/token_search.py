@@ -19,6 +19,7 @@ from pexeso.cli.options import (
 )
 from pexeso.cli.output.output import output_options, tell_column
 from pexeso.cli.output.report import EQUAL, shown_option, tell_work, write_results
+from pexeso.cli.standard_input import QueryCommand
 from pexeso.options import DEFAULT_COLUMNS
 from pexeso.service.requests import ContainRequest, OverlapRequest
 from pexeso.service.verbs import run
@@ -40,7 +41,7 @@ _shared_options = with_options(
 )
 
 
-@click.command()
+@click.command(cls=QueryCommand)
 @index_argument
 @query_argument
 @top_k_option(
@@ -68,7 +69,7 @@ def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> N
     _write(request, n_shown, form)
 
 
-@click.command()
+@click.command(cls=QueryCommand)
 @index_argument
 @query_argument
 @_of_containment(

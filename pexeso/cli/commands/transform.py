@@ -24,6 +24,7 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.pages import require_page, write_page
 from pexeso.cli.output.tables import require_writable, write_table
+from pexeso.cli.standard_input import QueryCommand, take_standard_input
 from pexeso.errors import InputError
 from pexeso.runtime.formatting import percent
 from pexeso.service.transform import TransformRequest
@@ -39,9 +40,9 @@ _LONGEST = 1000
 """Characters of an expression that are shown."""
 
 
-@click.command()
-@click.argument("source")
-@click.argument("target")
+@click.command(cls=QueryCommand)
+@click.argument("source", callback=take_standard_input)
+@click.argument("target", callback=take_standard_input)
 @click.option(
     "-o",
     "--output",

@@ -1,5 +1,6 @@
 """JSON lines to a table: one object a line, columns by order of first appearance."""
 
+import codecs
 import io
 import json
 from itertools import islice
@@ -18,6 +19,8 @@ from pexeso.lake.readers.table import (
 )
 
 _LINES_A_CHUNK = 4096
+_FIRST_BYTES = 1 << 20
+"""Of a file, to tell by its first line whether it is JSON lines."""
 
 
 def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
@@ -53,6 +56,18 @@ def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
         raise TableReadError(f"{shown} is empty: it holds no JSON object.")
     notes = [f"lines that hold no JSON object were left out: {n_bad:,}"] if n_bad else []
     return builder.table(notes)
+
+
+def starts_as_jsonlines(data: bytes) -> bool:
+    r"""Return whether the first line that is not blank is a whole JSON object.
+
+    Examples
+    --------
+    >>> starts_as_jsonlines(b'{"a": 1}\n{"a": 2}'), starts_as_jsonlines(b"{a},b")
+    (True, False)
+    """
+    line = data[:_FIRST_BYTES].removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
+    return line.startswith(b"{") and _object(line.decode("utf-8", errors="replace")) is not None
 
 
 def read_json(text: str) -> object:

@@ -28,7 +28,7 @@ from pexeso.lake.readers.content import (
 )
 from pexeso.lake.readers.delimited import parse_delimited
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.readers.jsonlines import parse_jsonlines
+from pexeso.lake.readers.jsonlines import parse_jsonlines, starts_as_jsonlines
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.parquet import parse_parquet
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
@@ -66,11 +66,13 @@ class OpenTable:
 
     @property
     def format(self) -> str:
-        """Format of the rows: that of the name, else Parquet where it begins so, else text."""
+        """Format of the rows: that of the name, else that of the content."""
         found = format_of(self.source.shown)
         if found is not None:
             return found.name
-        return "parquet" if self._data.startswith(_PARQUET_MAGIC) else "delimited"
+        if self._data.startswith(_PARQUET_MAGIC):
+            return "parquet"
+        return "jsonlines" if starts_as_jsonlines(self._data) else "delimited"
 
     @property
     def _data(self) -> bytes:
@@ -265,7 +267,7 @@ def read_table(
     r"""Read a table of a file: text, JSON, Parquet and its kin, a sheet, a database's table.
 
     The format is told by the extension; a file with another extension is Parquet where it starts
-    like Parquet, else delimited text. Text may have any encoding and dialect, and may be packed by
+    like Parquet, JSON lines where its first line is an object, else delimited text. Text may have any encoding and dialect, and may be packed by
     gzip, bzip2, xz or zstd. Memory: about three times the size of the file's text, hence bounded by
     `max_bytes`.
 

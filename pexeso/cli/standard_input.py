@@ -1,0 +1,100 @@
+"""``-`` in the place of a query file: the table is read from standard input.
+
+Commands read a query file more than once, such as for the rows that a page shows. So what is piped
+in goes into a temporary file first, and that file becomes the process's standard input, which can
+be opened by its name again and again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from itertools import pairwise
+from typing import IO
+
+import click
+
+from pexeso.errors import TableReadError
+
+NAME = "/dev/stdin"
+"""The name of standard input in messages and answers: ``-`` is short for it."""
+
+_PIECE_BYTES = 1 << 20
+
+
+class QueryCommand(click.Command):
+    """A command that takes ``-`` and ``-:COLUMN`` for a file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Write ``-`` out before click takes ``-:COLUMN`` for an option."""
+        with_value = {
+            name
+            for each in self.params
+            if isinstance(each, click.Option) and not each.is_flag and not each.count
+            for name in each.opts
+        }
+        args = [
+            NAME + text[1:]
+            if (text == "-" or text.startswith("-:")) and before not in with_value
+            else text
+            for before, text in pairwise(["", *args])
+        ]
+        return super().parse_args(ctx, args)
+
+
+def take_standard_input(context: click.Context, argument: click.Parameter, spec: str) -> str:
+    """Return the argument as it is; if it names standard input, let that be read more than once.
+
+    To be the callback of an argument that is ``FILE`` or ``FILE:COLUMN``. Memory: one piece of a
+    MiB. The temporary file holds at most one byte more than a table may have; reading the table
+    tells whoever gave more.
+
+    Raises
+    ------
+    TableReadError
+        There is no standard input, or it cannot be kept.
+    """
+    if (spec == NAME or spec.startswith(f"{NAME}:")) and not context.resilient_parsing:
+        root = context.find_root()
+        if not root.meta.get(NAME):  # source and target of one command may both be it
+            root.meta[NAME] = True
+            _keep(root)
+    return spec
+
+
+def _keep(context: click.Context) -> None:
+    """Put a temporary file in the place of standard input, until the command has ended."""
+    from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+
+    if sys.stdin is None:
+        raise TableReadError(
+            "Standard input is closed. Pipe a table into the command, or name a file."
+        )
+    if sys.stdin.isatty():
+        click.echo(
+            "Reading a table from the terminal; Ctrl-D on a line of its own ends it.", err=True
+        )
+    try:
+        with tempfile.TemporaryFile(prefix="pexeso-") as kept:
+            _copy(sys.stdin.buffer, kept, DEFAULT_MAX_BYTES + 1)
+            kept.flush()
+            before = os.dup(0)
+            os.dup2(kept.fileno(), 0)
+    except OSError as error:
+        raise TableReadError(
+            f"Standard input cannot be kept in a temporary file: {error.strerror or error}. Make "
+            f"room in {tempfile.gettempdir()}, or name a file."
+        ) from error
+    context.call_on_close(lambda: _put_back(before))
+
+
+def _copy(source: IO[bytes], target: IO[bytes], most: int) -> None:
+    while most and (piece := source.read(min(most, _PIECE_BYTES))):
+        target.write(piece)
+        most -= len(piece)
+
+
+def _put_back(before: int) -> None:
+    os.dup2(before, 0)
+    os.close(before)
