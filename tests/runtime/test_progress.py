@@ -122,6 +122,7 @@ def test_a_notebook_without_widgets_gets_text_and_no_warning():
         sys.modules["IPython.display"] = types.ModuleType("IPython.display")
         sys.modules["IPython"].display = sys.modules["IPython.display"]
         sys.modules["IPython.display"].display = print
+        sys.modules["ipykernel.zmqshell"] = types.ModuleType("ipykernel.zmqshell")
         sys.modules["ipywidgets"] = None
         from pexeso.runtime.progress import stage_bar
         with stage_bar(["list", "commit"]) as report:
