@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.results import Match, SearchResult
+    from pexeso.runtime.progress import set_verbosity
     from pexeso.token_search.results import TokenMatch, TokenSearchResult
     from pexeso.transform_join.joined import TransformJoin, learn_transformation
     from pexeso.transform_search.results import TransformMatch, TransformSearchResult
@@ -68,6 +69,7 @@ _HOMES = {
     "pexeso.lake.choose": ("ColumnRules",),
     "pexeso.lake.normalise.normaliser": ("Normaliser",),
     "pexeso.results": ("Match", "SearchResult"),
+    "pexeso.runtime.progress": ("set_verbosity",),
     "pexeso.transform_join.joined": ("TransformJoin", "learn_transformation"),
     "pexeso.transform_search.results": ("TransformMatch", "TransformSearchResult"),
 }
@@ -121,6 +123,7 @@ __all__ = [
     "open_index",
     "search_combined",
     "select_features",
+    "set_verbosity",
     "undo_plan",
     "verify_plan",
 ]

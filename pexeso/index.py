@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pexeso.answering import Answering
 from pexeso.errors import InputError
+from pexeso.frames.results import html_table
 from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -22,9 +25,11 @@ from pexeso.options import (
 )
 from pexeso.parts.models import models_of
 from pexeso.results import Explanation, SearchResult
+from pexeso.runtime.progress import StageProgress, counted_bar, shown_progress, stage_bar
 from pexeso.search.executor import Executor, LocalExecutor
 from pexeso.search.open_index import OpenIndex, OpenOptions
 from pexeso.search.opening import require_searchable
+from pexeso.search.query import query_from_values, require_columns
 from pexeso.store.local.reader import Store
 from pexeso.store.local.writer import tidy
 from pexeso.store.opening import open_store_anywhere
@@ -80,6 +85,18 @@ class Index:
         facts, n_partitions = self.store.manifest.facts, self.store.n_partitions
         partitions = f"{n_partitions} partition{'s' * (n_partitions != 1)}"
         return f"Index({str(self.path)!r}, {facts['values']:,} values, {partitions})"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: where the index and its lake are, and what it holds."""
+        facts = {
+            "index": str(self.path),
+            "lake": str(self.lake),
+            "values": self.store.manifest.facts["values"],
+            "partitions": self.store.n_partitions,
+            "models": self.models,
+            "parts": self.parts,
+        }
+        return html_table("An index", ["", ""], facts.items())
 
     def __reduce__(self) -> tuple[Any, ...]:
         path = self.path.absolute() if isinstance(self.path, Path) else self.path
@@ -185,9 +202,9 @@ class Index:
         """Return the table name of a file in this lake, or None if it lies outside the lake."""
         return self._opened.table_of(file)
 
-    def prepared(self, values: Any) -> EncodedQuery:
+    def prepared(self, values: Any, *, on: str | int | None = None) -> EncodedQuery:
         """Normalise and embed a query column, given as in `search`, just as the lake was."""
-        return self._opened.encode(values)
+        return self._opened.encode(query_from_values(values, on=on))
 
     def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
         """Return search options with default or advised thresholds.
@@ -201,6 +218,7 @@ class Index:
         self,
         values: Any,
         *,
+        on: str | int | None = None,
         method: str = "semantic",
         exclude_self: bool = False,
         rerank: bool = True,
@@ -211,8 +229,14 @@ class Index:
 
         Parameters
         ----------
-        values : list, numpy.ndarray, pandas.Series, pyarrow.Array or QueryColumn
-            The query column, one entry a row.
+        values : column or table
+            The query column, one entry a row: a list, tuple, iterator or set, a NumPy array, a
+            Series of pandas or polars, an Arrow array, whatever has the Arrow PyCapsule interface.
+            Or a table with the column `on`: a DataFrame of pandas, polars or Spark, a LazyFrame, a
+            pyarrow Table, a dictionary of columns, a NumPy array with named fields; see
+            `pexeso.search.query.query_from_values`.
+        on : str or int, optional
+            The column of a table, by its name or by its position from 0.
         method : {"semantic", "overlap", "containment", "transform", "all"}
             By values alike; by equal ones; by a learned program that writes the values of one
             column in the form of the other's; or all of these (`pexeso.answers.by_method`).
@@ -249,9 +273,10 @@ class Index:
             from pexeso.answers.by_method import search_by_method
 
             options |= {"exclude_self": exclude_self, "fold_copies": fold_copies}
-            return search_by_method(self, values, method, **options)
+            column = query_from_values(values, on=on)
+            return search_by_method(self, column, method, **options)
         return self.search_batch(
-            [values],
+            [query_from_values(values, on=on)],
             exclude_self=exclude_self,
             rerank=rerank,
             fold_copies=fold_copies,
@@ -272,7 +297,7 @@ class Index:
         Parameters
         ----------
         queries : iterable
-            Each as `values` in `search`.
+            Each a column, as `values` in `search`; no table.
         exclude_self, rerank, fold_copies, **options
             As in `search`.
 
@@ -282,15 +307,23 @@ class Index:
             In the order of the queries.
         """
         return self._answering.semantic.search_batch(
-            queries, exclude_self, rerank, fold_copies, options
+            require_columns(queries), exclude_self, rerank, fold_copies, options
         )
 
-    def explain(self, values: Any, table: str, column: str, **options: Any) -> Explanation:
+    def explain(
+        self,
+        values: Any,
+        table: str,
+        column: str,
+        *,
+        on: str | int | None = None,
+        **options: Any,
+    ) -> Explanation:
         """Explain why a query column and one column of the lake match, however few values do.
 
         Parameters
         ----------
-        values
+        values, on
             The query column, as in `search`.
         table, column : str
             The column of the lake, as results name it.
@@ -307,7 +340,8 @@ class Index:
         InputError
             When the lake has no such column, or it was left out of the index.
         """
-        return self._answering.semantic.explain(values, table, column, options)
+        query = query_from_values(values, on=on)
+        return self._answering.semantic.explain(query, table, column, options)
 
     def advise(
         self,
@@ -315,6 +349,7 @@ class Index:
         table: str | None = None,
         column: str | None = None,
         *,
+        on: str | int | None = None,
         min_precision: float | None = None,
         min_joinability: float | None = None,
     ) -> Advice:
@@ -324,7 +359,7 @@ class Index:
 
         Parameters
         ----------
-        values : optional
+        values, on : optional
             The query column, as in `search`: of few values, more must match than chance would.
         table, column : str, optional
             A column of the lake that `values` are to be joined with: then the advice is about the
@@ -357,8 +392,9 @@ class Index:
         >>> index.advise().max_distance  # doctest: +SKIP
         0.31
         """
+        query = None if values is None else query_from_values(values, on=on)
         return self._answering.thresholds.advise(
-            values, table, column, min_precision, min_joinability
+            query, table, column, min_precision, min_joinability
         )
 
     def tune(
@@ -401,6 +437,7 @@ class Index:
         self,
         values: Any,
         *,
+        on: str | int | None = None,
         k: int | str = DEFAULT_COLUMNS,
         exclude_self: bool = False,
         fold_copies: bool = True,
@@ -412,7 +449,7 @@ class Index:
 
         Parameters
         ----------
-        values
+        values, on
             As in `search`; columns of numbers too.
         k : int or "all"
             From 1 on; ``"all"``: every column that shares a value.
@@ -438,7 +475,8 @@ class Index:
         >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
         >>> index.overlap([101, 102, 205], k=3).to_pandas()  # doctest: +SKIP
         """
-        return self._answering.equal_text.overlap(values, k, exclude_self, fold_copies)
+        query = query_from_values(values, on=on)
+        return self._answering.equal_text.overlap(query, k, exclude_self, fold_copies)
 
     def overlap_batch(
         self,
@@ -476,13 +514,14 @@ class Index:
             The device is not there, or its memory does not suffice.
         """
         return self._answering.equal_text.overlap_batch(
-            queries, k, exclude_self, device, fold_copies
+            require_columns(queries), k, exclude_self, device, fold_copies
         )
 
     def contain(
         self,
         values: Any,
         *,
+        on: str | int | None = None,
         min_containment: float = DEFAULT_MIN_CONTAINMENT,
         verify: bool = True,
         k: int | str = DEFAULT_COLUMNS,
@@ -495,7 +534,7 @@ class Index:
 
         Parameters
         ----------
-        values, exclude_self, fold_copies
+        values, on, exclude_self, fold_copies
             As in `overlap`.
         min_containment : float
             In (0, 1], inclusive.
@@ -517,7 +556,7 @@ class Index:
             As for `overlap`.
         """
         return self._answering.equal_text.contain(
-            values, min_containment, verify, k, exclude_self, fold_copies
+            query_from_values(values, on=on), min_containment, verify, k, exclude_self, fold_copies
         )
 
     def search_composite(
@@ -527,8 +566,9 @@ class Index:
 
         Parameters
         ----------
-        table : pandas.DataFrame, pyarrow.Table, mapping of columns, str or path
-            A text is ``FILE:COLUMN,COLUMN`` or, with `columns`, a file.
+        table : table, str or path
+            In memory, as `pexeso.frames.tables.frame_of` takes it. A text is ``FILE:COLUMN,COLUMN``
+            or, with `columns`, a file.
         columns : str or iterable of str, optional
             Two to ten columns of the key, by name or as ``#3`` by position; with ``~`` behind it
             (``"country~"``) the values of a column match similar ones, in columns of the lake that
@@ -607,7 +647,8 @@ class Index:
         """Add parts to this index; see `pexeso.build.add_part.add_parts`."""
         from pexeso.build.add_part import add_parts
 
-        added = add_parts(self.path, parts, **options)
+        with _with_progress(options) as asked:
+            added = add_parts(self.path, parts, **asked)
         self.refresh()
         return added
 
@@ -615,7 +656,9 @@ class Index:
         """Add a model to this index; see `pexeso.build.add_model.add_model`."""
         from pexeso.build.add_model import add_model
 
-        return self._updated(add_model(self.path, model, **options))
+        with _with_progress(options) as asked:
+            update = add_model(self.path, model, **asked)
+        return self._updated(update)
 
     def info(self) -> IndexInfo:
         """Return a summary of the index: tables, columns, values, partitions, bytes.
@@ -641,7 +684,9 @@ class Index:
         """
         from pexeso.build.append import append
 
-        return self._updated(append(self.path, lake, **options))
+        with _with_progress(options) as asked:
+            update = append(self.path, lake, **asked)
+        return self._updated(update)
 
     def delete(self, tables: Iterable[str]) -> Update:
         """Delete tables, by name, from the index; their files are not touched.
@@ -662,7 +707,9 @@ class Index:
         """
         from pexeso.build.compact import compact
 
-        return self._updated(compact(self.path, **options))
+        with _with_progress(options) as asked:
+            update = compact(self.path, **asked)
+        return self._updated(update)
 
     def refresh(self) -> bool:
         """Switch to the newest generation of the index.
@@ -696,7 +743,9 @@ class Index:
         """
         from pexeso.diagnostics.check import check_index
 
-        return check_index(self.path, progress)
+        make_bar = partial(counted_bar, "checking", unit="B", unit_scale=True)
+        with shown_progress(progress, make_bar) as report:
+            return check_index(self.path, report)
 
 
 def open_index(
@@ -741,6 +790,19 @@ def open_index(
     """
     budget = None if memory_budget is None else parse_bytes(memory_budget)
     return Index(_open(path, OpenOptions(device, budget, kernel, model)))
+
+
+@contextmanager
+def _with_progress(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the options of a build or an update, with a bar of its stages where one is shown."""
+
+    def make_bar() -> AbstractContextManager[StageProgress]:
+        from pexeso.build.job import stage_names
+
+        return stage_bar(stage_names())
+
+    with shown_progress(options.get("progress"), make_bar) as report:
+        yield {**options, "progress": report}
 
 
 def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> OpenIndex:
@@ -813,5 +875,6 @@ def build_index(
     chosen = BuildOptions(**options)
     from pexeso.build.build import build
 
-    build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, progress=progress)
+    with _with_progress({"progress": progress}) as asked:
+        build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, **asked)
     return open_index(path)

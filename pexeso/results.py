@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+import pyarrow as pa
+
 from pexeso.errors import InputError
+from pexeso.frames.results import Tabular, html_table
 from pexeso.options import VALUES, SearchOptions
+from pexeso.runtime.formatting import percent, plain
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 from pexeso.search.match_kinds import KindCounts, Pair
 
@@ -91,17 +95,16 @@ class Renderer(Protocol):
         """Return the page of search results, or write it to a stream."""
         ...
 
-    def results_table(self, result: SearchResult) -> str:
-        """Return a small table of the columns found."""
-        ...
-
     def explanation_page(self, found: Explanation, stream: TextIO | None) -> str | None:
         """Return the page of an explanation, or write it to a stream."""
         ...
 
 
+PAIR_FIELDS = ("query", "value", "distance", "key", "kind")
+
+
 @dataclass(frozen=True)
-class Match(ColumnMatch):
+class Match(ColumnMatch, Tabular):
     """A column that the query column can be joined with.
 
     Attributes
@@ -135,6 +138,20 @@ class Match(ColumnMatch):
     _position: int = field(repr=False, compare=False)
     similarity: float | None = field(default=None, compare=False)
     joinability_of: str = VALUES
+
+    fields = PAIR_FIELDS  # of `to_pandas`; of no dataclass field
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each of `pairs`."""
+        return [{name: getattr(pair, name) for name in self.fields} for pair in self.pairs()]
+
+    def _field_types(self) -> dict[str, pa.DataType]:
+        return {name: pa.float64() if name == "distance" else pa.string() for name in self.fields}
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the match as a small table, without its pairs."""
+        told = {**self.to_dict(), "joinability": percent(self.joinability)}
+        return html_table("A match", list(told), [list(told.values())])
 
     def pairs(self) -> list[Pair]:
         """Return every pair of matching values: in the query's order, nearest first."""
@@ -177,8 +194,10 @@ class Match(ColumnMatch):
 
         Parameters
         ----------
-        table : pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
+        table : pandas.DataFrame, pyarrow.Table, polars.DataFrame or pyspark.sql.DataFrame
             Yours; it holds the query column. Rows are joined by the text that the query column had.
+            Also a LazyFrame of polars, which is collected, and what else
+            `pexeso.frames.tables.frame_of` takes, which becomes an Arrow table.
         on : str or int, optional
             Name or position of the query column in `table`; the query's own name by default.
         values : {"nearest", "one-to-one", "all"}
@@ -199,12 +218,12 @@ class Match(ColumnMatch):
             ``match_distance`` are added: ``table``, ``column``, ``value``, ``distance``. A column
             of yours of such a name stays, and the added ones are called ``match_value_2`` and so
             on.
-        to : {"pandas", "arrow"}, optional
+        to : {"pandas", "arrow", "polars"}, optional
             The kind of table given back; by default that of `table`.
 
         Returns
         -------
-        pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
+        pandas.DataFrame, pyarrow.Table, polars.DataFrame or pyspark.sql.DataFrame
             The columns of `table`, in its order of rows (Spark keeps no order); those of
             provenance; those of the found table: text as it stands there unless aggregated.
 
@@ -261,7 +280,7 @@ class Match(ColumnMatch):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SearchResult(ColumnMatches[Match]):
     """The columns found, best first.
 
@@ -353,10 +372,6 @@ class SearchResult(ColumnMatches[Match]):
         """
         return self._renderer.results_page([self], stream)
 
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: a small table, the first 20 columns found."""
-        return self._renderer.results_table(self)
-
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints.
 
@@ -380,8 +395,8 @@ class SearchResult(ColumnMatches[Match]):
         return {**self._told(results, hints=hints), "stats": self.stats}
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Tabular):
     """How a query column and one column of the lake compare.
 
     Attributes
@@ -400,6 +415,36 @@ class Explanation:
     match: Match
     unmatched: tuple[Unmatched, ...]
     _renderer: Renderer = field(repr=False, compare=False)
+
+    fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
+
+    def __repr__(self) -> str:
+        return f"Explanation({self._told()})"
+
+    def _told(self) -> str:
+        match = self.match
+        return (
+            f"{plain(match.table)}:{plain(match.column)}, {match.matched:,} of {match.total:,} "
+            f"{match.joinability_of} match ({percent(match.joinability)}), "
+            f"{len(self.unmatched):,} text{'' if len(self.unmatched) == 1 else 's'} without a match"
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each pair, then for each text without a match.
+
+        Pairs have a ``kind``, and the others a ``reason``: ``value`` and ``distance`` are then of
+        the nearest lake value, where that is known.
+        """
+        pairs = [{**vars(pair), "reason": None} for pair in self.match.pairs()]
+        others = [{**each.to_dict(), "kind": None} for each in self.unmatched]
+        return [{name: each[name] for name in self.fields} for each in [*pairs, *others]]
+
+    def _field_types(self) -> dict[str, pa.DataType]:
+        return {name: pa.float64() if name == "distance" else pa.string() for name in self.fields}
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the first 20 of `rows`."""
+        return html_table(self._told(), self.fields, (list(row.values()) for row in self.rows()))
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page of it, as `SearchResult.to_html` does.

@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO, overload
 
+import pyarrow as pa
+
 from pexeso.acquisition.search.evaluation import Evaluator
 from pexeso.acquisition.search.plans import JoinTree
 from pexeso.acquisition_search.plans import AcquisitionPlan, request_of
+from pexeso.frames.results import Tabular
 from pexeso.lake.key_columns import spec_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
     from pexeso.acquisition.graph.joins import JoinGraph
     from pexeso.acquisition.search.found import FoundPlans
     from pexeso.acquisition_search.market_search import Market
 
 
 @dataclass(frozen=True, repr=False)
-class AcquisitionResult(Sequence[AcquisitionPlan]):
+class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
     """The plans found: none is beaten in price, quality and correlation; the most telling first.
 
     Without wanted columns it is one plan for each column, ranked by what it tells beyond chance.
@@ -158,21 +158,10 @@ class AcquisitionResult(Sequence[AcquisitionPlan]):
             for plan in self.plans
         ]
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row for each plan, with the columns `fields`."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows(), columns=list(self.fields))
-
-    def to_arrow(self) -> pa.Table:
-        """Return one row for each plan, with the columns `fields`."""
-        import pyarrow as pa
-
-        texts = pa.list_(pa.string())
+    def _field_types(self) -> dict[str, pa.DataType]:
         kinds = {"optimal": pa.bool_(), "rows": pa.int64()}
-        kinds |= dict.fromkeys(_LISTS, texts)
-        schema = pa.schema([(name, kinds.get(name, pa.float64())) for name in self.fields])
-        return pa.Table.from_pylist(self.rows(), schema)
+        kinds |= dict.fromkeys(_LISTS, pa.list_(pa.string()))
+        return {name: kinds.get(name, pa.float64()) for name in self.fields}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""

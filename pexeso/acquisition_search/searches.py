@@ -78,7 +78,7 @@ class AcquisitionSearches:
 
         Parameters
         ----------
-        have : str, path, pandas.DataFrame, pyarrow.Table, mapping of columns, or None
+        have : str, path, table in memory, or None
             What is to be explained: ``FILE:COLUMN`` or ``FILE:COLUMN,COLUMN``, or a table with
             `columns`. ``TABLE:COLUMN`` of the lake is to be bought too. None: the wanted columns
             are to explain each other.

@@ -143,7 +143,7 @@ class CombinedMatch(ColumnMatch):
         return told
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CombinedResult(ColumnMatches[CombinedMatch]):
     """The columns found by any search, best first; see `CombinedMatch.rank`.
 
@@ -188,6 +188,7 @@ def search_combined(
     index: Index,
     values: Any,
     *,
+    on: str | int | None = None,
     k: int | str | None = None,
     min_containment: float | None = None,
     exclude_self: bool = False,
@@ -203,7 +204,7 @@ def search_combined(
     Parameters
     ----------
     index : Index
-    values
+    values, on
         As in `Index.search`.
     k : int or "all", optional
         The k best of the whole list, to which each search gives its k best. Without k they are
@@ -231,7 +232,7 @@ def search_combined(
     InputError
         As for `Index.search` and `Index.overlap`.
     """
-    column, wanted = query_from_values(values), columns_wanted(k)
+    column, wanted = query_from_values(values, on=on), columns_wanted(k)
     alike = {"exclude_self": exclude_self, "fold_copies": fold_copies}
     # Without k the thresholds say what is found.
     given = {"k": ALL if k is None else k, **options}

@@ -18,7 +18,7 @@ from pexeso.io.location import Location
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.content import fingerprint_file
+from pexeso.lake.readers.reader import table_fingerprint
 from pexeso.lake.records import Records, lake_records
 from pexeso.parts.base import Batches, Filled
 from pexeso.store.local.target import PartitionTarget, entry_to_json
@@ -78,7 +78,8 @@ def compare_contents(batches: Batches, *, root: Path | Location) -> Batches:
     """
     for batch in batches:
         for row in batch.to_pylist():
-            same = fingerprint_file(path_from_text(root, row["path"])) == row["old_fingerprint"]
+            path = path_from_text(root, row["path"])
+            same = table_fingerprint(path, row["member"], row["reading"]) == row["old_fingerprint"]
             yield pa.RecordBatch.from_pydict(
                 {"table": [row["table"]], "change": ["unchanged" if same else "changed"]}
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from pexeso.cleanup.table_logs import NOTE, CannotRead, live_files, logged_table
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, locate
 from pexeso.lake.files import TableFile, find_tables, path_from_text
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file, read_content
-from pexeso.lake.readers.reader import parse_table
-from pexeso.lake.readers.typed import TypedRows, parquet_rows, typed_rows
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file
+from pexeso.lake.readers.reader import open_table
+from pexeso.lake.readers.typed import TypedRows, parquet_rows
+from pexeso.lake.settings import LakeSettings
 from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces
 
 if TYPE_CHECKING:
@@ -161,7 +162,9 @@ def files_and_logs(
     unreadable : list of (str, str)
         Tables with a log that cannot be read, and why.
     """
-    files, skipped = find_tables(root)
+    listed, skipped = find_tables(root)
+    # A table inside another file cannot be set aside, so it is not looked at.
+    files = [file for file in listed if file.member is None]
     tables = logged_tables([*(each.table for each in files), *(each.path for each in skipped)])
     logged: dict[str, list[str]] = {}
     unreadable = []
@@ -234,9 +237,22 @@ def rows_of_file(file: TableFile, max_bytes: int) -> tuple[str, list[str], Itera
     """Return the fingerprint of a file, what was repaired in it, and its rows."""
     if file.format == "parquet" and isinstance(file.path, Path):
         return fingerprint_file(file.path), [], parquet_rows(file.table, str(file.path))
-    content = read_content(file.path, max_bytes=max_bytes, shown=file.table)
-    if file.format == "parquet":
-        source = pa.BufferReader(content.data)
-        return content.fingerprint, [], parquet_rows(file.table, source)
-    table = parse_table(file.table, content, max_bytes=max_bytes)
-    return content.fingerprint, table.notes, typed_rows(file.table, content.data, table)
+    reading = _reading_of(file) if file.format == "delimited" else None
+    opened = open_table(file.path, shown=file.table, reading=reading, max_bytes=max_bytes)
+    if opened.format == "parquet":
+        return str(opened.fingerprint), [], opened.rows()
+    table = opened.text()
+    return str(opened.fingerprint), table.notes, opened.rows(table)
+
+
+def _reading_of(file: TableFile) -> str | None:
+    """Return what the settings of the file's lake say of it."""
+    if isinstance(file.path, Path):
+        if not file.path.as_posix().endswith(f"/{file.table}"):
+            return None
+        root: Path | Location = file.path.parents[file.table.count("/")]
+    else:
+        folder = file.path.url.removesuffix(f"/{file.table}")
+        n_less = len(file.path.url) - len(folder)
+        root = replace(file.path, url=folder, path=file.path.path[: len(file.path.path) - n_less])
+    return LakeSettings.load(root).digest_of(file.table)

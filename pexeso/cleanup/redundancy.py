@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +31,16 @@ from pexeso.errors import InputError
 from pexeso.io.location import Location
 from pexeso.redundancy.costs import Costs, read_accesses, read_costs
 from pexeso.redundancy.schema_tokens import read_synonyms
+from pexeso.runtime.progress import shown_progress, stage_bar
 from pexeso.spark.session import spark_session
 from pexeso.spark.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+STAGES = ("read", "schema", "types", "exact", "plan", "verify")
+"""What a search for redundant tables goes through, in order."""
 
 
 @dataclass(frozen=True)
@@ -175,12 +181,13 @@ def find_redundancy(
     names = None if synonyms is None else read_synonyms(synonyms)
     prices = _costs(costs, accesses)
     told = {} if statements is None else read_statements(statements)
-    tell = progress or (lambda stage: None)
     indexed = is_index(source)
     with (
+        shown_progress(progress, partial(stage_bar, STAGES)) as report,
         _LazySession(master, conf) as session,
         temporary_folder(FOLDER, root=work_folder and Path(work_folder)) as folder,
     ):
+        tell = report or (lambda stage: None)
         tell("read")
         spark = session.started() if master is not None or not indexed else None
         started = time.perf_counter()
@@ -195,7 +202,7 @@ def find_redundancy(
             options,
             synonyms=names,
             read_seconds=time.perf_counter() - started,
-            progress=progress,
+            progress=report,
         )
         tell("plan")
         started = time.perf_counter()

@@ -20,7 +20,8 @@ from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import rows_of_file
 from pexeso.cleanup.table_logs import CannotRead, live_files, log_in
 from pexeso.errors import InputError, PexesoError, TableReadError
-from pexeso.lake.files import TableFile, find_tables, table_format
+from pexeso.lake.files import TableFile, find_tables
+from pexeso.lake.formats import table_format
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.redundancy.sql import quoted
@@ -162,7 +163,11 @@ def _files_in(folder: Path) -> list[Path]:
         except CannotRead as error:
             raise TableReadError(f"{folder.name} cannot be read: {error}.") from error
     found, _ = find_tables(folder)
-    return [each.path for each in found if table_of_file(each.table).table == "."]
+    return [
+        each.path
+        for each in found
+        if each.member is None and table_of_file(each.table).table == "."
+    ]
 
 
 def _literal(path: Path) -> str:

@@ -39,6 +39,7 @@ from pexeso.composite.unique_columns import (
     width_of,
 )
 from pexeso.errors import InputError, QueryError
+from pexeso.frames.tables import ACCEPTED, frame_of
 from pexeso.lake.columns import label_columns
 from pexeso.lake.key_columns import spec_of
 from pexeso.lake.key_texts import key_texts
@@ -153,7 +154,8 @@ def find_keys(
 
     Parameters
     ----------
-    table : path, pandas.DataFrame or pyarrow.Table
+    table : path, or table
+        See `pexeso.frames.tables.frame_of`.
     max_columns : int
         Most columns of a key, from 1 to 5.
     nearly : float
@@ -343,25 +345,14 @@ def _columns_of(table: Any) -> tuple[str | None, list[str], list[pa.Array]]:
     if isinstance(table, str | os.PathLike):
         read = read_table(table)
         return os.fspath(table), read.names, list(read.columns)
-    if isinstance(table, pa.Table):
-        names, columns = table.column_names, table.columns
-    elif hasattr(table, "iloc") and hasattr(table, "columns"):
-        names = [str(name) for name in table.columns]
-        columns = [_arrow(table.iloc[:, position]) for position in range(len(names))]
-    else:
+    frame = frame_of(table)
+    if frame is None:
         raise InputError(
-            "Keys are found for a table: a path, a pandas DataFrame or a pyarrow Table. Got "
-            f"{type(table).__name__}."
+            f"Keys are found for a table: a path, {ACCEPTED}. Got {type(table).__name__}."
         )
-    labels = label_columns(names)
-    return None, names, [_texts(*each) for each in zip(columns, labels, strict=True)]
-
-
-def _arrow(series: Any) -> pa.Array | pa.ChunkedArray:
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # of several types
-        return pa.array(series.astype("string"), from_pandas=True)
+    labels = label_columns(frame.names)
+    columns = zip(frame.arrow_columns(), labels, strict=True)
+    return None, list(frame.names), [_texts(*each) for each in columns]
 
 
 def _texts(column: pa.Array | pa.ChunkedArray, label: str) -> pa.StringArray:

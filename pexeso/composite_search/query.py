@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pexeso.errors import QueryError
+from pexeso.frames.columns import column_texts
+from pexeso.frames.tables import ACCEPTED, frame_of
 from pexeso.lake.key_columns import KeyColumn, find_key_columns, names_one_column
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.readers.reader import read_table
-from pexeso.search.query import query_from_values, split_spec
+from pexeso.search.query import split_spec
 
 if TYPE_CHECKING:
     from pexeso.composite.query import KeyQuery
@@ -61,7 +63,7 @@ class KeyTable:
         """
         columns = [self.cells[column.position] for column in self.key]
         if normaliser is not None and normaliser.aliases is not None:
-            columns = [normaliser.resolved(query_from_values(each).values) for each in columns]
+            columns = [normaliser.resolved(column_texts(each)) for each in columns]
         return [key_texts(column) for column in columns]
 
     def query(self, normaliser: Normaliser | None = None) -> KeyQuery:
@@ -89,8 +91,9 @@ def key_table(table: Any, columns: str | Iterable[str] | None = None) -> KeyTabl
 
     Parameters
     ----------
-    table : pandas.DataFrame, pyarrow.Table, mapping of columns, str or path
-        A text is ``FILE:COLUMN,COLUMN`` or, with `columns`, a file.
+    table : table, str or path
+        In memory, as `pexeso.frames.tables.frame_of` takes it. A text is ``FILE:COLUMN,COLUMN`` or,
+        with `columns`, a file.
     columns : str or iterable of str, optional
         See `pexeso.lake.key_columns.find_key_columns`.
 
@@ -143,37 +146,20 @@ def composite_spec(spec: Any) -> KeyTable | None:
     return KeyTable(tuple(read.names), tuple(read.columns), key, file)
 
 
-def columns_of(table: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """Return the names and the cells of a table in memory."""
-    if isinstance(table, pa.Table | pa.RecordBatch):
-        return tuple(table.schema.names), tuple(table.columns)
-    if isinstance(table, Mapping):
-        names, columns = [str(name) for name in table], list(table.values())
-    elif hasattr(table, "columns") and hasattr(table, "iloc"):  # pandas
-        names = [str(name) for name in table.columns]
-        columns = [table.iloc[:, position] for position in range(len(names))]
-    elif hasattr(table, "columns") and hasattr(table, "to_arrow"):  # polars
-        return columns_of(table.to_arrow())
-    else:
+def columns_of(table: Any) -> tuple[tuple[str, ...], tuple[pa.Array | pa.ChunkedArray, ...]]:
+    """Return the names and the cells of a table in memory.
+
+    Raises
+    ------
+    QueryError
+        It is no table, has no column, or has columns that are not equally long.
+    """
+    frame = frame_of(table)
+    if frame is None:
         raise QueryError(
-            "A composite key is taken from a table: a DataFrame, an Arrow table, a dictionary of "
-            f"columns, or a file. Got {type(table).__name__}."
+            f"A composite key is taken from a file, or a table: {ACCEPTED}. Got "
+            f"{type(table).__name__}."
         )
-    cells = tuple(map(_as_array, columns))
-    lengths = {len(each) for each in cells}
-    if len(lengths) > 1:
-        raise QueryError(
-            f"The columns of a table are equally long. Got {', '.join(map(str, sorted(lengths)))}."
-        )
-    if not cells:
+    if not frame.names:
         raise QueryError("The table has no column.")
-    return tuple(names), cells
-
-
-def _as_array(values: Any) -> pa.Array | pa.ChunkedArray:
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
-        return query_from_values(values).values  # of mixed types
+    return frame.names, tuple(frame.arrow_columns())

@@ -107,19 +107,19 @@ class CompositeMatch:
 
         Parameters
         ----------
-        table : pandas.DataFrame, pyarrow.Table, mapping of columns, str or path
+        table : table, str or path
             Yours, or another with the same key. Rows without a value in every part meet none.
         columns : str or iterable of str, optional
             The columns of the key in `table`; by default those that were searched with.
         how, aggregate, suffix, provenance
             As in `pexeso.Match.join`. ``match_value`` has the cells of the key in the found table,
             and ``match_column`` its columns, each as a line of CSV; ``match_distance`` is 0.
-        to : {"pandas", "arrow"}, optional
+        to : {"pandas", "arrow", "polars"}, optional
             The kind of table given back; by default that of `table`, else Arrow's.
 
         Returns
         -------
-        pandas.DataFrame or pyarrow.Table
+        pandas.DataFrame, pyarrow.Table or polars.DataFrame
             As `pexeso.Match.join` gives it. Both tables are in memory meanwhile.
 
         Raises
@@ -200,7 +200,7 @@ class CompositeMatch:
         return told
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompositeResult(Matches[CompositeMatch]):
     """The tables that a search found, those that join most keys first, equal ones by name.
 
@@ -229,8 +229,11 @@ class CompositeResult(Matches[CompositeMatch]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each table found."""
-        told = [{**match.to_dict(), **vars(match.fan_out)} for match in self.matches]
+        told = map(self._row_of, self.matches)
         return [{name: each[name] for name in self.fields} for each in told]
+
+    def _row_of(self, match: CompositeMatch) -> dict[str, Any]:
+        return {**match.to_dict(), **vars(match.fan_out)}
 
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,15 @@ import pyarrow.compute as pc
 
 from pexeso.composite_search.query import KeyTable, key_table
 from pexeso.errors import InputError, QueryError
+from pexeso.frames.columns import column_texts
+from pexeso.frames.tables import KINDS, frame_of
 from pexeso.join.composite_join import KeyedTable, join_keys
 from pexeso.join.matched_join import SPARK_LAKE
 from pexeso.join.options import join_options
 from pexeso.lake.columns import label_columns
 from pexeso.lake.key_columns import KeyColumn, spec_of
-from pexeso.lake.rows import read_rows
+from pexeso.lake.rows import read_typed_rows
 from pexeso.parts.metadata import has_aliases
-from pexeso.search.query import query_from_values
 
 if TYPE_CHECKING:
     from pexeso.composite.one_table import OneTable
@@ -86,12 +87,15 @@ class TablePair:
         The lake's, as `pexeso.lake.rows.read_rows` gives it.
     normaliser : Normaliser or None
         Of the index: what is an alias stands for something else.
+    typed : sequence of pyarrow.ChunkedArray or None
+        The columns of `rows` with the types of their file, where that has types.
     """
 
     asked: KeyTable
     table: str
     rows: pa.Table
     normaliser: Normaliser | None = None
+    typed: Sequence[pa.ChunkedArray] | None = None
 
     @cached_property
     def mine(self) -> KeyedTable:
@@ -177,9 +181,10 @@ class TablePair:
         options : mapping
             Of `pexeso.join.options.JoinOptions`, all but `values`: of equal keys there is no
             nearer one.
-        table : pandas.DataFrame or pyarrow.Table, optional
-            Yours, as it was given; anything else is joined as an Arrow table.
-        to : {"pandas", "arrow"}, optional
+        table : table, optional
+            Yours, as it was given; what is not of pandas, Arrow or polars is joined as an Arrow
+            table.
+        to : {"pandas", "arrow", "polars"}, optional
             The kind of table that is given back; by default that of `table`.
         """
         if "values" in options:
@@ -187,10 +192,10 @@ class TablePair:
                 "values chooses among values alike. Keys of several columns are joined where they "
                 "are equal: leave it out."
             )
-        is_whole = isinstance(table, pa.Table) or hasattr(table, "iloc")
-        mine = table if is_whole else self._in_memory
+        frame = frame_of(table)
+        mine = table if frame is not None and frame.kind in KINDS else self._in_memory
         chosen = join_options(options)
-        return join_keys(mine, self.mine, self.rows, self.table, theirs, chosen, to)
+        return join_keys(mine, self.mine, self.rows, self.table, theirs, chosen, to, self.typed)
 
     @property
     def _in_memory(self) -> pa.Table:
@@ -207,7 +212,7 @@ class TablePair:
         return KeyedTable(
             tuple(column.label for column in table.key),
             positions,
-            [query_from_values(table.cells[position]).values for position in positions],
+            [column_texts(table.cells[position]) for position in positions],
             table.key_texts(self.normaliser),
         )
 
@@ -233,6 +238,6 @@ def open_pair(opened: OpenIndex, asked: KeyTable, table: str) -> TablePair:
     if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
         raise InputError(opened.catalog.why_not(table, lake))
     most = opened.store.manifest.options["max_table_bytes"]
-    rows = read_rows(lake, table, max_bytes=most)
+    rows, typed = read_typed_rows(lake, table, max_bytes=most)
     normaliser = opened.normaliser if has_aliases(opened.store.manifest) else None
-    return TablePair(asked, table, rows, normaliser)
+    return TablePair(asked, table, rows, normaliser, typed)

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.frames.columns import arrow_column, column_texts
 from pexeso.join.aggregation import Groups, aggregated
 from pexeso.join.numbers import read_numbers
-from pexeso.search.query import query_from_values
 
 NUMBER = "number"
 TEXT = "text"
@@ -75,7 +75,7 @@ def column_of_values(values: Any, min_number_fraction: float) -> Column:
     numbers = _numbers_of(values)
     if numbers is not None:
         return Column(NUMBER, numbers)
-    texts = trimmed(query_from_values(values).values)
+    texts = trimmed(column_texts(values))
     kind = kind_of(texts, min_number_fraction)
     return Column(kind, read_numbers(texts) if kind == NUMBER else texts)
 
@@ -86,11 +86,7 @@ def _numbers_of(values: Any) -> pa.DoubleArray | None:
     Values that are not finite become null.
     """
     try:
-        array = (
-            values
-            if isinstance(values, (pa.Array, pa.ChunkedArray))
-            else pa.array(values, from_pandas=True)
-        )
+        array = arrow_column(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return None  # mixed types, of which texts can be made all the same
     if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):

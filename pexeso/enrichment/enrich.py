@@ -9,31 +9,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pexeso.enrichment.frames import columns_of, with_columns
+import pyarrow as pa
+
+from pexeso.enrichment.frames import table_to_enrich
 from pexeso.enrichment.gathering import AddedColumn, FoundTable, JoinedTable, LeftOutColumn, gather
 from pexeso.enrichment.rules import COPY, JOIN_COLUMN, SAID, EnrichmentRules, split_rules
 from pexeso.errors import InputError
+from pexeso.frames.beside import put_beside
+from pexeso.frames.results import Tabular, html_table
+from pexeso.frames.tables import Frame
 from pexeso.join.tables import position_of
 from pexeso.options import ALL, VALUES
 from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pexeso.index import Index
     from pexeso.results import Match
 
 DEFAULT_MAX_TABLES = 50
+_TYPES = {
+    "distinct": pa.int64(),
+    **dict.fromkeys(("joinability", "coverage", "gain"), pa.float64()),
+}
 _SHOWN = 3
 
 
 @dataclass(frozen=True, repr=False)
-class Enrichment:
+class Enrichment(Tabular):
     """A table with what the lake knows about its key.
 
     Attributes
     ----------
-    table : pandas.DataFrame or pyarrow.Table
+    table : pandas.DataFrame, pyarrow.Table or polars.DataFrame
         The user's rows and columns as they were, then those added: float64 or text, missing where
         there is none.
     on : str
@@ -59,6 +66,8 @@ class Enrichment:
     tables: tuple[JoinedTable, ...]
     rules: EnrichmentRules
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    fields = tuple(AddedColumn.__dataclass_fields__)  # of `to_pandas`; of no dataclass field
 
     def __repr__(self) -> str:
         counts = (
@@ -111,14 +120,17 @@ class Enrichment:
             "options": dict(self.options),
         }
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row a column added: where it is from, its kind, coverage and joinability."""
-        import pandas as pd
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each column added: where it is from, its coverage."""
+        return [asdict(column) for column in self.columns]
 
-        return pd.DataFrame(
-            [asdict(column) for column in self.columns],
-            columns=list(AddedColumn.__dataclass_fields__),
-        )
+    def _field_types(self) -> dict[str, pa.DataType]:
+        return {**dict.fromkeys(self.fields, pa.string()), **_TYPES}
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the first 20 columns added."""
+        rows = (list(each.values()) for each in self.rows())
+        return html_table(repr(self), self.fields, rows)
 
     def _nothing_found(self) -> str:
         found = "No table of the lake was found"
@@ -158,7 +170,10 @@ def enrich(
     Parameters
     ----------
     index : Index
-    table : pandas.DataFrame or pyarrow.Table
+    table : table
+        Of pandas, Arrow or polars, whose kind the result has; of what else
+        `pexeso.frames.tables.frame_of` takes, a LazyFrame becomes a DataFrame, and the rest an
+        Arrow table.
     on : str or int
         The key: name or position of a column of text in `table`.
     target : str, optional
@@ -206,7 +221,7 @@ def enrich(
             "exclude_tables must be a list of tables of the lake. Got the text "
             f"{exclude_tables!r}; put it into a list."
         )
-    columns = columns_of(table)
+    frame, columns = table_to_enrich(table)
     names = list(columns)
     key = names[position_of(names, on)]
     rules, asked = split_rules(options)
@@ -214,7 +229,7 @@ def enrich(
     if target is not None:
         _check_target(names, target, key)
     found = _best_of_each_table(index, columns[key], asked, max_tables, frozenset(exclude_tables))
-    return _enriched(table, columns, key, target, found, rules, exclude_self, chosen)
+    return _enriched(frame, columns, key, target, found, rules, exclude_self, chosen)
 
 
 def enrich_from(
@@ -243,7 +258,7 @@ def enrich_from(
     -------
     Enrichment
     """
-    columns = columns_of(table)
+    frame, columns = table_to_enrich(table)
     names = list(columns)
     key = names[position_of(names, on)]
     chosen, unknown = split_rules(rules)
@@ -257,11 +272,11 @@ def enrich_from(
     first: dict[str, FoundTable] = {}
     for match in found:
         first.setdefault(match.table, match)
-    return _enriched(table, columns, key, target, first.values(), chosen, exclude_self, {})
+    return _enriched(frame, columns, key, target, first.values(), chosen, exclude_self, {})
 
 
 def _enriched(
-    table: Any,
+    frame: Frame,
     columns: dict[str, Any],
     key: str,
     target: str | None,
@@ -272,8 +287,9 @@ def _enriched(
 ) -> Enrichment:
     done = gather(columns, key, target, found, rules, exclude_self=exclude_self)
     parts = (tuple(done.added), tuple(done.left_out), tuple(done.tables))
+    added = pa.Table.from_arrays(done.cells, names=[column.name for column in done.added])
     return Enrichment(
-        with_columns(table, [column.name for column in done.added], done.cells),
+        put_beside(frame.table, frame.kind, added),
         key,
         target,
         *parts,

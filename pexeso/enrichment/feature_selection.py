@@ -8,7 +8,7 @@ from typing import Any
 
 from pexeso.enrichment.enrich import Enrichment
 from pexeso.enrichment.features import TASKS, read_features, read_target
-from pexeso.enrichment.frames import columns_of
+from pexeso.enrichment.frames import table_to_enrich
 from pexeso.enrichment.models import (
     ModelOptions,
     choose_features,
@@ -126,7 +126,7 @@ def select_features(
     """
     options = _checked(task, max_texts, ModelOptions(folds, trees, seed=seed))
     target = target if target is not None else enrichment.target
-    columns = columns_of(enrichment.table)
+    _, columns = table_to_enrich(enrichment.table)
     if target is None:
         raise InputError(
             "Name the target: target=COLUMN, here or in enrich, where columns that say the same "

@@ -1,63 +1,33 @@
-"""Tables of pandas and Arrow: their columns by name, and columns put behind them."""
+"""A table to enrich: its columns by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from pexeso.errors import InputError
+from pexeso.frames.tables import Frame, table_in_memory
 
 
-def columns_of(table: Any) -> dict[str, Any]:
-    """Return the columns of a pandas or Arrow table by name, in order."""
-    if isinstance(table, pa.Table):
-        names, values = list(table.column_names), table.columns
-    elif hasattr(table, "iloc") and hasattr(table, "columns"):
-        names = [str(name) for name in table.columns]
-        values = [table.iloc[:, position] for position in range(len(names))]
-    else:
-        raise InputError(
-            "The table to enrich must be a pandas DataFrame or a pyarrow Table. Got "
-            f"{type(table).__name__} instead."
-        )
-    twice = sorted({name for name in names if names.count(name) > 1})
+def table_to_enrich(table: Any) -> tuple[Frame, dict[str, Any]]:
+    """Return a table, and its columns by name, in order.
+
+    Parameters
+    ----------
+    table : table
+        See `pexeso.frames.tables.table_in_memory`.
+
+    Raises
+    ------
+    InputError
+        It is no table, has no rows, or has a name twice.
+    """
+    frame = table_in_memory(table, "to enrich")
+    twice = sorted({name for name in frame.names if frame.names.count(name) > 1})
     if twice:
         raise InputError(
             "Each column of the table to enrich must have a name of its own. Got several of "
             f"{', '.join(map(repr, twice))}."
         )
-    if not len(table):
+    if not len(frame.table):
         raise InputError("The table to enrich has no rows.")
-    return dict(zip(names, values, strict=True))
-
-
-def with_columns(table: Any, names: Sequence[str], columns: Sequence[pa.Array]) -> Any:
-    """Put columns behind those of a table; a pandas frame keeps its index.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame or pyarrow.Table, n rows
-    names : sequence of str
-        None of them in the table.
-    columns : sequence of pyarrow.Array (n,)
-
-    Returns
-    -------
-    pandas.DataFrame or pyarrow.Table
-        As `table`.
-    """
-    if isinstance(table, pa.Table):
-        for name, cells in zip(names, columns, strict=True):
-            table = table.append_column(name, cells)
-        return table
-    import pandas as pd
-
-    series = (cells.to_pandas() for cells in columns)
-    # Missing text is NaN, as in joins: pandas would have None, and writes that otherwise than other
-    # missing cells.
-    added = [each.where(each.notna(), float("nan")).set_axis(table.index) for each in series]
-    return pd.concat(
-        [table, *(each.rename(name) for each, name in zip(added, names, strict=True))], axis=1
-    )
+    return frame, dict(zip(frame.names, frame.columns(), strict=True))

@@ -41,7 +41,7 @@ from pexeso.enrichment.rules import (
     EnrichmentRules,
 )
 from pexeso.errors import ColumnNotFoundError, PlaceError, TableReadError
-from pexeso.search.query import query_from_values
+from pexeso.frames.columns import column_texts
 
 OWN_TABLE = "it holds a copy of every other column of yours: your own table, or a version of it"
 
@@ -241,7 +241,7 @@ def gather(
 def _read_mine(
     columns: dict[str, Any], key: str, target: str | None, rules: EnrichmentRules
 ) -> _Mine:
-    encoded = query_from_values(columns[key]).values.dictionary_encode()
+    encoded = column_texts(columns[key]).dictionary_encode()
     # Rows of one key that differ in case alone are joined alike, here and by the lake.
     by_case = (
         pc.utf8_lower(trimmed(encoded.dictionary)).dictionary_encode().indices.take(encoded.indices)

@@ -23,8 +23,8 @@ from pexeso.explain.key_explanation import (
     RepeatedKey,
     UnmatchedKeys,
 )
+from pexeso.frames.columns import column_texts
 from pexeso.lake.columns import label_columns
-from pexeso.search.query import query_from_values
 
 if TYPE_CHECKING:
     from pexeso.composite.one_table import OneTable
@@ -179,7 +179,7 @@ def _sample(pair: TablePair, theirs: KeyedTable) -> JoinedRows:
     order = _key_first(pair.mine, len(labels))
     lake_order = _key_first(theirs, len(lake_labels))
     lake_rows = lake_row.take(ours)
-    our_cells = [query_from_values(pair.asked.cells[at].take(ours)).values for at in order]
+    our_cells = [column_texts(pair.asked.cells[at].take(ours)) for at in order]
     their_cells = [pair.rows.column(at).take(lake_rows) for at in lake_order]
     return JoinedRows(
         tuple(labels[at] for at in order),

@@ -74,11 +74,6 @@ def written(pieces: Iterator[str], stream: TextIO | None) -> str | None:
     return None
 
 
-def results_table(result: SearchResult) -> str:
-    """Return a small table of the columns found, for notebooks."""
-    return environment().get_template("notebook.html").render(result=result, most=20)
-
-
 def _page(title: str, sections: Iterator[Section], n_sections: int) -> Iterator[str]:
     template = environment().get_template("page.html")
     stream = template.stream(

@@ -21,12 +21,6 @@ class HtmlRenderer:
 
         return written(results_page(results), stream)
 
-    def results_table(self, result: SearchResult) -> str:
-        """Return a small table of the columns found, for notebooks."""
-        from pexeso.html.page import results_table
-
-        return results_table(result)
-
     def explanation_page(self, found: Explanation, stream: TextIO | None) -> str | None:
         """Return the page of an explanation, or write it to a stream."""
         from pexeso.html.page import explanation_page, written

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,6 @@ from pexeso.join.matched_rows import FoundRows, joined_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import Joined, join_texts
 from pexeso.lake.key_columns import spec_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEPARATOR = "\x1f"
 """Between the parts of a key: white space, which `key_texts` leaves in no part."""
@@ -78,20 +75,21 @@ class FoundKeyRows(FoundRows):
 
 
 def join_keys(
-    table: pd.DataFrame | pa.Table,
+    table: Any,
     mine: KeyedTable,
     rows: pa.Table,
     name: str,
     theirs: KeyedTable,
     options: JoinOptions,
     to: str | None = None,
+    typed: Sequence[pa.ChunkedArray] | None = None,
 ) -> Joined:
     """Join a table in memory with a table of the lake, by a key of several columns.
 
     Parameters
     ----------
-    table : pandas.DataFrame or pyarrow.Table
-        Yours.
+    table : table
+        Yours; see `pexeso.frames.tables.table_in_memory`.
     mine : KeyedTable
         Its key.
     rows : pa.Table
@@ -102,8 +100,10 @@ def join_keys(
         Its key, of as many columns.
     options : JoinOptions
         `values` makes no difference: a key is equal to one at most.
-    to : {"pandas", "arrow"}, optional
+    to : {"pandas", "arrow", "polars"}, optional
         See `pexeso.join.tables.join_table`.
+    typed : sequence of pyarrow.ChunkedArray, optional
+        The columns of `rows` with the types of their file.
 
     Notes
     -----
@@ -135,6 +135,7 @@ def join_keys(
         key,
         *joined_rows(key, mapping),
         written_keys(theirs.cells),
+        typed=typed,
     )
     # Each row has its key with it: there is none that was not searched.
     return join_texts(table, mine.keys, found, mine.keys, to=to, noun="key")

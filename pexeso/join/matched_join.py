@@ -18,7 +18,7 @@ from pexeso.join.matched_rows import find_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import Joined, join_table
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.rows import read_rows
+from pexeso.lake.rows import read_typed_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,6 +92,6 @@ def join_match(
             "The index was built from Spark's tables, which are not read here: give a Spark "
             f"DataFrame to join with '{match.table}'."
         )
-    rows = read_rows(lake.where, match.table, max_bytes=lake.max_table_bytes)
-    found = find_rows(match.table, match.column, rows, mapping, lake.normaliser, options)
+    rows, typed = read_typed_rows(lake.where, match.table, max_bytes=lake.max_table_bytes)
+    found = find_rows(match.table, match.column, rows, mapping, lake.normaliser, options, typed)
     return join_table(table, on, found, query.column.values, to=to)

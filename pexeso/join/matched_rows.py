@@ -7,7 +7,8 @@ The same code runs where a table is joined in memory and in a task of Spark, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +42,8 @@ class FoundRows:
         The found column's.
     rows : pyarrow.Table
         The found table, all cells text.
+    typed : list of pyarrow.ChunkedArray or None
+        Its columns with the types of its file, where that has types.
     key : int64 (r,)
         For each row of the table its place in `mapping.lake_keys`, -1 where it has none of them.
     query : int64 (p,)
@@ -60,6 +63,7 @@ class FoundRows:
     query: np.ndarray
     row: np.ndarray
     distance: np.ndarray
+    typed: Sequence[pa.ChunkedArray] | None = field(default=None, kw_only=True)
 
     @property
     def matched_cells(self) -> pa.StringArray:
@@ -107,8 +111,8 @@ class FoundRows:
         }
         columns = [provenance[name]() for name in PROVENANCE if name in self.options.provenance]
         for position in range(self.rows.num_columns):
-            if self.ways is None:
-                columns.append(self._cells(position).take(one_row))
+            if self.ways is None or self.ways[position] == "first":
+                columns.append(self._kept(position, one_row))
             else:
                 columns.append(
                     aggregated(
@@ -122,6 +126,13 @@ class FoundRows:
     def cells_of(self, position: int) -> pa.StringArray:
         """Return the cells of a column in the joined rows, p of them."""
         return self._cells(position).take(pa.array(self.row))
+
+    def _kept(self, position: int, one_row: pa.Int64Array) -> pa.Array:
+        """Return cells of a column as they stand in the file, with its type where it has one."""
+        if self.typed is None:
+            return self._cells(position).take(one_row)
+        taken = self.typed[position].take(one_row)
+        return taken.combine_chunks() if taken.num_chunks != 1 else taken.chunk(0)
 
     def _cells(self, position: int) -> pa.StringArray:
         column = self.rows.column(position)
@@ -139,6 +150,7 @@ def find_rows(
     mapping: JoinMapping,
     normaliser: Normaliser,
     options: JoinOptions,
+    typed: Sequence[pa.ChunkedArray] | None = None,
 ) -> FoundRows:
     """Find the rows of the found table that are joined with each query value.
 
@@ -147,12 +159,15 @@ def find_rows(
     rows : pyarrow.Table
         The whole of the found table: the order of day and month in its dates is decided by all
         values of the column, as it was for the index.
+    typed : sequence of pyarrow.ChunkedArray, optional
+        Its columns with the types of its file.
     """
     position = find_column(rows.column_names, column)
     keys = normaliser.normalise(rows.column(position))
     key = pc.fill_null(pc.index_in(keys, mapping.lake_keys, skip_nulls=True), -1)
     key = key.to_numpy(zero_copy_only=False).astype(np.int64)
-    return FoundRows(table, column, rows, mapping, options, key, *joined_rows(key, mapping))
+    joined = joined_rows(key, mapping)
+    return FoundRows(table, column, rows, mapping, options, key, *joined, typed=typed)
 
 
 def joined_rows(key: np.ndarray, mapping: JoinMapping) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -184,7 +199,7 @@ def expand(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def found_types(labels: list[str], options: JoinOptions) -> list[pa.DataType]:
-    """Return the types of what `FoundRows.take` gives, for a found table with these columns."""
+    """Return the types of what `FoundRows.take` gives of a table of texts with these columns."""
     ways = options.ways(labels) or ["first"] * len(labels)
     return [PROVENANCE_TYPES[name] for name in PROVENANCE if name in options.provenance] + [
         type_of(way) for way in ways

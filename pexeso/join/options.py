@@ -14,7 +14,6 @@ HOW = ("left", "inner")
 AGGREGATIONS = ("first", "list", "distinct", "count", "mean", "sum", "min", "max")
 OF_NUMBERS = ("mean", "sum", "min", "max")
 PROVENANCE = ("table", "column", "value", "distance")
-KINDS = ("pandas", "arrow")
 
 OTHERS = "*"
 """What stands for the columns that are not named, in `JoinOptions.aggregate`."""

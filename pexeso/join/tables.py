@@ -1,4 +1,4 @@
-"""In-memory join of a user's table of pandas or Arrow.
+"""In-memory join of a user's table, of pandas, Arrow or polars.
 
 Pairs of rows are determined first, then the columns are put side by side.
 """
@@ -15,29 +15,74 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.frames.beside import put_beside, take_rows
+from pexeso.frames.columns import column_texts
+from pexeso.frames.results import MAX_COLUMNS, MAX_ROWS, html_table
+from pexeso.frames.tables import Frame, frame_of, require_kind, table_in_memory
 from pexeso.join.conflicts import mapping_conflicts, not_searched, row_conflicts
 from pexeso.join.matched_rows import FoundRows, expand
 from pexeso.join.naming import JoinedNames, choose_names
-from pexeso.join.options import KINDS
 from pexeso.join.report import JoinReport, count_conflicts
 from pexeso.lake.columns import find_column
-from pexeso.search.query import query_from_values
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Joined:
     """A joined table, and what the join did.
 
     Attributes
     ----------
-    table : pandas.DataFrame, pyarrow.Table or pyspark.sql.DataFrame
+    table : pandas.DataFrame, pyarrow.Table, polars.DataFrame or pyspark.sql.DataFrame
     """
 
     table: Any
     _make_report: Callable[[], JoinReport] = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Joined({self._told()})"
+
+    def _told(self) -> str:
+        """Return the kind and the size of the table; of one of Spark no rows are counted."""
+        frame = self._frame
+        rows = "" if frame.kind == "spark" else f"{len(self.table):,} rows, "
+        return f"{rows}{len(frame.names):,} columns, {frame.kind}"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the first rows of the table; of one of Spark its columns."""
+        names = self._frame.names
+        if self._frame.kind == "spark":
+            return html_table(self._told(), ["column"], [[name] for name in names])
+        columns = self._frame.head(MAX_ROWS, MAX_COLUMNS)
+        return html_table(self._told(), names, zip(*columns, strict=True))
+
+    @property
+    def _frame(self) -> Frame:
+        frame = frame_of(self.table)
+        if frame is None:
+            raise InputError(f"A joined table is a table. Got {type(self.table).__name__} instead.")
+        return frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the joined table as a DataFrame of pandas; one of Spark is collected."""
+        return self._frame.to("pandas")
+
+    def to_arrow(self) -> pa.Table:
+        """Return the joined table as an Arrow table; one of Spark is collected."""
+        return self._frame.to("arrow")
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the joined table as a DataFrame of polars; one of Spark is collected.
+
+        Raises
+        ------
+        MissingPackageError
+            Polars is not installed.
+        """
+        return self._frame.to("polars")
 
     @cached_property
     def report(self) -> JoinReport:
@@ -46,7 +91,7 @@ class Joined:
 
 
 def join_table(
-    table: pd.DataFrame | pa.Table,
+    table: Any,
     on: str | int | None,
     found: FoundRows,
     searched: pa.StringArray,
@@ -57,18 +102,19 @@ def join_table(
 
     Parameters
     ----------
-    to : {"pandas", "arrow"}, optional
+    table : table
+        See `pexeso.frames.tables.table_in_memory`.
+    to : {"pandas", "arrow", "polars"}, optional
         The kind of table that is given back; by default that of `table`.
     """
-    names = _names_of(table, to)
-    position = position_of(names, on)
-    is_arrow = isinstance(table, pa.Table)
-    column = table.column(position) if is_arrow else table.iloc[:, position]
-    return join_texts(table, query_from_values(column).values, found, searched, to=to)
+    require_kind(to)
+    frame = table_in_memory(table, "to join")
+    texts = column_texts(frame.column(position_of(frame.names, on)))
+    return join_texts(frame.table, texts, found, searched, to=to)
 
 
 def join_texts(
-    table: pd.DataFrame | pa.Table,
+    table: Any,
     texts: pa.Array,
     found: FoundRows,
     searched: pa.Array,
@@ -85,26 +131,16 @@ def join_texts(
     noun : str
         What the report calls a text.
     """
-    mine = _names_of(table, to)
+    require_kind(to)
+    frame = table_in_memory(table, "to join")
     ours, theirs, n_matched = _match_rows(texts, found)
-    names = choose_names(mine, found.rows.column_names, found.table, found.options)
+    names = choose_names(frame.names, found.rows.column_names, found.table, found.options)
     right = found.take().rename_columns([*names.provenance.values(), *names.found])
-    kind = to or ("arrow" if isinstance(table, pa.Table) else "pandas")
-    joined = _put_together(table, ours, theirs, right, kind)
+    right = right.take(pa.array(theirs, mask=theirs < 0))
+    kind = to or frame.kind
+    joined = put_beside(take_rows(frame.to(kind), kind, ours), kind, right)
     rows = (len(texts), n_matched, len(ours))
     return Joined(joined, partial(_report, texts, found, searched, names, rows, noun))
-
-
-def _names_of(table: Any, to: str | None) -> list[str]:
-    is_arrow = isinstance(table, pa.Table)
-    if not is_arrow and not hasattr(table, "iloc"):
-        raise InputError(
-            "The table to join must be a pandas DataFrame, a pyarrow Table or a Spark "
-            f"DataFrame. Got {type(table).__name__} instead."
-        )
-    if to is not None and to not in KINDS:
-        raise InputError(f"to must be one of {', '.join(KINDS)}. Got {to!r} instead.")
-    return [str(name) for name in (table.column_names if is_arrow else table.columns)]
 
 
 def position_of(names: Sequence[str], on: str | int | None) -> int:
@@ -132,50 +168,6 @@ def _match_rows(texts: pa.StringArray, found: FoundRows) -> tuple[np.ndarray, np
         return ours, theirs, n_matched
     ours, theirs = expand(bounds[0], np.maximum(sizes, 1))
     return ours, np.where(sizes[ours] > 0, theirs, -1), n_matched
-
-
-def _put_together(
-    table: Any, ours: np.ndarray, theirs: np.ndarray, right: pa.Table, kind: str
-) -> Any:
-    beside = right.take(pa.array(theirs, mask=theirs < 0))
-    if kind == "pandas":
-        return _put_together_in_pandas(
-            table.to_pandas() if isinstance(table, pa.Table) else table, ours, beside
-        )
-    if not isinstance(table, pa.Table):
-        table = pa.Table.from_pandas(table, preserve_index=False)
-    table = table.take(pa.array(ours))
-    for field_, column in zip(beside.schema, beside.columns, strict=True):
-        table = table.append_column(field_, column)
-    return table
-
-
-def _put_together_in_pandas(
-    table: pd.DataFrame, ours: np.ndarray, beside: pa.Table
-) -> pd.DataFrame:
-    import pandas as pd
-
-    left = table.iloc[ours].reset_index(drop=True)
-    series = [
-        _as_series(column, name)
-        for name, column in zip(beside.column_names, beside.columns, strict=True)
-    ]
-    return pd.concat([left, *series], axis=1)
-
-
-def _as_series(column: pa.ChunkedArray, name: str) -> pd.Series:
-    """Convert a column to a pandas series.
-
-    Missing text cells are NaN, whole numbers may be missing, and lists remain lists.
-    """
-    import pandas as pd
-
-    if pa.types.is_integer(column.type):
-        return column.to_pandas(types_mapper={column.type: pd.Int64Dtype()}.get).rename(name)
-    if pa.types.is_list(column.type):
-        return pd.Series(column.to_pylist(), dtype=object, name=name)
-    cells = column.to_pandas().rename(name)
-    return cells.where(cells.notna(), np.nan) if pa.types.is_string(column.type) else cells
 
 
 def _report(

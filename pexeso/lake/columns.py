@@ -50,7 +50,7 @@ def find_column(names: Sequence[str], spec: str) -> int:
         return positions[0]
     if not positions:
         raise ColumnNotFoundError(
-            f"There is no column {spec!r}{_hint(names, spec)}. {_names_shown(names)}"
+            f"There is no column {spec!r}{_hint(names, spec)}. {names_shown(names)}"
         )
     listed = ", ".join(f"#{position}" for position in positions)
     if not spec:
@@ -102,7 +102,14 @@ def _hint(names: Sequence[str], spec: str) -> str:
     return f" ({question})" if question else ""
 
 
-def _names_shown(names: Sequence[str]) -> str:
+def names_shown(names: Sequence[str]) -> str:
+    """Return a sentence that lists the columns there are, by their labels; the first 20.
+
+    Examples
+    --------
+    >>> names_shown(["city", "year"])
+    "The columns are 'city', 'year'."
+    """
     labels = label_columns(names)
     shown = ", ".join(repr(label) for label in labels[:_MAX_NAMES_SHOWN])
     n_more = len(labels) - _MAX_NAMES_SHOWN

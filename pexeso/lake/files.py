@@ -1,6 +1,7 @@
 """Search for the table files of a lake.
 
-The lake's folders are walked, and skipped entries are listed with the reason. No table is read.
+The lake's folders are walked, and skipped entries are listed with the reason. No table is read, but
+files that may hold several are opened to see which they are.
 """
 
 import json
@@ -8,30 +9,21 @@ import os
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
-from pexeso.errors import LakeError, PlaceError
+from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, PlaceEntry, is_refusal, locate
+from pexeso.lake.containers.tables_inside import tables_inside
+from pexeso.lake.formats import format_of, reason_not_read
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.settings import LakeSettings
 
-TableFormat = Literal["delimited", "parquet", "jsonlines"]
-
-FORMAT_OF_EXTENSION: dict[str, TableFormat] = {
-    ".csv": "delimited",
-    ".tsv": "delimited",
-    ".tab": "delimited",
-    ".psv": "delimited",
-    ".parquet": "parquet",
-    ".jsonl": "jsonlines",
-    ".ndjson": "jsonlines",
-}
-"""Table format by lower-case file extension. All but Parquet may carry a further ``.gz``.
-
-``.txt`` is not among them: in real lakes it is mostly prose. A single ``.txt`` file named by the
-user is still read.
-"""
+MAX_CONTAINER_BYTES = DEFAULT_MAX_BYTES
+"""Largest file that is opened to see which tables it holds."""
 
 INDEX_EXTENSION = ".pexeso"
 """Folders whose names end so are indexes."""
@@ -41,39 +33,44 @@ _MANIFEST_KEYS = {"format_version", "fingerprints", "partitions", "checksum"}
 _MAX_MANIFEST_BYTES = 64 << 20
 _REQUESTS_AT_ONCE = 16
 _FOLDERS_AT_ONCE = 1024
-_NOT_A_TABLE = (
-    f"not a table by its extension; tables end in {', '.join(FORMAT_OF_EXTENSION)} "
-    "(text also in .gz)"
-)
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """One file that its name says is a table.
+    """One file that its name says is a table, or a table inside a file.
 
     Attributes
     ----------
     table
         POSIX path relative to the lake, the table's name everywhere; never absolute, never with
-        ``.`` or ``..`` parts.
+        ``.`` or ``..`` parts. That of a table inside a file goes on with `member`.
     path
         Where the file can be opened: a path of this machine, or a place of another storage.
     format
-        ``delimited``, ``parquet`` or ``jsonlines``.
+        The name of one of `pexeso.lake.formats.FORMATS`.
     n_bytes
-        Size on disk in bytes, before any decompression.
+        Size on disk in bytes, before any decompression; of a member of an archive unpacked, of a
+        sheet or a database's table its share of the file.
     modified
         When the file was last changed, in nanoseconds since 1970; None where nobody knows.
     version
         What its storage calls this state of the file (an ETag); None where it has no name for it.
+    member
+        What follows the file's own name in the name of a table inside it, such as ``#Sheet1`` or
+        ``/inner.csv``; None where the file is one table.
+    reading
+        What `lake.toml` says of the table, as `LakeSettings.digest_of` gives it. A version goes on
+        with it, so that a file counts as changed where it is to be read in another way.
     """
 
     table: str
     path: Path | Location
-    format: TableFormat
+    format: str
     n_bytes: int
     modified: int | None = None
     version: str | None = None
+    member: str | None = None
+    reading: str | None = None
 
 
 @dataclass(frozen=True)
@@ -98,29 +95,13 @@ class Listing(NamedTuple):
     folders: list[str]
 
 
-def table_format(path: str | os.PathLike[str]) -> TableFormat | None:
-    """Return the table format that a file's name stands for, None where it stands for none.
-
-    Examples
-    --------
-    >>> table_format("Cities.CSV.gz")
-    'delimited'
-    >>> table_format("notes.txt") is None
-    True
-    """
-    name = os.path.basename(os.fspath(path)).lower()
-    packed = name.endswith(".gz")
-    extension = os.path.splitext(name.removesuffix(".gz"))[1]
-    found = FORMAT_OF_EXTENSION.get(extension)
-    return None if packed and found == "parquet" else found
-
-
 def find_tables(
     lake: str | os.PathLike[str] | Location,
 ) -> tuple[list[TableFile], list[SkippedFile]]:
     """List the table files under a folder, and the reason for every other entry.
 
-    A path that is one file is a lake of one table, whatever its extension. Hidden files and
+    A path that is one file is a lake of its tables, mostly one, whatever its extension. Files that
+    may hold several tables are opened, and each table inside is listed by itself. Hidden files and
     folders, and folders that are pexeso indexes, are skipped. Symbolic links are followed to files
     that lie in the lake, never to folders (those inside the lake are read in their own place) and
     never out of the lake.
@@ -144,11 +125,9 @@ def find_tables(
         The lake is elsewhere, and its storage broke off meanwhile.
     """
     root, single = look_at_lake(lake)
-    if single is not None:
-        return [single], []
     tables: list[TableFile] = []
     skipped: list[SkippedFile] = []
-    for listing in walk_lake(root):
+    for listing in walk_lake(root) if single is None else [single]:
         tables += listing.tables
         skipped += listing.skipped
     return sorted(tables, key=lambda file: file.table), sorted(skipped, key=lambda file: file.path)
@@ -156,8 +135,8 @@ def find_tables(
 
 def look_at_lake(
     lake: str | os.PathLike[str] | Location,
-) -> tuple[Path | Location, TableFile | None]:
-    """Return the location of a lake, and its single table if it is a file.
+) -> tuple[Path | Location, Listing | None]:
+    """Return the location of a lake, and what it holds if it is a file.
 
     The lake must exist and its entries must be listable.
 
@@ -173,7 +152,9 @@ def look_at_lake(
     return root, single
 
 
-def list_folder(root: Path | Location, folder: str = "") -> Listing:
+def list_folder(
+    root: Path | Location, folder: str = "", settings: LakeSettings | None = None
+) -> Listing:
     """List one folder of a lake, without going into those below it.
 
     Parameters
@@ -182,6 +163,8 @@ def list_folder(root: Path | Location, folder: str = "") -> Listing:
         The lake, a folder, as `look_at_lake` returns it.
     folder
         POSIX path relative to the lake; empty for the lake itself.
+    settings
+        How files of the lake are read; as found unless given.
 
     Returns
     -------
@@ -194,15 +177,28 @@ def list_folder(root: Path | Location, folder: str = "") -> Listing:
     PlaceError
         The lake is elsewhere, and its storage cannot be reached: it says nothing about the folder.
     """
-    return _list_place(root, folder) if isinstance(root, Location) else _list_local(root, folder)
+    is_local = isinstance(root, Path)
+    listing = _list_local(root, folder) if is_local else _list_place(root, folder)
+    if settings is not None and settings.files:
+        listing.tables[:] = [_with_settings(file, settings) for file in listing.tables]
+    return listing
+
+
+def _with_settings(file: TableFile, settings: LakeSettings) -> TableFile:
+    digest = settings.digest_of(file.table)
+    if digest is None:
+        return file
+    return replace(file, reading=digest, version=f"{file.version or ''}{digest}")
 
 
 def walk_lake(root: Path | Location) -> Iterator[Listing]:
     """Yield the listings of all folders of a lake, level by level; see `list_folder`.
 
+    Files are read as the settings of the lake say.
+
     Memory grows with the folders that are still to be listed.
     """
-    look = partial(list_folder, root)
+    look = partial(list_folder, root, settings=LakeSettings.load(root))
     pending = [""]
     # Listing a folder elsewhere is waiting for an answer, so many wait at once.
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
@@ -230,27 +226,54 @@ def path_from_text(root: Path | Location, text: str) -> Path | Location:
     return root if text == root.url else root.joined(text.removeprefix(f"{root.url}/"))
 
 
-def _single_file(root: Path) -> TableFile | None:
+def _single_file(root: Path) -> Listing | None:
     if not root.is_file():
         return None
     status = root.stat()
-    return TableFile(
-        root.name, root, table_format(root) or "delimited", status.st_size, status.st_mtime_ns
-    )
+    listing = Listing([], [], [])
+    _add_file(listing, TableFile(root.name, root, "", status.st_size, status.st_mtime_ns))
+    return listing
 
 
-def _single_place(root: Location) -> TableFile | None:
+def _single_place(root: Location) -> Listing | None:
     try:
         found = root.look()
     except PlaceError as error:
         raise LakeError(str(error)) from error
     if found is None:
         raise _no_lake(root)
-    return (
-        _table_at(root, root.name, table_format(root.name) or "delimited", found)
-        if found.kind == "file"
-        else None
-    )
+    if found.kind != "file":
+        return None
+    listing = Listing([], [], [])
+    _add_file(listing, _file_at(root, root.name, found))
+    return listing
+
+
+def _add_file(listing: Listing, file: TableFile) -> None:
+    """Add a file to a listing: as a table, as the tables inside it, or as skipped."""
+    found = format_of(file.table)
+    if found is None or not found.holds_several:
+        listing.tables.append(replace(file, format=found.name if found else "delimited"))
+        return
+    try:
+        inside = tables_inside(
+            FileSource(file.table, file.path, max_bytes=MAX_CONTAINER_BYTES), file.n_bytes
+        )
+    except TableReadError as error:
+        listing.skipped.append(_skipped(file.table, str(error)))
+        return
+    if not inside:
+        listing.skipped.append(_skipped(file.table, "it holds no table"))
+    for each in inside:
+        table = f"{file.table}{each.member}"
+        if each.reason is not None:
+            listing.skipped.append(_skipped(table, each.reason))
+        else:
+            listing.tables.append(
+                replace(
+                    file, table=table, format=each.format, n_bytes=each.n_bytes, member=each.member
+                )
+            )
 
 
 def _require_listable(root: Path | Location) -> None:
@@ -304,9 +327,7 @@ def _list_place(root: Location, folder: str) -> Listing:
         elif entry.kind == "folder":
             listing.folders.append(relative)
         else:
-            listing.tables.append(
-                _table_at(location.joined(entry.name), relative, table_format(entry.name), entry)
-            )
+            _add_file(listing, _file_at(location.joined(entry.name), relative, entry))
     return listing
 
 
@@ -317,13 +338,13 @@ def _reason_not_taken(entry: PlaceEntry) -> str | None:
         return reason
     if entry.kind == "folder":
         return "a pexeso index" if entry.name.lower().endswith(INDEX_EXTENSION) else None
-    if table_format(entry.name) is None:
-        return _NOT_A_TABLE
+    if format_of(entry.name) is None:
+        return reason_not_read(entry.name)
     return None if entry.kind == "file" else "not a regular file"
 
 
-def _table_at(location: Location, table: str, found: Any, entry: PlaceEntry) -> TableFile:
-    return TableFile(table, location, found, entry.n_bytes, entry.modified, entry.version)
+def _file_at(location: Location, table: str, entry: PlaceEntry) -> TableFile:
+    return TableFile(table, location, "", entry.n_bytes, entry.modified, entry.version)
 
 
 def _list_local(root: Path, folder: str) -> Listing:
@@ -339,7 +360,7 @@ def _list_local(root: Path, folder: str) -> Listing:
                     continue
                 found = reason if reason is not None else _table_of(entry, root, relative)
                 if isinstance(found, TableFile):
-                    listing.tables.append(found)
+                    _add_file(listing, found)
                 else:
                     listing.skipped.append(_skipped(relative, found))
     except OSError as error:
@@ -377,16 +398,15 @@ def _reason_link_not_followed(entry: os.DirEntry[str], resolved_root: Path) -> s
 
 def _table_of(entry: os.DirEntry[str], root: Path, relative: str) -> TableFile | str:
     """Return the table that a file is, or the reason why it is none."""
-    found = table_format(entry.name)
-    if found is None:
-        return _NOT_A_TABLE
+    if format_of(entry.name) is None:
+        return reason_not_read(entry.name)
     try:
         status = entry.stat()
     except OSError as error:
         return f"it cannot be looked at: {error.strerror}"
     if not stat.S_ISREG(status.st_mode):
         return "not a regular file"
-    return TableFile(relative, root / relative, found, status.st_size, status.st_mtime_ns)
+    return TableFile(relative, root / relative, "", status.st_size, status.st_mtime_ns)
 
 
 def _skipped(relative: str, reason: str) -> SkippedFile:

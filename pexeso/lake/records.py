@@ -19,10 +19,10 @@ from pexeso.lake.columns import label_columns
 from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, Content, read_content
-from pexeso.lake.readers.reader import parse_table
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.reader import OpenTable, open_table, with_reading
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
-from pexeso.lake.readers.typed import TypedRows, typed_rows
+from pexeso.lake.readers.typed import TypedRows
 from pexeso.lake.record_schema import column_batches, record_batches
 from pexeso.lake.sniff import ColumnProfile, profile_cells
 
@@ -193,15 +193,15 @@ def lake_records(
     tables: list[_Read] = []
     n_bytes = 0
     for file in files:
-        record, table, content = _read(file, max_bytes, max_cell_bytes)
+        record, table, opened = _read(file, max_bytes, max_cell_bytes)
         size = sum(column.nbytes for column in table.columns) if table else 0
         if n_bytes + size + _RECORD_BYTES > BATCH_BYTES and records:
             yield from _records(records, tables, rules, normaliser, wanted)
             records, tables, n_bytes = [], [], 0
         records.append(record)
         n_bytes += size + _RECORD_BYTES
-        if table is not None and content is not None:
-            tables.append((file.table, table, content))
+        if table is not None and opened is not None:
+            tables.append((file.table, table, opened))
     if records:
         yield from _records(records, tables, rules, normaliser, wanted)
 
@@ -210,20 +210,22 @@ _RECORD_BYTES = 1 << 10
 """What a table is counted for at least, so that empty ones are bounded too."""
 
 
-_Read = tuple[str, Table, Content]
+_Read = tuple[str, Table, OpenTable]
 """The name of a table, the table, and its file."""
 
 
 def _read(
     file: TableFile, max_bytes: int, max_cell_bytes: int
-) -> tuple[dict[str, object], Table | None, Content | None]:
+) -> tuple[dict[str, object], Table | None, OpenTable | None]:
     """Return the record of a table, and the table and its file, None if it cannot be read."""
-    content: Content | None = None
+    opened: OpenTable | None = None
     table: Table | None = None
     reason = None
     try:
-        content = read_content(file.path, max_bytes=max_bytes, shown=file.table)
-        table = parse_table(file.table, content, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
+        opened = open_table(
+            file.path, file.member, shown=file.table, reading=file.reading, max_bytes=max_bytes
+        )
+        table = opened.text(max_cell_bytes=max_cell_bytes)
     except TableReadError as error:
         reason = str(error)
     except PlaceError:
@@ -232,8 +234,8 @@ def _read(
         raise
     except Exception as error:  # a lake goes on, whatever one of its files makes a library raise
         reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
-    fingerprint = content.fingerprint if content else None
-    return _table_record(file, table, fingerprint, reason), table, content
+    fingerprint = with_reading(opened.fingerprint, file.reading) if opened else None
+    return _table_record(file, table, fingerprint, reason), table, opened
 
 
 def _sentence(error: Exception) -> str:
@@ -322,7 +324,7 @@ def _read_table(
     of_columns: Sequence[_OfColumn],
     normaliser: Normaliser,
 ) -> tuple[ReadTable, list[dict[str, object]]]:
-    name, table, content = read
+    name, table, opened = read
     records, columns, labels = [], [], label_columns(table.names)
     for position, (label, (cells, profile, values, reason)) in enumerate(
         zip(labels, of_columns, strict=True)
@@ -332,7 +334,7 @@ def _read_table(
         columns.append(ReadColumn(position, label, cells, profile, kept))
         about = {"table": name, "position": position, "label": label, "name": table.names[position]}
         records.append(about | record | {"n_rows": table.n_rows})
-    typed = partial(typed_rows, name, content.data, table)
+    typed = partial(opened.rows, table)
     rows = TableRows(labels, table.columns, normaliser, typed=typed)
     return ReadTable(name, columns, rules, rows), records
 

@@ -9,20 +9,31 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.io.location import Location, locate
 from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.containers.tables_inside import split_member
+from pexeso.lake.formats import format_of
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.reader import read_table
+from pexeso.lake.readers.reader import OpenTable, open_table
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
+from pexeso.lake.settings import LakeSettings
 
 
-def table_path(lake: str | os.PathLike[str] | Location, table: str) -> Path | Location:
-    """Return where the file of a table is.
+def table_path(
+    lake: str | os.PathLike[str] | Location, table: str
+) -> tuple[Path | Location, str | None]:
+    """Return the file of a table, and what leads to the table inside it.
 
     Parameters
     ----------
     lake
         The folder, or the one file, that `find_tables` was given.
     table
-        The table's name: the POSIX path relative to the lake.
+        The table's name: the POSIX path relative to the lake, with what follows the file's name
+        where the file holds several tables.
+
+    Returns
+    -------
+    file, member
+        See `pexeso.lake.files.TableFile`; `member` is None where the file is one table.
 
     Raises
     ------
@@ -38,19 +49,25 @@ def table_path(lake: str | os.PathLike[str] | Location, table: str) -> Path | Lo
             f"A table is named by its path relative to the lake, without '..'. Got {table!r}."
         )
     if _is_file(root):
-        if table != root.name:
+        member = table.removeprefix(root.name)
+        if not table.startswith(root.name) or (member and not _holds_several(root)):
             raise InputError(
                 f"The lake is the one file {root}; its table is {root.name!r}. Got {table!r}."
             )
-        return root
+        return root, member or None
     if isinstance(root, Location):
-        return root.joined(table)
-    path = root / table
+        return split_member(root.joined(table))
+    path, member = split_member(root / table)
     if not path.resolve().is_relative_to(root.resolve()):
         raise InputError(
             f"The table {table!r} lies outside the lake {root}: a symbolic link leads out of it."
         )
-    return path
+    return path, member
+
+
+def _holds_several(file: Path | Location) -> bool:
+    found = format_of(file.name)
+    return found is not None and found.holds_several
 
 
 def _is_file(root: Path | Location) -> bool:
@@ -97,7 +114,8 @@ def read_rows(
     PlaceError
         The lake is elsewhere, and its storage cannot be reached.
     """
-    found = read_table(table_path(lake, table), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
+    opened = _opened(lake, table, max_bytes)
+    found = opened.text(max_cell_bytes=max_cell_bytes)
     labels = label_columns(found.names)
     positions = (
         range(len(labels))
@@ -109,3 +127,37 @@ def read_rows(
     return pa.Table.from_arrays(
         [found.columns[p] for p in positions], names=[labels[p] for p in positions]
     )
+
+
+def read_typed_rows(
+    lake: str | os.PathLike[str] | Location, table: str, *, max_bytes: int = DEFAULT_MAX_BYTES
+) -> tuple[pa.Table, list[pa.ChunkedArray] | None]:
+    """Read the rows of one table of a lake as texts, and with the types of its file.
+
+    Returns
+    -------
+    rows : pa.Table
+        As `read_rows` gives all columns.
+    typed : list of pa.ChunkedArray or None
+        The same columns and rows with their types; None where the file has none, such as one of
+        delimited text or JSON.
+
+    Raises
+    ------
+    InputError, TableReadError, PlaceError
+        As `read_rows`.
+    """
+    opened = _opened(lake, table, max_bytes)
+    found = opened.text()
+    rows = pa.Table.from_arrays(found.columns, names=label_columns(found.names))
+    typed = opened.typed_columns()
+    if typed is not None and any(len(column) != rows.num_rows for column in typed):
+        return rows, None  # the file was replaced meanwhile
+    return rows, typed
+
+
+def _opened(lake: str | os.PathLike[str] | Location, table: str, max_bytes: int) -> OpenTable:
+    path, member = table_path(lake, table)
+    root = locate(lake)
+    reading = None if path == root else LakeSettings.load(root).digest_of(table)
+    return open_table(path, member, reading=reading, max_bytes=max_bytes)

@@ -61,6 +61,16 @@ class JsonFormatter(logging.Formatter):
         return event_line("log", record.created, message)
 
 
+class TextFormatter(logging.Formatter):
+    """Formatter of the same records for people: the event with its fields, or the message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line."""
+        fields = getattr(record, _FIELDS, None) or {}
+        told = ", ".join(f"{name}={value}" for name, value in fields.items())
+        return f"{record.name}: {super().format(record)}{f' ({told})' if told else ''}"
+
+
 class MessageLines(io.TextIOBase):
     """A text stream that writes its lines to another stream as JSON events.
 

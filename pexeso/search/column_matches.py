@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-if TYPE_CHECKING:
-    import pandas as pd
+import pyarrow as pa
 
+from pexeso.frames.results import MAX_ROWS, Tabular, html_table
+from pexeso.lake.key_columns import spec_of
+from pexeso.runtime.formatting import percent, plain
+
+if TYPE_CHECKING:
     from pexeso.search.table_columns import TableColumns
 
 
@@ -95,12 +99,34 @@ class Hints:
 MAX_NEAREST = 3
 """Columns that came near which are named where nothing was found."""
 
+_NAMED_IN_REPR = 3
+
+_SHARES = ("joinability", "containment", "share", "transformed")
+_NOT_SHOWN = ("brings", "joinability_of")
+"""Fields that are left out where results are shown in a notebook."""
+
+_TEXTS = ("table", "column", "joinability_of", "program", "direction", "relation")
+_LISTS = ("columns", "brings", "found_by")
+_COUNTS = (
+    "matched", "total", "n_copies", "overlap", "equal", "matched_keys", "total_keys", "rows",
+    "joined_rows",
+)  # fmt: skip
+_NUMBERS = (*_SHARES, "similarity", "rows_per_query_row", "query_rows_per_row")
+_TYPES = {
+    **dict.fromkeys(_TEXTS, pa.string()),
+    **dict.fromkeys(_LISTS, pa.list_(pa.string())),
+    **dict.fromkeys(_COUNTS, pa.int64()),
+    **dict.fromkeys(_NUMBERS, pa.float64()),
+    "estimated": pa.bool_(),
+}
+"""Types of the fields that results have."""
+
 Found = TypeVar("Found")
 AnyMatch = TypeVar("AnyMatch", bound=ColumnMatch)
 
 
-@dataclass(frozen=True)
-class Matches(Sequence[Found], Generic[Found]):
+@dataclass(frozen=True, repr=False)
+class Matches(Tabular, Sequence[Found], Generic[Found]):
     """What a search found, best first.
 
     Attributes
@@ -123,6 +149,40 @@ class Matches(Sequence[Found], Generic[Found]):
     _find_hints: Callable[[], Hints] = field(default=Hints, repr=False, compare=False, kw_only=True)
 
     noun = "column"  # what is found; of no dataclass field
+
+    def __repr__(self) -> str:
+        if not self.matches:
+            return f"{type(self).__name__}(no {self.noun} found)"
+        measure = self.fields[2]
+        best = [
+            f"{plain(_name_of(match))} ({_for_people(measure, self._row_of(match)[measure])})"
+            for match in self.matches[:_NAMED_IN_REPR]
+        ]
+        dots = [] if len(self.matches) <= _NAMED_IN_REPR else ["..."]
+        return f"{type(self).__name__}({self._counted()}: {', '.join([*best, *dots])})"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a small table of the first 20 found."""
+        shown = [name for name in self.fields if name not in _NOT_SHOWN]
+        first = f", the first {MAX_ROWS}" if len(self.matches) > MAX_ROWS else ""
+        rows = (
+            [_for_people(name, told.get(name)) for name in shown]
+            for told in map(self._row_of, self.matches[:MAX_ROWS])
+        )
+        return html_table(f"{self._counted()} found{first}", shown, rows)
+
+    def _counted(self) -> str:
+        count = f"{len(self):,} {self.noun}{'' if len(self) == 1 else 's'}"
+        if self.n_more is None:
+            return f"{count} and maybe more"
+        return f"{count} of {len(self) + self.n_more:,}" if self.n_more else count
+
+    def _row_of(self, match: Any) -> dict[str, Any]:
+        """Return the values of `fields` for one of what was found, but for ``brings``."""
+        return {**match.to_dict(), "n_copies": len(match.copies)}
+
+    def _field_types(self) -> dict[str, pa.DataType]:
+        return _TYPES
 
     @overload
     def __getitem__(self, position: int) -> Found: ...
@@ -160,14 +220,20 @@ class Matches(Sequence[Found], Generic[Found]):
             **({"hints": self.hints().to_dict()} if hints and not self.matches else {}),
         }
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row for each of what was found, with the columns `fields`."""
-        import pandas as pd
 
-        return pd.DataFrame(self.rows(), columns=list(self.fields))
+def _name_of(match: Any) -> str:
+    columns = getattr(match, "columns", None)
+    return f"{match.table}:{match.column if columns is None else spec_of(columns)}"
 
 
-@dataclass(frozen=True)
+def _for_people(name: str, value: Any) -> Any:
+    """Return what is told of a match as people read it: shares as percentages."""
+    if value is None or name not in (*_SHARES, "similarity"):
+        return value
+    return f"{value:.2f}" if name == "similarity" else percent(value)
+
+
+@dataclass(frozen=True, repr=False)
 class ColumnMatches(Matches[AnyMatch]):
     """The columns that a search found, best first.
 
@@ -185,12 +251,8 @@ class ColumnMatches(Matches[AnyMatch]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each column found."""
-        return [self._row(match.to_dict(), match) for match in self.matches]
-
-    def _row(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
-        """Return what is told of a column found with its ``n_copies`` and ``brings``."""
-        counted = {"n_copies": len(match.copies)} if self.folded else {}
-        return {**told, **counted, "brings": list(match.brings)}
+        told = [{**self._row_of(each), "brings": list(each.brings)} for each in self.matches]
+        return [{name: each[name] for name in self.fields if name in each} for each in told]
 
     def _with_copies(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
         """Return what is told of a column found with its ``copies`` and ``brings``."""

@@ -30,7 +30,7 @@ class EncodedQuery:
     values : pyarrow.StringArray
         Distinct normalised values, n of them, in order of first appearance.
     value_of_row : pyarrow.Int64Array
-        For each row its place in `values`, null where the cell is empty.
+        For each entry of the column its place in `values`, null where the cell is empty.
     vectors : Vectors
         Those of the values, in the space of the index.
     weights : numpy.ndarray of shape (n,), int64
@@ -78,12 +78,12 @@ class EncodedQuery:
     @property
     def n_rows(self) -> int:
         """Rows of the column."""
-        return len(self.value_of_row)
+        return self.column.n_rows
 
     @property
     def n_empty(self) -> int:
         """Rows that are empty, before or after normalisation."""
-        return self.value_of_row.null_count
+        return self.n_rows - int(self.weights.sum())
 
     @cached_property
     def known(self) -> np.ndarray:
@@ -115,10 +115,8 @@ class EncodedQuery:
     @cached_property
     def rows_of_text(self) -> np.ndarray:
         """How many rows of the column have each of `texts`, int64."""
-        positions = pc.drop_null(pc.index_in(self.column.values, value_set=self.text_array))
-        return np.bincount(
-            positions.to_numpy(zero_copy_only=False), minlength=len(self.text_array)
-        ).astype(np.int64)
+        positions = pc.index_in(self.column.values, value_set=self.text_array)
+        return _rows_at(self.column, positions, len(self.text_array))
 
     def describe(self) -> dict[str, Any]:
         """Return the query as plain JSON: source, rows, distinct values, rows that cannot match."""
@@ -135,7 +133,15 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
     encoded = normaliser.normalise(column.values).dictionary_encode()
     values = encoded.dictionary.cast(pa.string())
     value_of_row = encoded.indices.cast(pa.int64())
-    positions = pc.drop_null(value_of_row).to_numpy(zero_copy_only=False)
-    weights = np.bincount(positions, minlength=len(values)).astype(np.int64)
+    weights = _rows_at(column, value_of_row, len(values))
     vectors = encode_values(embedder, values)
     return EncodedQuery(column, values, value_of_row, vectors, weights, normaliser)
+
+
+def _rows_at(column: QueryColumn, positions: pa.Array, n: int) -> np.ndarray:
+    """Count the rows at each of n positions; null is none. int64 (n,)."""
+    filled = positions.is_valid().to_numpy(zero_copy_only=False)
+    at = positions.fill_null(0).to_numpy(zero_copy_only=False)[filled]
+    rows = np.zeros(n, np.int64)
+    np.add.at(rows, at, column.row_counts()[filled])
+    return rows

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import PexesoError, QueryError
-from pexeso.lake.columns import find_column, label_columns
+from pexeso.frames.columns import column_texts
+from pexeso.frames.spark import CountedValues, is_spark_column
+from pexeso.frames.tables import Frame, frame_of
+from pexeso.lake.columns import find_column, label_columns, names_shown
 from pexeso.lake.readers.jsonlines import read_json
 from pexeso.lake.readers.reader import read_table
-from pexeso.lake.readers.table import strings
 from pexeso.lake.sniff import profile_column
 
 TEXT_KINDS = ("text", "date")
 """Kinds of columns that a semantic search is for."""
-
-_NOT_UTF8 = (
-    "A query column holds bytes that are no UTF-8 text. Decode them first, such as by "
-    "bytes.decode with the right encoding."
-)
 
 
 @dataclass(frozen=True)
@@ -38,51 +36,168 @@ class QueryColumn:
         Where it came from.
     column : str or None
         Its name, or ``#position``.
+    counts : int64 array or None
+        How many rows each entry stands for, where that is not one: a column of Spark is collected
+        as its distinct values.
     """
 
     values: pa.StringArray
     file: str | None = None
     column: str | None = None
+    counts: np.ndarray | None = field(default=None, compare=False)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values) if self.counts is None else int(self.counts.sum())
+
+    def row_counts(self) -> np.ndarray:
+        """Return how many rows each entry stands for, int64."""
+        return np.ones(len(self.values), np.int64) if self.counts is None else self.counts
 
     def describe(self) -> dict[str, Any]:
         """Return file, column and number of rows as plain JSON."""
-        return {"file": self.file, "column": self.column, "rows": len(self.values)}
+        return {"file": self.file, "column": self.column, "rows": self.n_rows}
 
 
-def query_from_values(values: Any, name: str | None = None) -> QueryColumn:
-    """Make a query column from a list, a NumPy array, a pandas Series or an Arrow array.
+def query_from_values(
+    values: Any, name: str | None = None, *, on: str | int | Sequence[str] | None = None
+) -> QueryColumn:
+    """Make a query column from values in memory, or from a column of a table in memory.
 
-    Numbers and dates are taken as their text; None, NaN and NaT are empty cells.
+    Parameters
+    ----------
+    values : column, table or QueryColumn
+        A list, tuple, iterator or set; a NumPy array; a Series, Index or Categorical of pandas, a
+        Series of polars, an Arrow array: one entry a row. Or a table of which `on` names the
+        column: see `pexeso.frames.tables.frame_of`. Numbers and dates are taken as their text;
+        None, NaN and NaT are empty cells. The values of a set, which has no order, are sorted by
+        their texts.
+    name : str, optional
+        What the column is called; by default what it is called where it is from.
+    on : str or int, optional
+        The column of a table, by its name or by its position from 0. No other column is read: of a
+        LazyFrame of polars or a Spark DataFrame it alone is collected, of the latter as at most
+        `pexeso.frames.spark.MAX_SPARK_VALUES` distinct values with their counts.
+
+    Raises
+    ------
+    QueryError
+        The values are no column, or a table of which no column is named, or `on` names none or
+        several.
+    ColumnNotFoundError
+        The table has no such column.
+
+    Examples
+    --------
+    >>> query_from_values({"city": ["Oslo", None], "people": [7, 1]}, on="city").values.to_pylist()
+    ['Oslo', None]
     """
-    if isinstance(values, QueryColumn):
-        return values
-    if isinstance(values, (str, bytes)):
+    if isinstance(values, QueryColumn | str | bytes):
+        if on is not None:
+            raise _no_table(values, on)
+        if isinstance(values, QueryColumn):
+            return values
         raise QueryError(
             "A query column must be a list of values, not one text. Put it into a list, or read "
             "a file with read_query."
         )
-    _require_one_column(values)
-    own_name = getattr(values, "name", None)
-    column = name if name is not None else (str(own_name) if own_name is not None else None)
-    return QueryColumn(_as_texts(values), column=column)
+    if is_spark_column(values):
+        raise QueryError(
+            "A query column must be one column of values. Got a Column of Spark, which has no "
+            "rows: give the DataFrame and name the column, such as on='city'."
+        )
+    frame = frame_of(values)
+    if frame is None:
+        if on is not None:
+            raise _no_table(values, on)
+        _require_one_column(values)
+        own_name = getattr(values, "name", None)
+        column = name if name is not None else (str(own_name) if own_name is not None else None)
+        return QueryColumn(column_texts(values), column=column)
+    position = _position(frame, on)
+    cells = frame.column(position)
+    column = name if name is not None else label_columns(frame.names)[position]
+    if isinstance(cells, CountedValues):
+        return QueryColumn(cells.values, column=column, counts=cells.counts)
+    return QueryColumn(column_texts(cells), column=column)
+
+
+def require_columns(queries: Any) -> Any:
+    """Return query columns as they are given; refuse a table in place of several columns.
+
+    Raises
+    ------
+    QueryError
+        It is a table, by which one would iterate over the names of its columns or its rows.
+    """
+    frame = frame_of(queries)
+    if frame is not None:
+        raise QueryError(
+            f"Several query columns are given as a list. Got {type(queries).__name__}"
+            f"{_size(queries)} instead: list the columns, such as [table['city'], table['name']]. "
+            f"{names_shown(frame.names)}"
+        )
+    return queries
+
+
+def _no_table(values: Any, on: Any) -> QueryError:
+    return QueryError(
+        f"on={on!r} names a column of a table. Got {type(values).__name__}, which is none: leave "
+        "on out, or give the table."
+    )
+
+
+def _position(frame: Frame, on: Any) -> int:
+    """Return the position of the column that is searched with."""
+    kind, listed = type(frame.table).__name__, names_shown(frame.names)
+    if isinstance(on, list | tuple) and len(on) == 1:
+        on = on[0]
+    if isinstance(on, str) or (isinstance(on, int) and not isinstance(on, bool)):
+        return frame.position(on)
+    if on is None:
+        first = label_columns(frame.names)[0] if frame.names else "city"
+        taken = "" if frame.kind in ("lazy", "spark") else f", or take it: table[{first!r}]"
+        raise QueryError(
+            f"A query column must be one column of values. Got {kind}{_size(frame.table)} instead. "
+            f"Name the column to search with, such as on={first!r}{taken}. {listed}"
+        )
+    if isinstance(on, list | tuple):
+        raise QueryError(
+            f"A query column must be one column of values. Got on={list(on)!r}: a key of several "
+            "columns is searched with index.search_composite(table, columns), and explained with "
+            f"index.explain_composite. {listed}"
+        )
+    raise QueryError(
+        f"on names one column, by its name or its position from 0. Got {on!r} instead. {listed}"
+    )
+
+
+def _size(values: Any) -> str:
+    shape = getattr(values, "shape", None)
+    return f" of shape {shape}" if isinstance(shape, tuple) else ""
 
 
 def _require_one_column(values: Any) -> None:
-    """Raise QueryError if the values are a table or have no rows at all.
+    """Raise QueryError if the values are a table of some other kind, or have no rows at all.
 
     The elements of tables are column names or whole rows.
     """
     shape = getattr(values, "shape", None)
-    has_columns = (
-        isinstance(values, Mapping) or hasattr(values, "columns") or hasattr(values, "column_names")
-    )
-    if has_columns or (isinstance(shape, tuple) and len(shape) != 1):
-        size = f" of shape {shape}" if isinstance(shape, tuple) else ""
+    has_columns = hasattr(values, "columns") or hasattr(values, "column_names")
+    has_levels = getattr(values, "nlevels", 1) != 1
+    if has_columns or has_levels or (isinstance(shape, tuple) and len(shape) != 1):
         raise QueryError(
-            f"A query column must be one column of values. Got {type(values).__name__}{size} "
-            "instead. Take one column of a "
-            'table, such as table["city"].'
+            f"A query column must be one column of values. Got {type(values).__name__}"
+            f"{_size(values)} instead. Take one column of a table, such as table['city']."
         )
+    if isinstance(values, list | tuple):
+        first = next((value for value in values if value is not None), None)
+        if isinstance(first, Mapping):
+            raise QueryError(
+                "A query column must be one column of values. Got a list of records instead. Take "
+                "one field of them, such as [row['city'] for row in rows]."
+            )
 
 
 def split_spec(spec: str) -> tuple[str, str | None]:
@@ -157,62 +272,6 @@ def _widest_column(file: str, table: Any) -> int:
         positions,
         key=lambda position: (pc.count_distinct(table.columns[position]).as_py(), -position),
     )
-
-
-def _as_texts(values: Any) -> pa.StringArray:
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    array = None
-    try:
-        array = values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
-        return _sound(pc.cast(array, pa.string()))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
-        if array is not None and _holds_bytes(array.type):
-            raise QueryError(_NOT_UTF8) from None
-    except (OverflowError, UnicodeEncodeError):
-        # Whole numbers of more than 64 bits; halves of letters, which JSON can write and UTF-8
-        # cannot.
-        pass
-    if not isinstance(values, Iterable):
-        raise QueryError(
-            f"A query column must be a list of values. Got {type(values).__name__} instead."
-        )
-    # Mixed types, which Arrow has no type for.
-    import pandas as pd
-
-    series = pd.Series(list(values), dtype=object)
-    return strings(
-        [
-            None if missing else _text(value)
-            for value, missing in zip(series, series.isna(), strict=True)
-        ]
-    )
-
-
-def _sound(texts: pa.StringArray) -> pa.StringArray:
-    """Refuse texts that are not UTF-8, which Arrow does not look at when it takes them over."""
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        raise QueryError(_NOT_UTF8) from None
-    return texts
-
-
-def _holds_bytes(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    )
-
-
-def _text(value: Any) -> str:
-    try:
-        return str(value)
-    except ValueError as error:  # Python writes out no whole number of more than 4,300 digits
-        raise QueryError(
-            f"A query column holds a value that has no text: {error}. Give it as a text."
-        ) from None
 
 
 @dataclass(frozen=True)

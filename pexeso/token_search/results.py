@@ -71,7 +71,7 @@ class TokenMatch(ColumnMatch):
         return {name: getattr(self, name) for name in names}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TokenSearchResult(ColumnMatches[TokenMatch]):
     """The columns found, best first; equal ones by table, then column.
 
@@ -96,9 +96,8 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
         """What `to_pandas` and CSV tell of each column found."""
         return (*self.measures, *(("n_copies",) if self.folded else ()), "brings")
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the values of `fields` for each column found."""
-        return [self._row(self._measured(match), match) for match in self.matches]
+    def _row_of(self, match: TokenMatch) -> dict[str, Any]:
+        return {**self._measured(match), "n_copies": len(match.copies)}
 
     def _measured(self, match: TokenMatch) -> dict[str, Any]:
         return {name: getattr(match, name) for name in self.measures}

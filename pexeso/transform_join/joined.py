@@ -383,7 +383,7 @@ def learn_transformation(
 
     Parameters
     ----------
-    source, target : path, pandas.DataFrame, pyarrow.Table or mapping of columns
+    source, target : path, or table in memory
         A text may name columns: ``FILE:COLUMN``, ``FILE:COLUMN,COLUMN``, ``INDEX.pexeso:TABLE`` or
         ``INDEX.pexeso:TABLE:COLUMN``.
     columns, target_columns : str or iterable of str, optional

@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from pexeso.composite_search.table_pair import JoinedKeys
 from pexeso.errors import InputError
+from pexeso.frames.columns import column_texts
 from pexeso.join.composite_join import FoundKeyRows, written_keys
 from pexeso.join.mapping import JoinMapping
 from pexeso.join.matched_rows import joined_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import Joined, join_texts
 from pexeso.lake.key_columns import spec_of
-from pexeso.search.query import query_from_values
 from pexeso.transform.transformation import KINDS
 from pexeso.transform_join.sides import Side
 from pexeso.transform_join.telling import repeated_key
@@ -169,4 +169,4 @@ def _labels(side: Side, columns: Sequence[int]) -> list[str]:
 
 
 def _texts(cells: pa.Array | pa.ChunkedArray) -> pa.StringArray:
-    return query_from_values(cells).values
+    return column_texts(cells)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class Side:
     """
 
     names: tuple[str, ...]
-    cells: tuple[pa.Array | pa.ChunkedArray, ...]
+    cells: tuple[pa.Array | pa.ChunkedArray, ...] = field(repr=False)
     columns: tuple[int, ...]
     named: bool
     file: str | None = None
@@ -80,7 +80,7 @@ def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
 
     Parameters
     ----------
-    table : path, pandas.DataFrame, pyarrow.Table or mapping of columns
+    table : path, or table in memory
         A text is ``FILE``, ``FILE:COLUMN``, ``FILE:COLUMN,COLUMN``, or ``INDEX.pexeso:TABLE`` with
         ``:COLUMN`` behind it where one is meant.
     columns : str or iterable of str, optional

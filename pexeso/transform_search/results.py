@@ -87,7 +87,7 @@ class TransformMatch(ColumnMatch):
         return told
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TransformSearchResult(ColumnMatches[TransformMatch]):
     """The columns found, those that join most values first; equal ones by table, then column.
 

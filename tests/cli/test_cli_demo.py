@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 import pexeso.cli.commands.demo
-from pexeso.cli.commands.demo import equal_cells, examples_folder
+from pexeso.cli.commands.demo import demo_folder, equal_cells
 from pexeso.index import Index
 
 
@@ -25,7 +25,7 @@ def prepared(monkeypatch, small_index):
 
 
 def test_the_second_table_has_no_text_in_common_with_the_lake():
-    examples = examples_folder()
+    examples = demo_folder()
     assert equal_cells(examples / "lake", examples / "my_autographs.csv", "signed_by") == (25, 0)
     n_rows, n_equal = equal_cells(examples / "lake", examples / "my_suppliers.csv", "supplier")
     assert n_equal == n_rows > 20
@@ -56,9 +56,9 @@ def test_a_demo_that_is_interrupted(run, prepared, monkeypatch):
 
 
 def test_without_the_demo_lake(fail, monkeypatch, tmp_path):
-    monkeypatch.setattr(pexeso, "__file__", str(tmp_path / "site" / "pexeso" / "__init__.py"))
+    package = tmp_path / "site" / "pexeso"
+    monkeypatch.setattr(pexeso, "__file__", str(package / "__init__.py"))
     assert fail(1, "demo") == (
-        "Error: The demo lake is not installed with the package: run 'make demo' in a checkout "
-        "of the project, "
-        "or index a folder of yours: pexeso index FOLDER my.pexeso.\n"
+        f"Error: The demo lake is not where the package has it, in {package / 'demo'}. Install "
+        "pexeso again, or index a folder of yours: pexeso index FOLDER my.pexeso.\n"
     )

@@ -297,7 +297,7 @@ def test_nothing_found_leaves_the_table_as_it_was():
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"table": [1, 2]}, InputError, "must be a pandas DataFrame or a pyarrow Table. Got list"),
+        ({"table": [1, 2]}, InputError, "The table to enrich must be a DataFrame of .* Got list"),
         ({"table": MINE.iloc[:0]}, InputError, "has no rows"),
         (
             {"table": pd.concat([MINE, MINE], axis=1)},

@@ -1,8 +1,11 @@
-"""The wheel: our three packages, their data, and nothing else."""
+"""The wheel: our three packages, their data, and nothing else; and that what it installs works."""
 
+import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 import zipfile
 from pathlib import Path
 
@@ -15,8 +18,8 @@ PACKAGES = ("embed", "partition", "pexeso")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> list[str]:
-    """Build the wheel from a copy of the project and return the names of its files.
+def built(tmp_path_factory) -> Path:
+    """Build the wheel from a copy of the project and return its path.
 
     A copy is used because building leaves folders in the source tree.
     """
@@ -34,10 +37,57 @@ def wheel(tmp_path_factory) -> list[str]:
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = out.iterdir()
-    assert built.name == f"pexeso-{__version__}-py3-none-any.whl"
+    (wheel,) = out.iterdir()
+    assert wheel.name == f"pexeso-{__version__}-py3-none-any.whl"
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(built) -> list[str]:
+    """Return the names of the files in the wheel."""
     with zipfile.ZipFile(built) as archive:
         return archive.namelist()
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory) -> Path:
+    """Install the wheel into an environment of its own and return the folder of its programs.
+
+    The packages that it needs are those of this environment, by a line in a .pth file. Such a line
+    adds the folder alone: an editable pexeso in it is not seen.
+    """
+    environment = tmp_path_factory.mktemp("installed") / "environment"
+    venv.create(environment, with_pip=False)
+    programs = environment / "bin"
+    pip = [sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet"]
+    done = subprocess.run(
+        [*pip, "--no-deps", "--no-index", "--disable-pip-version-check", built],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (packages,) = environment.glob("lib/python*/site-packages")
+    ours = sysconfig.get_paths()["purelib"]
+    (packages / "dependencies.pth").write_text(f"{ours}\n", encoding="utf-8")
+    return programs
+
+
+def run_installed(folder: Path, *command: object) -> str:
+    """Run a command outside the checkout and return its output; PYTHONPATH is not passed on."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env=environment | {"COLUMNS": "100", "PYTHONUTF8": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_the_top_level_names_are_ours_alone(wheel):
@@ -59,3 +109,18 @@ def test_every_module_and_every_data_file_is_in_it(wheel):
 
 def test_the_licence_comes_along(wheel):
     assert f"pexeso-{__version__}.dist-info/licenses/LICENSE" in wheel
+
+
+@pytest.mark.slow
+def test_what_is_installed_is_the_wheel_and_the_demo_works(installed, tmp_path):
+    where = "import pexeso; print(pexeso.__file__)"
+    module = Path(run_installed(tmp_path, installed / "python", "-c", where).strip())
+    assert module.is_relative_to(installed.parent)
+    version = run_installed(tmp_path, installed / "pexeso", "--version")
+    assert version == f"pexeso {__version__}\n"
+    shown = run_installed(tmp_path, installed / "pexeso", "demo")
+    lake = module.parent / "demo" / "lake"
+    assert f"$ pexeso index {lake} " in shown
+    assert "business/founding_years.csv" in shown
+    assert "science/birthdays.tsv" in shown
+    assert list(tmp_path.iterdir()) == []

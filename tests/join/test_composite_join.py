@@ -218,7 +218,7 @@ def test_keys_that_are_missing_join_nothing():
             {"columns": None, "theirs": THEIRS.select(["when"])},
             "'games.csv' has 1: take another table, or fewer columns",
         ),
-        (InputError, {"to": "csv"}, "to must be one of pandas, arrow"),
+        (InputError, {"to": "csv"}, "to must be one of pandas, arrow, polars"),
     ],
 )
 def test_what_cannot_be_joined_is_refused_in_a_sentence(kind, arguments, words):

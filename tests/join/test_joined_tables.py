@@ -227,10 +227,12 @@ def test_all_of_provenance():
 def test_what_cannot_be_joined_is_refused_in_a_sentence():
     with pytest.raises(
         InputError,
-        match=r"must be a pandas DataFrame, a pyarrow Table or a Spark DataFrame\. Got dict",
+        match=r"The table to join must be a DataFrame of pandas .*PyCapsule interface\. Got list",
     ):
-        join_table({}, "key", None, pa.array([], pa.string()))
-    with pytest.raises(InputError, match=r"to must be one of pandas, arrow\. Got 'csv' instead\."):
+        join_table([], "key", None, pa.array([], pa.string()))
+    with pytest.raises(
+        InputError, match=r"to must be one of pandas, arrow, polars\. Got 'csv' instead\."
+    ):
         joined(to="csv")
     with pytest.raises(
         InputError, match="Name the query column of your table: on=NAME or on=POSITION"

@@ -4,7 +4,8 @@ import os
 import pytest
 
 from pexeso.errors import LakeError
-from pexeso.lake.files import find_tables, list_folder, path_from_text, table_format
+from pexeso.lake.files import find_tables, list_folder, path_from_text
+from pexeso.lake.formats import table_format
 
 
 def touch(root, *names):
@@ -33,7 +34,9 @@ def reasons_of(root):
         ("a.jsonl", "jsonlines"),
         ("a.ndjson.gz", "jsonlines"),
         ("a.parquet.gz", None),
-        ("a.txt", None),
+        ("a.txt", "delimited"),
+        ("a.json", "json"),
+        ("a.csv.zst", "delimited"),
         ("csv", None),
         ("a.gz", None),
     ],
@@ -58,12 +61,14 @@ def test_one_file_is_a_lake_of_one_table_whatever_its_extension(tmp_path):
 
 
 def test_what_is_no_table_is_listed_with_its_reason(tmp_path):
-    touch(tmp_path, "README.md", ".hidden.csv", ".git/a.csv", "old.pexeso/a.csv", "built/a.csv")
+    touch(tmp_path, "README.md", "LICENSE", ".hidden.csv", ".git/a.csv")
+    touch(tmp_path, "old.pexeso/a.csv", "built/a.csv")
     manifest = {"format_version": 1, "fingerprints": {}, "partitions": [], "checksum": ""}
     (tmp_path / "built" / "manifest.json").write_text(json.dumps(manifest))
     assert tables_of(tmp_path) == []
     reasons = reasons_of(tmp_path)
-    assert reasons["README.md"].startswith("not a table by its extension; tables end in .csv,")
+    assert reasons["README.md"] == "not a table: prose"
+    assert reasons["LICENSE"].startswith("not a table by its extension; tables end in .csv,")
     assert reasons[".hidden.csv"] == reasons[".git"] == "hidden: its name starts with a dot"
     assert reasons["old.pexeso"] == reasons["built"] == "a pexeso index"
 
@@ -72,7 +77,7 @@ def test_a_manifest_of_something_else_does_not_hide_a_folder(tmp_path):
     touch(tmp_path, "app/a.csv")
     for text in ('{"name": "app"}', "[]", "{", "[" * 100_000):
         (tmp_path / "app" / "manifest.json").write_text(text)
-        assert tables_of(tmp_path) == ["app/a.csv"]
+        assert tables_of(tmp_path) == ["app/a.csv", "app/manifest.json"]
 
 
 def test_links_that_leave_the_lake_are_not_followed(tmp_path):

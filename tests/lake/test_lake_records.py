@@ -112,7 +112,7 @@ def test_a_file_that_vanished_has_a_reason(tmp_path):
     assert found[0]["reason"].to_pylist() == ["gone.csv cannot be read: No such file or directory."]
 
 
-@pytest.mark.parametrize("place", ["parse_table", "profile_cells", "normalised_values"])
+@pytest.mark.parametrize("place", ["open_table", "profile_cells", "normalised_values"])
 @pytest.mark.parametrize(
     "error", [MemoryError(), RuntimeError("odd\nthing"), RecursionError("deep")]
 )
@@ -126,7 +126,7 @@ def test_whatever_a_table_makes_raise_becomes_a_reason(write, tmp_path, monkeypa
     reasons = [reason for reason in found["reason"].to_pylist() if reason]
     assert any(type(error).__name__ in reason and "\n" not in reason for reason in reasons)
     assert len(of_kind(found, "table")) == 1
-    assert len(of_kind(found, "column")) == (0 if place == "parse_table" else 4)
+    assert len(of_kind(found, "column")) == (0 if place == "open_table" else 4)
     assert len(of_kind(found, "value")) == 0
 
 

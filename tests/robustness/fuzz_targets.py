@@ -25,7 +25,8 @@ from pexeso.cli.main import cli
 from pexeso.errors import PexesoError, SparkError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.columns import label_columns
-from pexeso.lake.files import TableFile, table_format
+from pexeso.lake.files import TableFile
+from pexeso.lake.formats import table_format
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.reader import read_table
 from pexeso.lake.records import table_records

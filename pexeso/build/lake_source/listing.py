@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from pexeso.io.location import Location, read_parquet, spark_path
 from pexeso.lake.files import Listing, SkippedFile, TableFile, list_folder
+from pexeso.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,14 +35,15 @@ REQUESTS_AT_ONCE = 16
 TABLE, SKIPPED, FOLDER = "table", "skipped", "folder"
 
 _TABLE_FIELDS = (
-    "table string, path string, format string, n_bytes long, modified long, version string"
+    "table string, path string, format string, n_bytes long, modified long, version string, "
+    "member string, reading string"
 )
 _FOUND = f"kind string, {_TABLE_FIELDS}, reason string"
 _FOUND_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("kind", "table", "path", "format")),
         *((name, pa.int64()) for name in ("n_bytes", "modified")),
-        *((name, pa.string()) for name in ("version", "reason")),
+        *((name, pa.string()) for name in ("version", "member", "reading", "reason")),
     ]
 )
 
@@ -89,8 +91,8 @@ def list_lake(
         machines.
     tables, skipped : Path
         Folders to write, which are not there yet: Parquet of
-        ``table, path, format, n_bytes, modified, version`` (`pexeso.lake.files.TableFile`; `path`
-        as text), and of ``table, reason``. In no order.
+        ``table, path, format, n_bytes, modified, version, member, reading``
+        (`pexeso.lake.files.TableFile`; `path` as text), and of ``table, reason``. In no order.
     scratch : Path
         A folder that is not there yet, for what the rounds leave to one another; the caller removes
         it.
@@ -148,13 +150,14 @@ def walk_from(
         which is `table` there.
     """
     waiting = deque(folders)
+    settings = LakeSettings.load(root)
     limit = max(limit, len(waiting))
     with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
         while waiting and limit > 0:
             now = [waiting.popleft() for _ in range(min(len(waiting), limit, REQUESTS_AT_ONCE))]
             limit -= len(now)
             look = pool.map if isinstance(root, Location) else map
-            for listing in look(lambda folder: list_folder(root, folder), now):
+            for listing in look(lambda folder: list_folder(root, folder, settings), now):
                 yield from _rows_of(listing)
                 waiting.extend(listing.folders)
     yield from ({"kind": FOLDER, "table": folder} for folder in waiting)

@@ -41,9 +41,11 @@ LISTING_SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("table", "path", "format")),
         *((name, pa.int64()) for name in ("n_bytes", "modified")),
         ("version", pa.string()),
+        ("member", pa.string()),
+        ("reading", pa.string()),
     ]
 )
-"""One row a file that is a table by its name; see `pexeso.lake.files.TableFile`."""
+"""One row a table; see `pexeso.lake.files.TableFile`."""
 
 SKIPPED_SCHEMA = pa.schema([("table", pa.string()), ("reason", pa.string())])
 """One row a file that is none."""
@@ -167,9 +169,7 @@ class FolderSource:
 
     def list_into(self, spark: SparkSession, folder: Path) -> Facts:
         """See `Source.list_into`."""
-        if self._single is not None:
-            return _write_listing(folder, [table_row(self._single)], [])
-        if self.is_small():  # sooner done than Spark's first job
+        if self._single is not None or self.is_small():  # sooner done than Spark's first job
             found, skipped = find_tables(self._root)
             return _write_listing(
                 folder, list(map(table_row, found)), list(map(skipped_row, skipped))

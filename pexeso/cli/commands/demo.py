@@ -1,4 +1,4 @@
-"""``pexeso demo``: index the lake that comes with the project, and search it twice."""
+"""``pexeso demo``: index the lake that comes with the package, and search it twice."""
 
 from __future__ import annotations
 
@@ -37,10 +37,9 @@ def demo(keep: str | None) -> None:
       pexeso demo
       pexeso demo --keep demo.pexeso
 
-    Works from a checkout of the project, where the demo lake is in examples/. Prints each command
-    that it runs.
+    The demo lake comes with the package. Prints each command that it runs.
     """  # noqa: D301  click reads \b
-    examples = examples_folder()
+    demo_data = demo_folder()
     with ExitStack() as stack:
         index = keep or os.path.join(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="pexeso-demo-")), "demo.pexeso"
@@ -49,17 +48,17 @@ def demo(keep: str | None) -> None:
             f"{LAKE}/ holds some hundred small tables, written by many hands. First, an index of "
             "it:"
         )
-        run("index", str(examples / LAKE), index)
+        run("index", str(demo_data / LAKE), index)
 
-        suppliers = str(examples / SUPPLIERS)
+        suppliers = str(demo_data / SUPPLIERS)
         show(
             "\nA table of yours lists suppliers. Which tables of the lake know them? The "
             "most similar come first; below each, the first values that match:"
         )
         run("search", index, f"{suppliers}:supplier", "--explain", "--pairs", "3")
 
-        autographs = str(examples / AUTOGRAPHS)
-        n_rows, n_equal = equal_cells(examples / LAKE, examples / AUTOGRAPHS, "signed_by")
+        autographs = str(demo_data / AUTOGRAPHS)
+        n_rows, n_equal = equal_cells(demo_data / LAKE, demo_data / AUTOGRAPHS, "signed_by")
         show(
             "\nAnother lists autographs, the names turned round and misspelt here and there. "
             f"A join by equal values would find {n_equal} of its {n_rows} names. By likeness, "
@@ -71,17 +70,16 @@ def demo(keep: str | None) -> None:
         show("\nThe index of this demo is gone again; pexeso demo --keep FOLDER keeps it.")
 
 
-def examples_folder() -> Path:
+def demo_folder() -> Path:
     """Return the folder of the demo lake.
 
     The path is relative if the folder lies below the current folder.
     """
-    folder = Path(pexeso.__file__).resolve().parent.parent / "examples"
+    folder = Path(pexeso.__file__).resolve().parent / "demo"
     if not (folder / LAKE).is_dir():
         raise Failure(
-            "The demo lake is not installed with the package: run 'make demo' in a checkout of "
-            "the project, or index a folder of yours: "
-            "pexeso index FOLDER my.pexeso."
+            f"The demo lake is not where the package has it, in {folder}. Install pexeso again, "
+            "or index a folder of yours: pexeso index FOLDER my.pexeso."
         )
     here = Path.cwd()
     return folder.relative_to(here) if folder.is_relative_to(here) else folder

@@ -33,8 +33,6 @@ from pexeso.service.verbs import run
 if TYPE_CHECKING:
     from pexeso.cleanup.set_aside.outcome import Applied
 
-STAGES = ("read", "schema", "types", "exact", "plan", "verify")
-
 _of_search, _of_apply, _of_undo = (
     partial(field_option, kind) for kind in (RedundancyRequest, ApplyPlanRequest, UndoPlanRequest)
 )
@@ -106,6 +104,8 @@ def find(request: RedundancyRequest, html: str | None, form: str | None) -> None
     """  # noqa: D301  click reads \b
     if html is not None:
         require_page(html, overwrite=request.overwrite)
+    from pexeso.cleanup.redundancy import STAGES
+
     with stage_progress(STAGES) as progress:
         found = run(request, progress=progress)
     if form == "json":

@@ -4,62 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pexeso.cli.errors import Interrupted, command_again
 from pexeso.cli.logs import logs_json
 from pexeso.cli.output.output import is_terminal
 from pexeso.runtime.json_log import log_event
+from pexeso.runtime.progress import CountedProgress, StageProgress, bar, counted_bar, stage_bar
 from pexeso.service.bases import IndexRequest
 from pexeso.service.verbs import run
 
 
 @contextmanager
-def _bar(**shown: Any) -> Iterator[Any]:
-    """Yield a bar, or None where there is no terminal."""
+def counted_progress(title: str, **unit: Any) -> Iterator[CountedProgress | None]:
+    """Show a bar for work that reports how much is done and how much there is."""
+    with counted_bar(title, **unit) if is_terminal() else nullcontext() as report:
+        yield report
+
+
+@contextmanager
+def stage_progress(stages: Sequence[str] | None = None) -> Iterator[StageProgress | None]:
+    """Show which stage is under way: of those named, or of a build or an update."""
     if not is_terminal():
         yield None
         return
-    from tqdm import tqdm
+    if stages is None:
+        from pexeso.build.job import stage_names
 
-    with tqdm(leave=False, **shown) as bar:
-        yield bar
-
-
-@contextmanager
-def counted_progress(title: str, **unit: Any) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar for work that reports how much is done and how much there is."""
-    with _bar(desc=title, **unit) as bar:
-
-        def report(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield None if bar is None else report
-
-
-@contextmanager
-def stage_progress(
-    stages: Sequence[str] | None = None,
-) -> Iterator[Callable[[str], None] | None]:
-    """Show which stage is under way: of those named, or of a build or an update."""
-    with _bar(total=0, bar_format="{desc:<12}{bar:20} {n_fmt}/{total_fmt} {elapsed}") as bar:
-        if bar is None:
-            yield None
-            return
-        if stages is None:
-            from pexeso.build.job import stage_names
-
-            stages = stage_names()
-        bar.total = len(stages)
-
-        def report(stage: str) -> None:
-            bar.set_description_str(stage, refresh=False)
-            if stage in stages:  # those of further models take the bar no further
-                bar.n = stages.index(stage)
-            bar.refresh()
-
+        stages = stage_names()
+    with stage_bar(stages) as report:
         yield report
 
 
@@ -71,12 +45,15 @@ def query_progress(queries: str) -> Iterator[Callable[[Any], None] | None]:
             "answered", lines=run.answered, earlier=run.earlier, failed=run.failed
         )
         return
-    with _bar(desc="answering", unit=" queries") as bar:
-        if bar is not None and queries != "-":
+    if not is_terminal():
+        yield None
+        return
+    with bar(desc="answering", unit=" queries") as shown:
+        if queries != "-":
             from pexeso.search.query import batch_lines
 
-            bar.total = sum(1 for _ in batch_lines(queries))
-        yield None if bar is None else lambda run: bar.update(run.answered - bar.n) and None
+            shown.total = sum(1 for _ in batch_lines(queries))
+        yield lambda run: shown.update(run.answered - shown.n) and None
 
 
 def run_stages(request: IndexRequest, unfinished: str = "is as it was") -> tuple[Any, float]:

@@ -48,14 +48,31 @@ def _for_csv(table: pa.Table) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
-    frame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    from pexeso.lake.typed.text import as_text
+
+    frame = table.to_pandas(types_mapper=_nullable)
     for index, field in enumerate(table.schema):
-        if pa.types.is_list(field.type):
+        if pa.types.is_nested(field.type):
             texts = [
                 None if each is None else _json(each) for each in table.column(index).to_pylist()
             ]
             frame.isetitem(index, pd.Series(texts, dtype=object))
+        elif pa.types.is_temporal(field.type):
+            texts = [
+                text for chunk in table.column(index).chunks for text in as_text(chunk).to_pylist()
+            ]
+            frame.isetitem(index, pd.Series(texts, dtype=object))
     return _without_formulas(frame) if escapes_formulas() else frame
+
+
+def _nullable(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
+    """Return the pandas type of whole numbers and truth values, of which some may be missing."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if pa.types.is_integer(kind):
+        return pd.UInt64Dtype() if pa.types.is_unsigned_integer(kind) else pd.Int64Dtype()
+    return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
 
 
 def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
@@ -69,8 +86,8 @@ def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis([without_formula(name) for name in frame.columns], axis=1)
 
 
-def _json(cells: list[str]) -> str:
-    return json.dumps(cells, ensure_ascii=False)
+def _json(cells: object) -> str:
+    return json.dumps(cells, ensure_ascii=False, default=str)
 
 
 def _write_csv(table: pa.Table, path: Path) -> None:

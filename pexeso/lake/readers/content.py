@@ -1,13 +1,19 @@
-"""The bytes of one file: read whole under a size limit, unpacked from gzip, hashed."""
+"""The bytes of one file: read whole under a size limit, unpacked, hashed."""
 
+import bz2
 import gzip
 import hashlib
 import io
+import lzma
 import os
 import stat
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.io.location import READ_BYTES, Location, is_refusal, locate, read_up_to
@@ -15,7 +21,6 @@ from pexeso.io.location import READ_BYTES, Location, is_refusal, locate, read_up
 DEFAULT_MAX_BYTES = 1 << 30
 """Largest file that is read, in bytes after decompression, unless told otherwise: 1 GiB."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _PIECE_BYTES = 1 << 20
 _ATTEMPTS = 3
 
@@ -43,7 +48,9 @@ def read_content(
     max_bytes: int = DEFAULT_MAX_BYTES,
     shown: str | None = None,
 ) -> Content:
-    """Read one regular file whole, unpacking gzip (known by its first two bytes, not by its name).
+    """Read one regular file whole, unpacking what is packed by gzip, bzip2, xz or zstd.
+
+    That is known by the first bytes of the file, not by its name.
 
     Parameters
     ----------
@@ -63,10 +70,20 @@ def read_content(
         else _read_file(location, shown, max_bytes)
     )
     check_size(shown, len(data), max_bytes)
-    fingerprint = hashlib.blake2b(data, digest_size=16).hexdigest()
-    if data.startswith(_GZIP_MAGIC):
-        data = _unpack(shown, data, max_bytes)
-    return Content(data, fingerprint)
+    return Content(unpacked(shown, data, max_bytes), bytes_fingerprint(data))
+
+
+def bytes_fingerprint(data: bytes) -> str:
+    """Return BLAKE2b-128 of bytes in hexadecimal, as `Content` has it."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def unpacked(shown: str, data: bytes, max_bytes: int) -> bytes:
+    """Return what packed bytes hold, and others as they are; see `read_content`."""
+    for packing in _PACKINGS:
+        if data.startswith(packing.magic):
+            return _unpack(shown, data, max_bytes, packing)
+    return data
 
 
 def fingerprint_file(path: str | os.PathLike[str] | Location) -> str | None:
@@ -141,20 +158,57 @@ def _no_file(shown: str) -> TableReadError:
     return TableReadError(f"{shown} is not a regular file; a table is one file.")
 
 
-def _unpack(shown: str, packed: bytes, max_bytes: int) -> bytes:
+class _Packing(NamedTuple):
+    name: str
+    magic: bytes
+    open: Callable[[io.BytesIO], Any]
+
+
+def _open_zstd(packed: io.BytesIO) -> pa.CompressedInputStream:
+    return pa.CompressedInputStream(packed, "zstd")
+
+
+_PACKINGS = (
+    _Packing("a gzip", b"\x1f\x8b", lambda packed: gzip.GzipFile(fileobj=packed)),
+    _Packing("a bzip2", b"BZh", bz2.BZ2File),
+    _Packing("an xz", b"\xfd7zXZ\x00", lzma.LZMAFile),
+    _Packing(
+        "a zstd", b"\x28\xb5\x2f\xfd", lambda packed: pa.CompressedInputStream(packed, "zstd")
+    ),
+)
+_BZIP2_BLOCK = (
+    b"1AY&SY",
+    b"\x17rE8P\x90",
+)  # begin of the first block, or of the end where there is none
+
+
+def _unpack(shown: str, packed: bytes, max_bytes: int, packing: _Packing) -> bytes:
+    if packing.magic == b"BZh" and packed[4:10] not in _BZIP2_BLOCK:
+        return packed  # a text that begins with these letters
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
-            data = stream.read(max_bytes + 1)
+        with packing.open(io.BytesIO(packed)) as stream:
+            data = _read_up_to(stream, max_bytes + 1)
     except EOFError as error:
         raise TableReadError(
-            f"{shown} is a gzip file that was cut short; write or download it again."
+            f"{shown} is {packing.name} file that was cut short; write or download it again."
         ) from error
-    except (OSError, zlib.error) as error:
+    except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException, ValueError) as error:
+        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise TableReadError(
-            f"{shown} is a damaged gzip file ({error}); write or download it again."
+            f"{shown} is {packing.name} file that is damaged ({said}); write or download it again."
         ) from error
     check_size(shown, len(data), max_bytes)
     return data
+
+
+def _read_up_to(stream: Any, n_bytes: int) -> bytes:
+    """Read in pieces: some libraries set aside as much memory as they are asked for."""
+    pieces: list[bytes] = []
+    n_left = n_bytes
+    while n_left and (piece := stream.read(min(n_left, _PIECE_BYTES))):
+        pieces.append(piece)
+        n_left -= len(piece)
+    return b"".join(pieces)
 
 
 def check_size(shown: str, n_bytes: int, max_bytes: int) -> None:

@@ -12,7 +12,17 @@ import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.dialect import Dialect, detect_dialect
-from pexeso.lake.readers.encoding import detect_encoding
+from pexeso.lake.readers.encoding import Encoding, detect_encoding
+from pexeso.lake.readers.layout.beginning import (
+    Beginning,
+    comment_lines,
+    find_beginning,
+    join_header,
+    separator_line,
+)
+from pexeso.lake.readers.layout.ending import MAX_ROWS_BELOW, rows_below
+from pexeso.lake.readers.layout.prose import require_table
+from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.table import (
     Table,
     check_cells,
@@ -25,10 +35,13 @@ from pexeso.lake.readers.table import (
 )
 
 _SAMPLE_CHARACTERS = 64 << 10
+_SHOWN_CHARACTERS = 60
 _CELLS_A_CHUNK = 1 << 18
 _ROWS_A_PLAIN_CHUNK = 4096
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROL_FRACTION = 0.1
+_SELDOM_TABLES = (".txt",)
+_AS_FOUND = ReadingOptions()
 _LAST_LINE = "\x00pexeso end of table\x00"
 """Fed to the parser after the last line: it comes back as a row of its own unless a quotation mark
 is still open.
@@ -37,15 +50,25 @@ It cannot be in a file, since text with NUL characters is refused.
 """
 
 
-def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: int) -> Table:
-    """Parse a delimited text; its first row that is not blank is the header.
+def parse_delimited(
+    shown: str,
+    data: bytes,
+    extension: str,
+    *,
+    max_cell_bytes: int,
+    options: ReadingOptions = _AS_FOUND,
+) -> Table:
+    """Parse a delimited text; its first row that is no title, comment or blank line is the header.
+
+    The header may have several rows, or none where the first row is data like the others: its
+    columns are without names then. Notes below the table are left out.
 
     Rows shorter than the header are padded with nulls. Longer ones are cut, or, where most rows at
     the start are longer, the table gets further columns without names. From the line of a quotation
     mark that is never closed on, quotation marks are plain characters. Every repair is a note.
     Blank lines are no rows.
 
-    Besides `data`, memory holds the columns (about the size of `data`) and one chunk of 256 Ki
+    Besides `data`, memory holds the columns (about the size of `data`) and two chunks of 256 Ki
     cells.
 
     Parameters
@@ -53,27 +76,85 @@ def parse_delimited(shown: str, data: bytes, extension: str, *, max_cell_bytes: 
     shown
         The file's name for messages.
     extension
-        Lower case with its dot; a hint for the delimiter.
+        Lower case with its dot; a hint for the delimiter. A file with ``.txt`` is read only where
+        it is clearly a table, or `options` names its delimiter.
     max_cell_bytes
         Larger cells become null.
+    options
+        What is known about the text; the rest is found.
+
+    Raises
+    ------
+    TableReadError
+        The text is binary, empty, no table, or cannot be parsed.
     """
-    encoding = detect_encoding(data)
-    if encoding is None:
-        raise TableReadError(f"{shown} is binary, not delimited text.")
+    encoding = _encoding(shown, data, options)
     notes = [encoding.note] if encoding.note else []
     sample = _decoded(data, encoding.name).read(_SAMPLE_CHARACTERS)
     if _looks_binary(sample):
         raise TableReadError(f"{shown} is binary, not delimited text.")
-    dialect = detect_dialect(sample, extension, complete=len(sample) < _SAMPLE_CHARACTERS)
     # A setting of the whole process, so it is only ever raised; the limit on cells is applied to
     # what was parsed.
     csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
     try:
-        parsed = _ParsedRows(data, encoding.name, dialect)
-        names, columns = _collect(shown, parsed, max_cell_bytes, notes)
+        dialect, beginning = _layout(shown, sample, extension, options, notes)
+        parsed = _ParsedRows(data, encoding.name, dialect, beginning.n_lines)
+        names, columns = _collect(shown, parsed, beginning.n_header_rows, max_cell_bytes, notes)
     except csv.Error as error:
         raise TableReadError(f"{shown} cannot be parsed as delimited text: {error}.") from error
     return Table(names, columns, encoding.name, dialect.delimiter, notes + parsed.notes)
+
+
+def _encoding(shown: str, data: bytes, options: ReadingOptions) -> Encoding:
+    if options.encoding is not None:
+        return Encoding(options.encoding)
+    encoding = detect_encoding(data)
+    if encoding is None:
+        raise TableReadError(f"{shown} is binary, not delimited text.")
+    return encoding
+
+
+def _layout(
+    shown: str, sample: str, extension: str, options: ReadingOptions, notes: list[str]
+) -> tuple[Dialect, Beginning]:
+    """Return how cells are separated and where the table begins; what is left out is a note."""
+    complete = len(sample) < _SAMPLE_CHARACTERS
+    n_skipped, delimiter = options.skip_rows, options.delimiter
+    if n_skipped is None and (named := separator_line(sample)) is not None:
+        delimiter = delimiter or named[0]
+        n_skipped_first, body = 1, sample[named[1] :]
+        notes.append(f"the first line, which names the separator {named[0]!r}, was left out")
+    else:
+        n_skipped_first, body = n_skipped or 0, _without_lines(sample, n_skipped or 0)
+    n_comments = comment_lines(body) if n_skipped is None else 0
+    dialect = detect_dialect(
+        _without_lines(body, n_comments), extension, complete=complete, delimiter=delimiter
+    )
+    found = find_beginning(
+        body,
+        dialect,
+        complete=complete,
+        n_comments=n_comments,
+        at_start=n_skipped is not None,
+    )
+    if extension in _SELDOM_TABLES and delimiter is None:
+        require_table(shown, _without_lines(body, found.n_lines), dialect, complete=complete)
+    if n_skipped is None and found.n_lines:
+        notes.append(f"lines above the header were left out: {found.n_lines:,}")
+    n_header_rows = found.n_header_rows if options.header is None else options.header
+    if options.header is None and n_header_rows != 1:
+        notes.append(
+            f"the header has {n_header_rows} rows: their names were joined"
+            if n_header_rows
+            else "there is no header: the first row is data, and columns have no names"
+        )
+    return dialect, Beginning(n_skipped_first + found.n_lines, n_header_rows)
+
+
+def _without_lines(text: str, n_lines: int) -> str:
+    if not n_lines:
+        return text
+    return "".join(islice(io.StringIO(text, newline=""), n_lines, None))
 
 
 def _decoded(data: bytes, encoding: str) -> IO[str]:
@@ -89,33 +170,34 @@ def _looks_binary(sample: str) -> bool:
 
 
 class _ParsedRows:
-    """The rows of a text, in lists of bounded size.
+    """The rows of a text from a line on, in lists of bounded size.
 
     A quotation mark that never closes is repaired.
     """
 
-    def __init__(self, data: bytes, encoding: str, dialect: Dialect):
+    def __init__(self, data: bytes, encoding: str, dialect: Dialect, n_lines_above: int = 0):
         self.data = data
         self.encoding = encoding
         self.dialect = dialect
+        self.n_lines_above = n_lines_above
         self.notes: list[str] = []
 
     def chunks(self) -> Iterator[list[list[str]]]:
-        """Yield lists of rows, blank ones left out."""
-        n_lines_done = 0
+        """Yield lists of rows, blank lines as empty ones."""
+        n_lines_done = self.n_lines_above
         n_rows = 1  # of the next list; the first holds one row, which tells how wide rows are
-        reader = csv.reader(self._lines(), **self.dialect.csv_options())
+        reader = csv.reader(self._lines(n_lines_done), **self.dialect.csv_options())
         while rows := list(islice(reader, n_rows)):
             if _is_end(rows[-1]):
-                yield [row for row in rows[:-1] if row]
+                yield rows[:-1]
             elif _has_swallowed_end(rows[-1]):
                 yield from self._with_open_quote(n_lines_done)
             else:
-                n_lines_done = reader.line_num
+                n_lines_done = self.n_lines_above + reader.line_num
                 n_rows = max(1, _CELLS_A_CHUNK // max(1, *map(len, rows)))
-                yield [row for row in rows if row]
+                yield rows
 
-    def _lines(self, n_to_skip: int = 0) -> Iterator[str]:
+    def _lines(self, n_to_skip: int) -> Iterator[str]:
         return chain(islice(_decoded(self.data, self.encoding), n_to_skip, None), [_LAST_LINE])
 
     def _with_open_quote(self, n_lines_done: int) -> Iterator[list[list[str]]]:
@@ -128,7 +210,7 @@ class _ParsedRows:
                 break
             n_lines_good = n_lines_done + reader.line_num
             rows.append(row)
-        yield [row for row in rows if row]
+        yield rows
         self.notes.append(
             f"a quotation mark in line {n_lines_good + 1:,} is never closed: "
             "from that line on quotation marks were read as plain characters"
@@ -136,7 +218,7 @@ class _ParsedRows:
         plain = Dialect(self.dialect.delimiter, quotechar=None)
         reader = csv.reader(self._lines(n_lines_good), **plain.csv_options())
         while rows := list(islice(reader, _ROWS_A_PLAIN_CHUNK)):
-            yield [row for row in rows if row and not _is_end(row)]
+            yield rows[:-1] if _is_end(rows[-1]) else rows
 
 
 def _is_end(row: list[str]) -> bool:
@@ -148,39 +230,75 @@ def _has_swallowed_end(row: list[str]) -> bool:
 
 
 def _collect(
-    shown: str, parsed: _ParsedRows, max_cell_bytes: int, notes: list[str]
+    shown: str, parsed: _ParsedRows, n_header_rows: int, max_cell_bytes: int, notes: list[str]
 ) -> tuple[list[str], list[pa.StringArray]]:
     """Turn rows into the header and columns, making all rows as wide as the header."""
-    header: list[str] | None = None
+    header: list[list[str]] = []
     builder: _ColumnBuilder | None = None
-    for rows in parsed.chunks():
-        if header is None and rows:
-            header, rows = rows[0], rows[1:]
-        if header is not None and rows:
-            builder = builder or _ColumnBuilder(
-                shown, _width(header, rows), max_cell_bytes, len(parsed.data)
-            )
+    for rows, is_last in _with_last(parsed.chunks()):
+        if builder is None:
+            n_filled = [position for position, row in enumerate(rows) if row]
+            taken = n_filled[: n_header_rows - len(header)]
+            header += [rows[position] for position in taken]
+            rows = rows[taken[-1] + 1 :] if taken else rows
+            if len(header) < n_header_rows or not any(rows):
+                continue
+            width = _width(header, [row for row in rows if row])
+            builder = _ColumnBuilder(shown, width, max_cell_bytes, len(parsed.data))
+        if is_last and (n_below := rows_below(rows, builder.width)):
+            notes.append(_note_on_rows_below(rows[-n_below:]))
+            rows = rows[:-n_below]
+        if rows := [row for row in rows if row]:
             builder.add(rows)
-    if header is None:
+    if not header and builder is None:
         raise TableReadError(f"{shown} is empty: it has no header row.")
-    builder = builder or _ColumnBuilder(shown, len(header), max_cell_bytes, len(parsed.data))
-    n_added = builder.width - len(header)
-    if n_added > 0:
+    width = max(map(len, header), default=0)
+    builder = builder or _ColumnBuilder(shown, width, max_cell_bytes, len(parsed.data))
+    n_added = builder.width - width
+    if header and n_added > 0:
         notes.append(
             f"most rows are longer than the header: columns without a name were added: {n_added:,}"
         )
-    names, n_too_big = empty_to_null(strings(header + [""] * n_added), max_cell_bytes)
+    joined = header[0] if len(header) == 1 else join_header(header, builder.width)
+    given = [*joined, *([""] * (builder.width - len(joined)))]
+    names, n_too_big = empty_to_null(strings(given), max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
     return [clean_name(name or "") for name in names.to_pylist()], builder.columns()
 
 
-def _width(header: list[str], rows: list[list[str]]) -> int:
+def _with_last(
+    chunks: Iterator[list[list[str]]],
+) -> Iterator[tuple[list[list[str]], bool]]:
+    """Yield lists of rows, and whether each is the last; that one has all rows of the end.
+
+    The first row is not held back behind further ones.
+    """
+    held: list[list[str]] = []
+    for rows in chunks:
+        if len(held) > MAX_ROWS_BELOW:
+            yield held[:-MAX_ROWS_BELOW], False
+            held = held[-MAX_ROWS_BELOW:]
+        held = held + rows if held else rows
+    yield held, True
+
+
+def _note_on_rows_below(rows: list[list[str]]) -> str:
+    first = next(text for row in rows if (text := " ".join(row).strip()))
+    shown = first if len(first) <= _SHOWN_CHARACTERS else f"{first[:_SHOWN_CHARACTERS]}..."
+    n_filled = sum(1 for row in rows if any(row))
+    return f"lines below the table were left out: {n_filled:,} ({shown})"
+
+
+def _width(header: list[list[str]], rows: list[list[str]]) -> int:
     """Return the number of columns: that of the header, or the usual one of longer rows.
 
     The latter is used if longer rows are the majority.
     """
-    longer = [len(row) for row in rows if len(row) > len(header)]
-    return Counter(longer).most_common(1)[0][0] if 2 * len(longer) > len(rows) else len(header)
+    width = max(map(len, header), default=0)
+    if not header:
+        return Counter(map(len, rows)).most_common(1)[0][0]
+    longer = [len(row) for row in rows if len(row) > width]
+    return Counter(longer).most_common(1)[0][0] if 2 * len(longer) > len(rows) else width
 
 
 class _ColumnBuilder:

@@ -1,25 +1,37 @@
 """Detection of the dialect of delimited text.
 
-Perfectly regular samples are recognised by a cheap test, all others by clevercsv.
+Perfectly regular samples are recognised by a cheap test, also where titles stand above them or
+notes below; all others by clevercsv.
 """
 
 import csv
 import io
+import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from pexeso.lake.readers.layout.kinds import column_kinds, compare
 
 DELIMITERS = (",", "\t", ";", "|")
-"""Delimiters that the cheap test tries; clevercsv may also find ``^`` and ``~``.
-
-Not colons: times and addresses are full of them.
-"""
+"""Delimiters that the cheap test tries first."""
 
 DELIMITER_OF_EXTENSION = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 """The delimiter that a file's extension speaks of: taken wherever the text is regular under it."""
 
 _SAMPLE_CHARACTERS = 8 << 10
 _RARE_DELIMITERS = ("^", "~")
-_QUOTE = '"'
+_ODD_DELIMITERS = ("#", *_RARE_DELIMITERS, ":", " ")
+"""Tried where no other delimiter cuts a row: texts are full of them."""
+
+_QUOTE, _SINGLE_QUOTE, _ESCAPE = '"', "'", "\\"
+_MIN_ROWS_OF_BLOCK = 3
+_MAX_ROWS_AROUND = 60
+_MIN_ROWS_OF_ODD = 3
+_MIN_WRAPPED = 3
+_MIN_WIDTH_OF_ODD = {":": 3, " ": 3}
+_DECIMAL_COMMA = re.compile(r"\s*[+\-]?[0-9]*,[0-9]+\s*%?\s*")
+_ESCAPED_QUOTE = re.compile(r'[^\\](?:\\\\)*\\"(?!["\r\n])')
 
 
 @dataclass(frozen=True)
@@ -32,30 +44,31 @@ class Dialect:
     delimiter: str = ","
     quotechar: str | None = '"'
     escapechar: str | None = None
+    skipinitialspace: bool = False
 
     def csv_options(self) -> dict[str, object]:
         """Return the keyword arguments for `csv.reader`."""
-        if self.quotechar is None:
-            return {
-                "delimiter": self.delimiter,
-                "quoting": csv.QUOTE_NONE,
-                "escapechar": self.escapechar,
-            }
-        return {
+        options: dict[str, object] = {
             "delimiter": self.delimiter,
-            "quotechar": self.quotechar,
             "escapechar": self.escapechar,
+            "skipinitialspace": self.skipinitialspace,
         }
+        if self.quotechar is None:
+            return options | {"quoting": csv.QUOTE_NONE}
+        return options | {"quotechar": self.quotechar}
 
 
-def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -> Dialect:
+def detect_dialect(
+    sample: str, extension: str = "", *, complete: bool = True, delimiter: str | None = None
+) -> Dialect:
     r"""Return how the cells of a delimited text are separated and quoted.
 
     A sample in which every row has the same number of cells under exactly one of the standard
     delimiters is taken at its word; so is one that is regular under the delimiter its extension
-    speaks of, and one without delimiters. All other samples go to clevercsv, which tries every
-    dialect and scores the tables they give (van den Burg, Nazábal, Sutton, "Wrangling messy CSV
-    files by detecting row and type patterns", 2019).
+    speaks of, one that is regular but for a few shorter rows above and below, and one without
+    delimiters. All other samples go to clevercsv, which tries every dialect and scores the tables
+    they give (van den Burg, Nazábal, Sutton, "Wrangling messy CSV files by detecting row and type
+    patterns", 2019).
 
     Parameters
     ----------
@@ -66,21 +79,161 @@ def detect_dialect(sample: str, extension: str = "", *, complete: bool = True) -
         Lower case, with its dot.
     complete
         False where the text goes on after the sample: its last row is then cut and not counted.
+    delimiter
+        The delimiter, where it is known: only quotation marks and escapes are looked for then.
     """
+    if delimiter is not None:
+        return _with_quoting(Dialect(delimiter), sample, complete)
+    found = _detect_delimiter(sample, extension, complete)
+    return found if found.quotechar != _QUOTE else _with_quoting(found, sample, complete)
+
+
+def _detect_delimiter(sample: str, extension: str, complete: bool) -> Dialect:
     expected = DELIMITER_OF_EXTENSION.get(extension, ",")
-    widths = {delimiter: _row_widths(sample, delimiter, complete) for delimiter in DELIMITERS}
+    widths = {each: _row_widths(sample, each, complete) for each in DELIMITERS}
     regular = [d for d in DELIMITERS if len(widths[d]) == 1 and next(iter(widths[d])) > 1]
+    if len(regular) > 1 and expected == "," and (decimal := _beside_commas(sample, regular)):
+        return Dialect(decimal)
     if len(regular) == 1 or expected in regular:
         return Dialect(expected if expected in regular else regular[0])
+    if (found := _regular_within(sample, expected, complete)) is not None:
+        return Dialect(found)
+    if (found := _odd_delimiter(sample, complete)) is not None:
+        return Dialect(found)
     if all(set(counts) <= {1} for counts in widths.values()) and not _has_rare_delimiter(
         sample, complete
     ):
         return Dialect(expected)
     begin = sample[:_SAMPLE_CHARACTERS]
-    found = _detect_odd(begin) or Dialect(_most_regular(widths, expected))
-    if found == Dialect(found.delimiter, None) and _QUOTE not in begin:
-        return _quoted_where_regular(found, sample, complete)
-    return found
+    dialect = _detect_odd(begin) or Dialect(_most_regular(widths, expected))
+    if dialect == Dialect(dialect.delimiter, None) and _QUOTE not in begin:
+        return _quoted_where_regular(dialect, sample, complete)
+    return dialect
+
+
+def _beside_commas(sample: str, regular: list[str]) -> str | None:
+    """Return the other delimiter where all commas are those of decimal numbers."""
+    for delimiter in regular:
+        if delimiter == ",":
+            continue
+        rows = csv.reader(io.StringIO(sample, newline=""), **Dialect(delimiter).csv_options())
+        with_comma = [cell for row in rows for cell in row if "," in cell]
+        if with_comma and all(map(_DECIMAL_COMMA.fullmatch, with_comma)):
+            return delimiter
+    return None
+
+
+def _regular_within(sample: str, expected: str, complete: bool) -> str | None:
+    """Return the one delimiter under which a sample is regular but for shorter rows around it.
+
+    These are titles above the table and notes below it: fewer rows than the table has, and none
+    between its rows.
+    """
+    found = []
+    for delimiter in DELIMITERS:
+        if delimiter not in sample:
+            continue
+        widths = _width_of_rows(sample, delimiter, complete)
+        width = max(widths, default=0)
+        n = widths.count(width)
+        if width < 2 or n < _MIN_ROWS_OF_BLOCK:
+            continue
+        first = widths.index(width)
+        n_around = len(widths) - n
+        is_one_block = widths[first : first + n] == [width] * n
+        # A table of two columns is no block where what is around it has a delimiter as well.
+        if is_one_block and n_around <= min(_MAX_ROWS_AROUND, n if width > 2 else n // 2):
+            found.append(delimiter)
+    if expected in found:
+        return expected
+    return found[0] if len(found) == 1 else None
+
+
+def _odd_delimiter(sample: str, complete: bool) -> str | None:
+    """Return a delimiter that is seldom one, where it cuts all rows alike and no other does."""
+    for delimiter in _ODD_DELIMITERS:
+        if delimiter not in sample:
+            continue
+        least = _MIN_WIDTH_OF_ODD.get(delimiter, 2)
+        reader = csv.reader(io.StringIO(sample, newline=""), **Dialect(delimiter).csv_options())
+        rows = [row for row in reader if row]
+        if not complete and len(rows) > 1:
+            rows.pop()
+        if (
+            len(rows) >= _MIN_ROWS_OF_ODD
+            and len(rows[0]) >= least
+            and all(len(row) == len(rows[0]) for row in rows)
+            and _are_columns(rows, delimiter)
+        ):
+            return delimiter
+    return None
+
+
+def _are_columns(rows: list[list[str]], delimiter: str) -> bool:
+    """Return whether cells between odd delimiters are those of a table.
+
+    Colons are in times, addresses and URLs, and spaces between words: columns between spaces have
+    numbers or dates in two columns at least, those between colons some text.
+    """
+    if not all(cell.strip() for cell in rows[0]):
+        return False
+    if delimiter == "#":
+        return not all(row[0].endswith(" ") for row in rows[1:])
+    if delimiter == ":":
+        joined = [":".join(row) for row in rows[1:]]
+        return not any(
+            re.search(r"\d:\d\d\b|://|\b[0-9a-fA-F]{2}:[0-9a-fA-F]{2}:", each) for each in joined
+        )
+    if delimiter == " ":
+        kinds = column_kinds(rows[1:], len(rows[0]))
+        n_alike, n_other = compare(rows[0], kinds)
+        return sum(kind is not None for kind in kinds) >= 2 and n_other + n_alike >= 2
+    return True
+
+
+def _with_quoting(found: Dialect, sample: str, complete: bool) -> Dialect:
+    """Return a dialect with the quotation marks and escapes that its cells have."""
+    changed = found
+    if _ESCAPE in sample and len(_ESCAPED_QUOTE.findall(sample)) > 1:
+        changed = replace(found, escapechar=_ESCAPE)
+    elif _SINGLE_QUOTE in sample and _wraps_cells(found, sample):
+        changed = replace(found, quotechar=_SINGLE_QUOTE)
+    elif f'{found.delimiter} "' in sample and found.delimiter != " ":
+        rows = csv.reader(io.StringIO(sample, newline=""), **found.csv_options())
+        if sum(cell.startswith(' "') for row in rows for cell in row) > 1:
+            changed = replace(found, skipinitialspace=True)
+    if changed is found or _n_alike(changed, sample, complete) < _n_alike(found, sample, complete):
+        return found
+    return changed
+
+
+def _n_alike(dialect: Dialect, sample: str, complete: bool) -> int:
+    """Return how many rows have the same number of cells."""
+    widths = _widths(csv.reader(io.StringIO(sample, newline=""), **dialect.csv_options()), complete)
+    return max(Counter(widths).values(), default=0)
+
+
+def _wraps_cells(dialect: Dialect, sample: str) -> bool:
+    """Return whether cells begin and end with a single quotation mark, in half of all lines.
+
+    But for one, each cell that begins with one must end with one, before a delimiter or the end of
+    its line; and no cell may begin with a double one.
+    """
+    cut = re.escape(dialect.delimiter)
+    if sample.count(f"{dialect.delimiter}'") + sample.count("\n'") < _MIN_WRAPPED:
+        return False
+    if re.search(rf'(?:^|{cut})"', sample, re.MULTILINE):
+        return False
+    n_begun = n_whole = n_lines_with = n_lines = 0
+    begun, whole = (
+        re.compile(rf"(?:^|{cut})'"),
+        re.compile(rf"(?:^|{cut})'(?:[^']|'')*'\s*(?={cut}|$)"),
+    )
+    for line in sample.splitlines():
+        n = len(whole.findall(line))
+        n_begun, n_whole = n_begun + len(begun.findall(line)), n_whole + n
+        n_lines_with, n_lines = n_lines_with + (n > 0), n_lines + bool(line)
+    return n_whole >= _MIN_WRAPPED and n_whole >= n_begun - 1 and 2 * n_lines_with >= n_lines
 
 
 def _has_rare_delimiter(sample: str, complete: bool) -> bool:
@@ -116,11 +269,21 @@ def _row_widths(
     """
     if delimiter not in sample:
         return Counter([1])
+    return Counter(_width_of_rows(sample, delimiter, complete, quotechar))
+
+
+def _width_of_rows(
+    sample: str, delimiter: str, complete: bool, quotechar: str | None = _QUOTE
+) -> list[int]:
     options = Dialect(delimiter, quotechar).csv_options()
-    widths = [len(row) for row in csv.reader(io.StringIO(sample, newline=""), **options) if row]
+    return _widths(csv.reader(io.StringIO(sample, newline=""), **options), complete)
+
+
+def _widths(rows: Iterable[list[str]], complete: bool) -> list[int]:
+    widths = [len(row) for row in rows if row]
     if not complete and len(widths) > 1:
         widths.pop()
-    return Counter(widths)
+    return widths
 
 
 def _detect_odd(sample: str) -> Dialect | None:

@@ -1,19 +1,251 @@
-"""Read one file as a table, whatever its format."""
+"""Read one table of a file, whatever its format: as texts, or with the types of the file."""
 
+from __future__ import annotations
+
+import json
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.io.location import Location
-from pexeso.lake.files import table_format
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, Content, read_content
+from pexeso.io.location import Location, locate
+from pexeso.lake.containers.tables_inside import (
+    enter,
+    read_inner,
+    split_member,
+    tables_inside,
+)
+from pexeso.lake.formats import format_of, without_packing
+from pexeso.lake.readers.content import (
+    DEFAULT_MAX_BYTES,
+    Content,
+    bytes_fingerprint,
+    fingerprint_file,
+    read_content,
+)
 from pexeso.lake.readers.delimited import parse_delimited
+from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.jsonlines import parse_jsonlines
+from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.parquet import parse_parquet
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
+from pexeso.lake.readers.typed import TypedRows, json_rows, parquet_rows
+from pexeso.lake.typed.table import TypedTable
+from pexeso.lake.typed.text import text_table
 
 _PARQUET_MAGIC = b"PAR1"
+
+DEFAULT_READING = ReadingOptions()
+"""Everything is found by the reader."""
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A table of a file.
+
+    Attributes
+    ----------
+    shown : str
+        The table's name in messages.
+    source : FileSource
+        The file that holds its rows, in memory and unpacked unless it is a book or a database.
+    inner : str or None
+        The table's name in a book or database.
+    fingerprint : str or None
+        Equal where the bytes of the file, or of the member of an archive, have not changed; None
+        for a file that went away meanwhile.
+    options : ReadingOptions
+        How delimited text is read.
+    """
+
+    shown: str
+    source: FileSource
+    inner: str | None
+    fingerprint: str | None
+    options: ReadingOptions = DEFAULT_READING
+
+    @property
+    def format(self) -> str:
+        """Format of the rows: that of the name, else Parquet where it begins so, else text."""
+        found = format_of(self.source.shown)
+        if found is not None:
+            return found.name
+        return "parquet" if self._data.startswith(_PARQUET_MAGIC) else "delimited"
+
+    @property
+    def _data(self) -> bytes:
+        return self.source.data or b""
+
+    def text(self, *, max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES) -> Table:
+        """Read the table with all cells as texts.
+
+        Raises
+        ------
+        TableReadError
+            It cannot be read as a table: one sentence says why.
+        """
+        with self._errors_in_words():
+            return self._text(max_cell_bytes)
+
+    def rows(self, table: Table | None = None) -> Iterator[TypedRows]:
+        """Yield the rows with the types of the file; at least one batch comes.
+
+        Parameters
+        ----------
+        table : Table, optional
+            The same as texts, where it has been read already.
+        """
+        kind = self.format
+        if kind == "parquet":
+            yield from parquet_rows(self.shown, pa.BufferReader(self._data))
+        elif kind in ("jsonlines", "json"):
+            yield from json_rows(self.shown, self._data)
+        elif kind == "delimited":
+            table = table or self.text()
+            yield TypedRows(table.names, list(table.columns))
+        else:
+            yield from _rows_of(self._typed())
+
+    def typed_columns(self) -> list[pa.ChunkedArray] | None:
+        """Read the columns with the types of the file; None for formats whose cells are texts.
+
+        Dictionaries are written out. Rows are those of `text`, in the same order.
+        """
+        if self.format in ("delimited", "jsonlines", "json"):
+            return None
+        with self._errors_in_words():
+            batches = list(self.rows())
+            types = [_plain(column.type) for column in batches[0].columns]
+            return [
+                pa.chunked_array([batch.columns[p].cast(kind) for batch in batches[1:]], kind)
+                for p, kind in enumerate(types)
+            ]
+
+    def _text(self, max_cell_bytes: int) -> Table:
+        kind, max_bytes = self.format, self.source.max_bytes
+        if kind == "parquet":
+            return parse_parquet(
+                self.shown, self._data, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
+            )
+        if kind in ("jsonlines", "json"):
+            return parse_jsonlines(self.shown, self._data, max_cell_bytes=max_cell_bytes)
+        if kind == "delimited":
+            extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
+            return parse_delimited(self.shown, self._data, extension, max_cell_bytes=max_cell_bytes)
+        return text_table(
+            self.shown, self._typed(), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
+        )
+
+    def _typed(self) -> TypedTable:
+        if self.inner is not None:
+            return read_inner(self.source, self.inner)
+        if self.format == "avro":
+            from pexeso.lake.typed import avro
+
+            return avro.read(self.source)
+        from pexeso.lake.typed import arrow_files
+
+        return arrow_files.read(self.source)
+
+    def _errors_in_words(self) -> _InWords:
+        return _InWords(self.shown)
+
+
+class _InWords:
+    """Turns what libraries raise on a bad file into a sentence."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, MemoryError):
+            raise TableReadError(
+                f"{self._shown} does not fit into memory; lower max_bytes to leave such files out."
+            ) from error
+        if isinstance(error, pa.ArrowException | ValueError | OverflowError):
+            raise TableReadError(f"{self._shown} cannot be read as a table: {error}.") from error
+
+
+def open_table(
+    path: str | os.PathLike[str] | Location,
+    member: str | None = None,
+    *,
+    shown: str | None = None,
+    reading: str | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> OpenTable:
+    """Open one table of a file.
+
+    Parameters
+    ----------
+    path : path, URL or Location
+        The file.
+    member : str, optional
+        What follows the file's name in the name of a table inside it, such as ``#Sheet1`` or
+        ``/inner.csv``. A file that holds several tables needs one, unless it holds one alone.
+    shown : str, optional
+        The table's name in messages; the file's and the member unless given.
+    reading : str, optional
+        How delimited text is read: JSON of `ReadingOptions`, as the settings of a lake give it.
+    max_bytes : int
+        Limit on the file's size in bytes, also after it is unpacked; at least 1.
+
+    Raises
+    ------
+    TableReadError
+        The file cannot be read, or holds no such table.
+    PlaceError
+        The file is elsewhere, and its storage cannot be reached.
+    """
+    location = locate(path)
+    file_shown = str(path) if shown is None else shown.removesuffix(member or "")
+    found = format_of(location.name)
+    options = ReadingOptions(**json.loads(reading)) if reading else DEFAULT_READING
+    if found is None or not found.holds_several:
+        if member is not None:
+            raise TableReadError(f"{file_shown} holds one table: {member!r} names none in it.")
+        content = read_content(location, max_bytes=max_bytes, shown=file_shown)
+        data = FileSource(file_shown, data=content.data, max_bytes=max_bytes)
+        return OpenTable(file_shown, data, None, content.fingerprint, options)
+    whole = FileSource(file_shown, location, max_bytes=max_bytes)
+    if member is None:
+        member = _only_member(whole)
+    source, inner = enter(whole, member)
+    fingerprint = _fingerprint(location, source)
+    return OpenTable(f"{file_shown}{member}", source, inner, fingerprint, options)
+
+
+def table_fingerprint(
+    path: Path | Location,
+    member: str | None = None,
+    reading: str | None = None,
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> str | None:
+    """Compute the fingerprint of a table and the way it is read; None where it cannot be read.
+
+    A file of one table is read in pieces; a member of an archive is read whole.
+    """
+    if member is None or member.startswith("#"):
+        return with_reading(fingerprint_file(path), reading)
+    try:
+        source, _ = enter(FileSource(str(path), path, max_bytes=max_bytes), member)
+    except TableReadError:
+        return None
+    return with_reading(_fingerprint(path, source), reading)
+
+
+def with_reading(fingerprint: str | None, reading: str | None) -> str | None:
+    """Return a fingerprint that differs where a file is to be read in another way."""
+    if fingerprint is None or reading is None:
+        return fingerprint
+    return bytes_fingerprint(f"{fingerprint} {reading}".encode())
 
 
 def read_table(
@@ -22,20 +254,20 @@ def read_table(
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
 ) -> Table:
-    r"""Read a table file: delimited text, Parquet or JSON lines.
-
-    Delimited text may have any encoding and dialect. Text may be gzipped.
+    r"""Read a table of a file: text, JSON, Parquet and its kin, a sheet, a database's table.
 
     The format is told by the extension; a file with another extension is Parquet where it starts
-    like Parquet, else delimited text. Memory: about three times the size of the file's text, hence
-    bounded by `max_bytes`.
+    like Parquet, else delimited text. Text may have any encoding and dialect, and may be packed by
+    gzip, bzip2, xz or zstd. Memory: about three times the size of the file's text, hence bounded by
+    `max_bytes`.
 
     Parameters
     ----------
     path
-        The file: a path, an URL or a `Location`.
+        The file: a path, an URL or a `Location`. A table inside a file is named by what leads into
+        it: ``book.xlsx#Sheet1``, ``data.sqlite#orders``, ``file.zip/inner.csv``.
     max_bytes
-        Limit on the file's size in bytes, also after decompression; at least 1.
+        Limit on the file's size in bytes, also after it is unpacked; at least 1.
     max_cell_bytes
         Limit on one cell in bytes of UTF-8; larger cells are read as empty, with a note.
 
@@ -51,8 +283,9 @@ def read_table(
     PlaceError
         The file is elsewhere, and its storage cannot be reached.
     """
-    content = read_content(path, max_bytes=max_bytes)
-    return parse_table(str(path), content, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
+    file, member = split_member(locate(path))
+    found = open_table(file, member, shown=str(path), max_bytes=max_bytes)
+    return found.text(max_cell_bytes=max_cell_bytes)
 
 
 def parse_table(
@@ -66,21 +299,45 @@ def parse_table(
 
     See `read_table`.
     """
-    try:
-        return _parse(shown, content.data, max_bytes, max_cell_bytes)
-    except MemoryError as error:
-        raise TableReadError(
-            f"{shown} does not fit into memory; lower max_bytes to leave such files out."
-        ) from error
-    except (pa.ArrowException, ValueError, OverflowError) as error:
-        raise TableReadError(f"{shown} cannot be read as a table: {error}.") from error
+    source = FileSource(shown, data=content.data, max_bytes=max_bytes)
+    found = format_of(shown)
+    if found is not None and found.holds_several:
+        source, inner = enter(source, _only_member(source))
+        return OpenTable(shown, source, inner, None).text(max_cell_bytes=max_cell_bytes)
+    return OpenTable(shown, source, None, None).text(max_cell_bytes=max_cell_bytes)
 
 
-def _parse(shown: str, data: bytes, max_bytes: int, max_cell_bytes: int) -> Table:
-    kind = table_format(shown)
-    if kind == "parquet" or (kind is None and data.startswith(_PARQUET_MAGIC)):
-        return parse_parquet(shown, data, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
-    if kind == "jsonlines":
-        return parse_jsonlines(shown, data, max_cell_bytes=max_cell_bytes)
-    name = shown.lower().removesuffix(".gz")
-    return parse_delimited(shown, data, os.path.splitext(name)[1], max_cell_bytes=max_cell_bytes)
+def _only_member(source: FileSource) -> str:
+    """Return the member of a file that holds one table alone."""
+    found = tables_inside(source, 0)
+    readable = [each.member for each in found if each.reason is None]
+    if len(readable) == 1:
+        return readable[0]
+    if not readable:
+        why = f": {found[0].reason}" if len(found) == 1 else ""
+        raise TableReadError(f"{source.shown} holds no table that can be read{why}.")
+    names = ", ".join(repr(f"{source.shown}{member}") for member in readable[:_NAMES_SHOWN])
+    more = len(readable) - _NAMES_SHOWN
+    raise TableReadError(
+        f"{source.shown} holds {len(readable):,} tables; name one of them: {names}"
+        f"{f' and {more:,} more' if more > 0 else ''}."
+    )
+
+
+_NAMES_SHOWN = 8
+
+
+def _fingerprint(location: Path | Location, source: FileSource) -> str | None:
+    if source.data is not None:
+        return bytes_fingerprint(source.data)
+    return fingerprint_file(location)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _rows_of(typed: TypedTable) -> Iterator[TypedRows]:
+    yield TypedRows(typed.names, [pa.array([], kind) for kind in typed.types])
+    for batch in typed.batches:
+        yield TypedRows(typed.names, list(batch))

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pexeso.errors import TableReadError
-from pexeso.lake.files import table_format
 from pexeso.lake.readers.jsonlines import read_json
-from pexeso.lake.readers.table import Table, check_width, strings
+from pexeso.lake.readers.table import check_width, strings
 
 ROWS_A_BATCH = 1 << 16
 LINES_A_BATCH = 1 << 14
@@ -51,34 +50,6 @@ class TypedRows:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.columns[0]) if self.columns else self.n_bare
-
-
-def typed_rows(shown: str, data: bytes | BinaryIO | str, table: Table) -> Iterator[TypedRows]:
-    """Yield the rows of a table with the types of its file.
-
-    At least one batch comes, which may have no rows.
-
-    Parameters
-    ----------
-    shown : str
-        The file's name, which gives the format and stands in messages.
-    data : bytes, file or path
-        Of the file, decompressed.
-    table : Table
-        The same file read as text.
-
-    Raises
-    ------
-    TableReadError
-        The file cannot be read.
-    """
-    kind = table_format(shown)
-    if kind == "parquet" or (kind is None and table.encoding is None):
-        yield from parquet_rows(shown, pa.BufferReader(data) if isinstance(data, bytes) else data)
-    elif kind == "jsonlines":
-        yield from _json_rows(io.BytesIO(data) if isinstance(data, bytes) else data)
-    else:
-        yield TypedRows(table.names, list(table.columns))
 
 
 def parquet_rows(shown: str, source: pa.NativeFile | BinaryIO | str) -> Iterator[TypedRows]:
@@ -121,13 +92,13 @@ def _coded_texts(metadata: pq.FileMetaData) -> list[str]:
     return found
 
 
-def _json_rows(file: BinaryIO) -> Iterator[TypedRows]:
+def json_rows(shown: str, data: bytes) -> Iterator[TypedRows]:
     """Yield JSON objects as rows; keys that come later are columns of later batches too.
 
     Lines that hold no object are left out, as where the file is read as text.
     """
     names: dict[str, None] = {}
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="\n")
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace", newline="\n")
     while lines := list(islice(text, LINES_A_BATCH)):
         objects = [found for line in lines if isinstance(found := _object(line), dict)]
         names.update(dict.fromkeys(key for found in objects for key in found))

@@ -1,0 +1,1 @@
+"""Tables and columns in memory, of whichever library, and results as such tables."""

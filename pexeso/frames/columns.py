@@ -1,0 +1,196 @@
+"""A column in memory, of whichever library, as Arrow values and as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import QueryError
+from pexeso.lake.readers.table import strings
+
+NOT_UTF8 = (
+    "A query column holds bytes that are no UTF-8 text. Decode them first, such as by "
+    "bytes.decode with the right encoding."
+)
+
+_REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError)
+
+
+def is_polars(values: Any, name: str) -> bool:
+    """Return whether something is of a class of polars, such as ``"Series"``; polars stays out."""
+    return any(
+        each.__name__ == name and each.__module__.partition(".")[0] == "polars"
+        for each in type(values).__mro__
+    )
+
+
+def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
+    """Return a column as Arrow values, null where a cell is missing.
+
+    Parameters
+    ----------
+    values : Arrow or pandas or polars column, NumPy array (n,), iterable
+        Whatever has the Arrow PyCapsule interface is taken over by it, without a copy where its
+        library allows. NaN, NaT and None of pandas, NumPy and Python are missing.
+
+    Returns
+    -------
+    pyarrow.Array or pyarrow.ChunkedArray (n,)
+        Of a type that every function of Arrow knows: no views.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError
+        The values have no type in common.
+    TypeError, OverflowError, UnicodeEncodeError
+        They are no column, or hold a number or a text that Arrow has no type for.
+
+    Examples
+    --------
+    >>> arrow_column([1, None, float("nan")]).to_pylist()
+    [1, None, None]
+    """
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return _without_views(values)
+    # Before the interface of Arrow, which series of pandas have too: by that NaN is no missing cell
+    # and a column of mixed types an error.
+    if is_polars(values, "Series") and str(values.dtype) == "Object":
+        values = values.to_list()  # polars would export the addresses of the objects
+    elif not hasattr(values, "iloc"):
+        if hasattr(values, "__arrow_c_stream__"):
+            return _without_views(pa.chunked_array(values))
+        if hasattr(values, "__arrow_c_array__"):
+            return _without_views(pa.array(values))
+    return _without_views(pa.array(values, from_pandas=True))
+
+
+def column_texts(values: Any) -> pa.StringArray:
+    """Return the cells of a column as texts, null where a cell is missing.
+
+    Parameters
+    ----------
+    values : column
+        As `arrow_column` takes it, and iterators, and columns of mixed types. The values of a set,
+        which has no order, are sorted by their texts.
+
+    Returns
+    -------
+    pyarrow.StringArray (n,)
+
+    Raises
+    ------
+    QueryError
+        It is no column, or its cells cannot be texts.
+
+    Examples
+    --------
+    >>> column_texts([1, "a", None]).to_pylist(), column_texts({"b", "a"}).to_pylist()
+    (['1', 'a', None], ['a', 'b'])
+    """
+    if isinstance(values, set | frozenset):
+        texts = _texts(list(values))
+        return texts.take(pc.sort_indices(texts))
+    return _texts(values if _can_be_read_again(values) else list(values))
+
+
+def _can_be_read_again(values: Any) -> bool:
+    """Return whether a column stays as it is when it is read: no iterator, and no view of a dict.
+
+    What cannot be iterated over is told by whoever reads it.
+    """
+    return not isinstance(values, Iterable) or (
+        hasattr(values, "__getitem__") and not isinstance(values, Set)
+    )
+
+
+def _texts(values: Any) -> pa.StringArray:
+    array = None
+    try:
+        array = arrow_column(values)
+        return _sound(_one_array(pc.cast(_without_nan(array), pa.string())))
+    except _REFUSED:
+        if array is not None and _holds_bytes(array.type):
+            raise QueryError(NOT_UTF8) from None
+    except (OverflowError, UnicodeEncodeError):
+        # Whole numbers of more than 64 bits; halves of letters, which JSON can write and UTF-8
+        # cannot.
+        pass
+    if not isinstance(values, Iterable):
+        raise QueryError(
+            f"A query column must be a list of values. Got {type(values).__name__} instead."
+        )
+    # Mixed types, which Arrow has no type for.
+    import pandas as pd
+
+    series = pd.Series(list(values), dtype=object)
+    return strings(
+        [
+            None if missing else _text(value)
+            for value, missing in zip(series, series.isna(), strict=True)
+        ]
+    )
+
+
+def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Convert texts and bytes of the view types, which few functions of Arrow know."""
+    kind = _plain_type(column.type)
+    if kind.equals(column.type):
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([_without_views(chunk) for chunk in column.chunks], type=kind)
+    if pa.types.is_dictionary(column.type):
+        values = pc.cast(column.dictionary, kind.value_type)
+        return pa.DictionaryArray.from_arrays(column.indices, values, ordered=kind.ordered)
+    return pc.cast(column, kind)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _plain_type(kind.value_type), kind.ordered)
+    return kind
+
+
+def _without_nan(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Make NaN missing, which pandas and NumPy have for a cell that is not there."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+
+
+def _sound(texts: pa.StringArray) -> pa.StringArray:
+    """Refuse texts that are not UTF-8, which Arrow does not look at when it takes them over."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raise QueryError(NOT_UTF8) from None
+    return texts
+
+
+def _holds_bytes(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError as error:  # Python writes out no whole number of more than 4,300 digits
+        raise QueryError(
+            f"A query column holds a value that has no text: {error}. Give it as a text."
+        ) from None

@@ -1,0 +1,86 @@
+"""A column of a Spark DataFrame, collected as its distinct values with their counts.
+
+Nothing of Spark is imported: its objects are known by their classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import QueryError
+from pexeso.frames.columns import column_texts
+
+MAX_SPARK_VALUES = 1_000_000
+"""Most distinct values of a column of Spark that are collected."""
+
+_NESTED = ("array", "map", "struct", "variant")
+
+
+def is_spark_frame(table: Any) -> bool:
+    """Return whether something is a Spark DataFrame, of a session here or of Spark Connect."""
+    return hasattr(type(table), "sparkSession")
+
+
+def is_spark_column(values: Any) -> bool:
+    """Return whether something is a column of Spark: an expression without any rows."""
+    return any(
+        each.__name__ == "Column" and each.__module__.startswith("pyspark.")
+        for each in type(values).__mro__
+    )
+
+
+@dataclass(frozen=True)
+class CountedValues:
+    """The distinct values of a column.
+
+    Attributes
+    ----------
+    values : pyarrow.StringArray (n,)
+        Sorted by code point, with null last where cells are missing.
+    counts : int64 (n,)
+        Rows of each.
+    """
+
+    values: pa.StringArray
+    counts: np.ndarray
+
+
+def distinct_values(frame: Any, position: int) -> CountedValues:
+    """Collect the distinct values of a column, and no other column.
+
+    Memory: at most `MAX_SPARK_VALUES` values and counts.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    position : int
+
+    Raises
+    ------
+    QueryError
+        There are more than `MAX_SPARK_VALUES`, or the column is nested.
+    """
+    name, kind = frame.columns[position], frame.schema[position].dataType.typeName()
+    if kind in _NESTED:
+        raise QueryError(
+            f"A query column must be one column of values. The Spark column {name!r} holds a value "
+            f"of the type {kind} in each row: take a field of it, or explode it."
+        )
+    # Named by position, so that no name needs quotes and none stands for two.
+    column = frame.toDF(*(f"c{at}" for at in range(len(frame.columns)))).select(f"c{position}")
+    counted = column.groupBy(f"c{position}").count().limit(MAX_SPARK_VALUES + 1).toArrow()
+    if counted.num_rows > MAX_SPARK_VALUES:
+        raise QueryError(
+            f"The Spark column {name!r} has more than {MAX_SPARK_VALUES:,} distinct values, and no "
+            "more are collected for a query. Search with a sample of it, such as "
+            "frame.sample(0.01), or write it to a file."
+        )
+    texts = column_texts(counted.column(0))
+    order = pc.sort_indices(texts)
+    counts = counted.column(1).take(order).to_numpy().astype(np.int64)
+    return CountedValues(texts.take(order), counts)

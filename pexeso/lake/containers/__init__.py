@@ -1,0 +1,1 @@
+"""Files that hold several tables: archives, books of sheets, databases."""

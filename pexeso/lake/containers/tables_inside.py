@@ -1,0 +1,221 @@
+"""The tables inside a file that may hold several, and the names they have.
+
+The name of such a table is the file's own, followed by what leads into it: ``/`` and a path in an
+archive, ``#`` and the name of a sheet or of a database's table: ``file.zip/inner.csv``,
+``book.xlsx#Sheet1``, ``file.zip/book.xlsx#Sheet1``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from pexeso.errors import TableReadError
+from pexeso.io.location import Location
+from pexeso.lake.containers.archives import members_of, read_member
+from pexeso.lake.formats import format_of, reason_not_read
+from pexeso.lake.readers.content import unpacked
+from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.typed.table import InnerTable, TypedTable
+
+_CODED = re.compile(r"[%/\\\x00-\x1f\x7f]")
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+
+
+@dataclass(frozen=True)
+class TableInside:
+    """A table inside a file, or what is none.
+
+    Attributes
+    ----------
+    member : str
+        What follows the file's own name in the name of the table.
+    format : str
+        That of `pexeso.lake.formats` which holds the rows.
+    n_bytes : int
+        Of what it is read from, shared out among the tables of a book or database.
+    reason : str or None
+        Why it is not read, a clause or sentence.
+    """
+
+    member: str
+    format: str
+    n_bytes: int
+    reason: str | None = None
+
+
+def tables_inside(source: FileSource, n_bytes: int) -> list[TableInside]:
+    """List the tables inside a file, in its order, and what is none with its reason.
+
+    Parameters
+    ----------
+    source : FileSource
+        Its name stands for a format that holds several tables.
+    n_bytes : int
+        Its size.
+
+    Raises
+    ------
+    TableReadError
+        It cannot be opened.
+    """
+    found = format_of(source.shown)
+    if found is None or not found.holds_several:
+        raise TableReadError(f"{source.shown} is no file that holds several tables.")
+    if found.name == "archive":
+        return list(_in_archive(source))
+    return _in_book(source, found.name, n_bytes)
+
+
+def read_inner(source: FileSource, name: str) -> TypedTable:
+    """Read a sheet of a book, or a table of a database."""
+    found = format_of(source.shown)
+    return _module(source, found.name if found else "").read(source, name)
+
+
+def inner_name(name: str) -> str:
+    """Return the name of a sheet or a database's table as it stands after ``#``.
+
+    Signs that mean something in a path are written as in an URL.
+
+    Examples
+    --------
+    >>> inner_name("Q1/Q2 %")
+    'Q1%2FQ2 %25'
+    """
+    return _CODED.sub(lambda sign: f"%{ord(sign[0]):02X}", name)
+
+
+def enter(source: FileSource, member: str) -> tuple[FileSource, str | None]:
+    """Return the file that holds the rows of a table inside a file, and its name there.
+
+    Parameters
+    ----------
+    source : FileSource
+        The file.
+    member : str
+        What follows its name in the name of the table; see `TableInside`.
+
+    Returns
+    -------
+    source : FileSource
+        A file of one table, a book or a database.
+    name : str or None
+        Of the sheet or table; None for a file of one table.
+    """
+    if member.startswith("#"):
+        return source, unquote(member[1:])
+    names = {each.name for each in members_of(source)}
+    path = member[1:]
+    # A '#' may be a part of a name in the archive: the longest name that is there is meant.
+    ends = [place for place, sign in enumerate(path) if sign == "#"]
+    for end in [len(path), *reversed(ends)]:
+        if path[:end] in names:
+            data = unpacked(
+                f"{source.shown}/{path[:end]}", read_member(source, path[:end]), source.max_bytes
+            )
+            inside = FileSource(
+                f"{source.shown}/{path[:end]}", data=data, max_bytes=source.max_bytes
+            )
+            return (inside, None) if end == len(path) else enter(inside, path[end:])
+    raise TableReadError(f"{source.shown} holds no file {path!r}.")
+
+
+def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
+    """Split the name of a table into the file and what leads into it.
+
+    Returns
+    -------
+    file : Path or Location
+        The whole name where no part of it is a file that holds several tables.
+    member : str or None
+        See `TableInside`; None where the whole name is meant.
+
+    Examples
+    --------
+    >>> split_member(Path("no/such/file.csv"))[1] is None
+    True
+    """
+    if isinstance(path, Location):
+        for end in _ends_of_files(path.url):
+            file = _cut(path, end)
+            found = file.look()
+            if found is not None and found.kind == "file":
+                return file, path.url[end:]
+        return path, None
+    text = str(path)
+    ends = () if "\0" in text or path.exists() else _ends_of_files(text)
+    for end in ends:
+        if Path(text[:end]).is_file():
+            return Path(text[:end]), text[end:]
+    return path, None
+
+
+def _cut(location: Location, end: int) -> Location:
+    """Return the location whose URL is the first characters of another's."""
+    n_less = len(location.url) - end
+    return replace(location, url=location.url[:end], path=location.path[:-n_less])
+
+
+def _ends_of_files(text: str) -> Iterator[int]:
+    """Yield where the name of a file that holds several tables may end, the first one first."""
+    for end, sign in enumerate(text):
+        if sign in "/#" and end:
+            found = format_of(text[:end])
+            if found is not None and found.holds_several:
+                yield end
+
+
+def _in_archive(source: FileSource) -> Iterator[TableInside]:
+    for member in members_of(source):
+        path = f"/{member.name}"
+        found = format_of(member.name)
+        if member.reason is not None or found is None:
+            reason = member.reason or reason_not_read(member.name)
+            yield TableInside(path, "archive", member.n_bytes, reason)
+        elif found.name == "archive":
+            reason = "an archive inside an archive; unpack it"
+            yield TableInside(path, found.name, member.n_bytes, reason)
+        elif found.holds_several:
+            yield from _in_member(source, path, found.name, member.n_bytes)
+        else:
+            yield TableInside(path, found.name, member.n_bytes)
+
+
+def _in_member(source: FileSource, path: str, kind: str, n_bytes: int) -> Iterator[TableInside]:
+    try:
+        data = read_member(source, path[1:])
+        inside = FileSource(f"{source.shown}{path}", data=data, max_bytes=source.max_bytes)
+        for each in _in_book(inside, kind, n_bytes):
+            yield replace(each, member=f"{path}{each.member}")
+    except TableReadError as error:
+        yield TableInside(path, kind, n_bytes, str(error))
+
+
+def _in_book(source: FileSource, kind: str, n_bytes: int) -> list[TableInside]:
+    found: list[InnerTable] = _module(source, kind).tables_in(source)
+    share = n_bytes // max(1, len(found))
+    return [TableInside(f"#{inner_name(each.name)}", kind, share, each.reason) for each in found]
+
+
+def _module(source: FileSource, kind: str):
+    if kind == "spreadsheet":
+        from pexeso.lake.typed import spreadsheets
+
+        return spreadsheets
+    with source.open() as stream:
+        begin = stream.read(len(_SQLITE_MAGIC))
+    if begin == _SQLITE_MAGIC:
+        from pexeso.lake.typed import sqlite
+
+        return sqlite
+    if begin[8:12] == b"DUCK":
+        from pexeso.lake.typed import duckdb_files
+
+        return duckdb_files
+    raise TableReadError(
+        f"{source.shown} is no database of SQLite or DuckDB; other databases are not read."
+    )

@@ -1,0 +1,143 @@
+"""Formats of table files by the ends of their names, and why other files are not read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of files that hold tables.
+
+    Attributes
+    ----------
+    name : str
+        What the catalog and messages call it.
+    extensions : tuple of str
+        Lower case, with their dots.
+    is_text : bool
+        Files of text may be packed: ``data.csv.gz``.
+    holds_several : bool
+        A file may hold several tables. Each is named by what follows the file's own name:
+        ``book.xlsx#Sheet1``, ``file.zip/inner.csv``.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    is_text: bool = False
+    holds_several: bool = False
+
+
+FORMATS = (
+    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True),
+    FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True),
+    FileFormat("json", (".json", ".geojson"), is_text=True),
+    FileFormat("parquet", (".parquet",)),
+    FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc")),
+    FileFormat("orc", (".orc",)),
+    FileFormat("avro", (".avro",)),
+    FileFormat("spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True),
+    FileFormat("database", (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb"), False, True),
+    FileFormat("archive", (".zip",), holds_several=True),
+)
+"""All formats that are read."""
+
+PACKED_EXTENSIONS = (".gz", ".bz2", ".xz", ".zst")
+"""How the names of packed files of text end, after the extension of the text."""
+
+SETTINGS_NAME = "lake.toml"
+"""The file in a lake's own folder that says how its files are read."""
+
+_FORMAT_OF_EXTENSION = {extension: each for each in FORMATS for extension in each.extensions}
+
+TABLE_EXTENSIONS = tuple(_FORMAT_OF_EXTENSION)
+"""How the names of table files end, packed ones left out."""
+
+_KINDS_OF_FILES = {
+    "a document": ".pdf .doc .docx .odt .rtf .tex .epub .pages",
+    "prose": ".md .rst .adoc .org",
+    "slides": ".ppt .pptx .odp .key",
+    "a picture": ".png .jpg .jpeg .gif .svg .webp .bmp .tif .tiff .ico .eps .psd .ai",
+    "sound or film": ".mp3 .mp4 .wav .ogg .flac .mov .avi .mkv .webm",
+    "a web page; save its tables as CSV": ".html .htm .xhtml .mhtml",
+    "markup or settings": ".xml .yaml .yml .toml .ini .cfg .conf .css .scss .rss .kml .gml .gpx",
+    "program code": ".py .r .rmd .sql .js .ts .ipynb .sh .java .scala .c .h .cpp .go .rs .jl .do "
+    ".m .php .rb .pl .bat .ps1 .mk",
+    "an archive of a kind that is not opened; unpack it": ".tar .tgz .tbz .tbz2 .txz .7z .rar .jar "
+    ".gz .bz2 .xz .zst .lz4 .z .cab .iso .dmg .whl",
+    "a map": ".shp .shx .prj .cpg .gpkg .topojson .mbtiles .sbn .sbx",
+    "a file of statistics software; export it as CSV or Parquet": ".sav .por .dta .sas7bdat .xpt "
+    ".rds .rda .rdata .mat .dbf",
+    "data of a program; export it as CSV or Parquet": ".pkl .pickle .npy .npz .h5 .hdf5 .nc .hdf "
+    ".pt .bin .dat .msgpack .pb .tfrecord .mdb .accdb .numbers .fwf",
+    "a log or a temporary file": ".log .lock .tmp .bak .swp .crc .md5 .sha1 .sha256 .checksum",
+}
+_REASON_OF_EXTENSION = {
+    extension: f"not a table: {kind}"
+    for kind, extensions in _KINDS_OF_FILES.items()
+    for extension in extensions.split()
+}
+_NOT_A_TABLE = (
+    f"not a table by its extension; tables end in {', '.join(TABLE_EXTENSIONS)} "
+    f"(text also in {', '.join(PACKED_EXTENSIONS)})"
+)
+
+
+def format_of(path: str | os.PathLike[str]) -> FileFormat | None:
+    """Return the format that a file's name stands for, None where it stands for none.
+
+    Examples
+    --------
+    >>> format_of("Cities.CSV.gz").name
+    'delimited'
+    >>> format_of("book.xlsx").holds_several
+    True
+    >>> format_of("notes.pdf") is None
+    True
+    """
+    name = os.path.basename(os.fspath(path)).lower()
+    text = without_packing(name)
+    found = _FORMAT_OF_EXTENSION.get(os.path.splitext(text)[1])
+    return None if text != name and found is not None and not found.is_text else found
+
+
+def table_format(path: str | os.PathLike[str]) -> str | None:
+    """Return the name of the format that a file's name stands for, None where it stands for none.
+
+    Examples
+    --------
+    >>> table_format("a/b.ndjson.bz2")
+    'jsonlines'
+    """
+    found = format_of(path)
+    return found.name if found else None
+
+
+def without_packing(name: str) -> str:
+    """Return a name without the extension that says how the file is packed.
+
+    Examples
+    --------
+    >>> without_packing("data.csv.gz")
+    'data.csv'
+    """
+    stem, extension = os.path.splitext(name)
+    return stem if extension.lower() in PACKED_EXTENSIONS else name
+
+
+def reason_not_read(path: str | os.PathLike[str]) -> str:
+    """Return why a file is not read as a table, a clause.
+
+    Examples
+    --------
+    >>> reason_not_read("logo.png")
+    'not a table: a picture'
+    """
+    name = os.path.basename(os.fspath(path)).lower()
+    if name == SETTINGS_NAME:
+        return "the settings of a lake"
+    text = without_packing(name)
+    if text != name and _FORMAT_OF_EXTENSION.get(os.path.splitext(text)[1]) is not None:
+        return "a packed file of a format that is packed already; unpack it"
+    return _REASON_OF_EXTENSION.get(os.path.splitext(name)[1], _NOT_A_TABLE)

@@ -1,0 +1,1 @@
+"""Where the table is in a delimited text: what stands above it, its header, what stands below."""

@@ -1,0 +1,391 @@
+"""Where a table begins in a delimited text, and how many rows its header has.
+
+Above a header may stand a line that names the separator, comments, titles and blank lines. Every
+rule here asks for evidence: the text is read as before, from its first row on with one row as the
+header, wherever there is none.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+from pexeso.lake.readers.dialect import Dialect
+from pexeso.lake.readers.layout.kinds import (
+    NUMBER,
+    column_kinds,
+    compare,
+    has_value,
+    is_year,
+    kind_of,
+)
+
+MAX_LINES_ABOVE = 100
+"""Most lines above a header that are recognised as such."""
+
+_ROWS_AT_FIRST = 50
+_MAX_ROWS = 160
+_MAX_FOUND_HEADER = 3
+_TITLE_WORDS = 3
+_FEW_COLUMNS = 3
+_FEW_NAMES = 20
+_MIN_ROWS_TO_RECUR = 5
+_SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?[^\S\r\n]*(?:\r\n|\r|\n|$)', re.IGNORECASE)
+_COMMENT = re.compile(r"\s*(#|//|%|;(?=[^;]*$)|--(?!-))")
+_DIGIT = re.compile("[0-9]")
+_BLANK = re.compile(r"\s*$")
+
+Row = list[str]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a table begins.
+
+    Attributes
+    ----------
+    n_lines
+        Lines of the text before the header, or before the data where there is no header.
+    n_header_rows
+        Rows of the header; 0 where there is none.
+    """
+
+    n_lines: int = 0
+    n_header_rows: int = 1
+
+
+def separator_line(sample: str) -> tuple[str, int] | None:
+    r"""Return the separator that the first line names, and the characters of that line.
+
+    Spreadsheets write and read such lines: ``sep=;``. None where the text does not begin so.
+
+    Examples
+    --------
+    >>> separator_line("sep=;\na;b\n")
+    (';', 6)
+    """
+    found = _SEPARATOR_LINE.match(sample)
+    return (found.group(1), found.end()) if found else None
+
+
+def comment_lines(sample: str) -> int:
+    """Return how many lines at the start are comments, or blank ones before a further comment.
+
+    0 where there is no other line.
+    """
+    n_comments = n_blank = 0
+    for line in islice(io.StringIO(sample, newline=""), MAX_LINES_ABOVE):
+        if _BLANK.match(line):
+            n_blank += 1
+        elif _COMMENT.match(line.rstrip()):
+            n_comments += n_blank + 1
+            n_blank = 0
+        else:
+            return n_comments
+    return 0
+
+
+def find_beginning(
+    sample: str,
+    dialect: Dialect,
+    *,
+    complete: bool = True,
+    n_comments: int = 0,
+    at_start: bool = False,
+) -> Beginning:
+    """Return where the table begins.
+
+    Parameters
+    ----------
+    sample
+        The start of the text.
+    complete
+        False where the text goes on after the sample: its last row is then cut and not counted.
+    n_comments
+        Lines at the start that are comments, by `comment_lines`.
+    at_start
+        Whether the header is known to be at the start; only its rows are counted then.
+    """
+    rows = _numbered_rows(sample, dialect, complete)
+    if not rows:
+        return Beginning()
+    width = _usual_width([row for line, row in rows if line >= n_comments])
+    start = 0 if at_start else _start(rows, width, n_comments)
+    table = [row for _, row in rows[start:]]
+    if not at_start and start == 0 and not n_comments and _is_title_of_plain(table, width):
+        start, table = 1, table[1:]
+    return Beginning(rows[start][0], _header_rows(table, width))
+
+
+def _numbered_rows(sample: str, dialect: Dialect, complete: bool) -> list[tuple[int, Row]]:
+    """Return the rows of a sample that are no blank lines, each with the lines before it."""
+    reader = csv.reader(io.StringIO(sample, newline=""), **dialect.csv_options())
+    rows: list[tuple[int, Row]] = []
+    line = 0
+    try:
+        for row in islice(reader, _MAX_ROWS):
+            if row:
+                rows.append((line, row))
+            line = reader.line_num
+            if len(rows) == _ROWS_AT_FIRST == line and _are_as_wide(rows):
+                return rows
+    except csv.Error:
+        return []
+    if not complete and 1 < len(rows) < _MAX_ROWS:
+        rows.pop()
+    return rows
+
+
+def _are_as_wide(rows: list[tuple[int, Row]]) -> bool:
+    return len({len(row) for _, row in rows}) == 1
+
+
+def _usual_width(rows: Sequence[Row]) -> int:
+    widths = Counter(map(len, rows)).most_common()
+    if not widths:
+        return 1
+    most = widths[0][1]
+    return max(width for width, n in widths if n == most)
+
+
+def _start(rows: list[tuple[int, Row]], width: int, n_comments: int) -> int:
+    """Return the position of the row where the table begins."""
+    first = next((i for i, (line, _) in enumerate(rows) if line >= n_comments), 0)
+    if width < 2:
+        return first
+    first = _commented_header(rows, first, width)
+    table = [row for _, row in rows[first:]]
+    return first + _rows_above(table, width)
+
+
+def _commented_header(rows: list[tuple[int, Row]], first: int, width: int) -> int:
+    """Return `first`, or the position before it where the last comment is the header.
+
+    It is where it has a cell for each column, and the row after it is no header.
+    """
+    if first == 0 or len(rows[first - 1][1]) != width:
+        return first
+    below = [row for _, row in rows[first:]]
+    n_alike, n_other = compare(below[0], column_kinds(below[1:], width))
+    return first if n_other and not n_alike else first - 1
+
+
+def _rows_above(rows: list[Row], width: int) -> int:
+    """Return how many rows above the table are titles, or say something about the table."""
+    n, is_clear = 0, False
+    for row in rows[:MAX_LINES_ABOVE]:
+        values = [cell for cell in row if cell.strip()]
+        if not values:
+            is_clear = is_clear or n > 0
+        elif _stands_above(row, values, width):
+            is_clear = is_clear or len(values[0].split()) >= _TITLE_WORDS
+        else:
+            break
+        n += 1
+    if n == 0 or n >= len(rows):
+        return 0
+    header = rows[n]
+    if len([cell for cell in header if cell.strip()]) < 2:
+        return 0
+    n_alike, n_other = compare(header, column_kinds(rows[n + 1 :], width))
+    if n_other and not n_alike:
+        return n if header[0].strip() or len(rows[n - 1]) < width or n > 1 else 0
+    blank = all(not any(cell.strip() for cell in row) for row in rows[:n])
+    return n if is_clear or blank else 0
+
+
+def _stands_above(row: Row, values: list[str], width: int) -> bool:
+    if not row[0].strip():
+        return False
+    if len(values) == 1:
+        return len(row) < width or width >= 2
+    return (
+        width >= 4
+        and 2 * len(values) <= width
+        and not any(cell.strip() for cell in row[width // 2 :])
+    )
+
+
+def _is_title_of_plain(rows: list[Row], width: int) -> bool:
+    """Return whether the first row is a title that happens to have a cell for each column.
+
+    A long text over a row of short names.
+    """
+    if len(rows) < 4 or not 2 <= width <= 3 or len(rows[0]) != width:
+        return False
+    kinds = column_kinds(rows[2:], width)
+    n_alike, n_other = compare(rows[1], kinds)
+    longest = [max(len(cell.split()) for cell in row) for row in rows[:2]]
+    return (
+        n_other > 0
+        and not n_alike
+        and longest[0] >= 4
+        and longest[1] <= 2
+        and (compare(rows[0], kinds)[0] == 0)
+    )
+
+
+def _header_rows(rows: list[Row], width: int) -> int:
+    """Return how many of the first rows are the header."""
+    if width < 2 or len(rows) < 3 or _is_plain(rows, width):
+        return 1
+    kinds = column_kinds(rows[2:] if len(rows) > 3 else rows[1:], width)
+    n_alike, n_other = compare(rows[0], kinds)
+    if not n_other and not _are_numbers_as_names(rows, kinds):
+        # One number among names of words is a name as well as a value.
+        if n_alike >= (1 if width <= _FEW_COLUMNS else 2):
+            return 0
+        if _recurs(rows, width):
+            return 0
+    if n_alike or len(rows) < 4:
+        return 1
+    n = 1
+    while n < min(_MAX_FOUND_HEADER, len(rows) - 2) and _continues_header(rows, n, kinds):
+        n += 1
+    return n
+
+
+def _is_plain(rows: list[Row], width: int) -> bool:
+    """Return whether one row of names stands over rows of data; quick, for most tables."""
+    names = [name.strip() for name in rows[0]]
+    if not all(names) or len(set(names)) < len(names):
+        return False
+    n_name_like = 0
+    for name, first, second in zip(names[:_FEW_NAMES], rows[1], rows[2], strict=False):
+        if kind_of(second) == NUMBER:
+            is_number = kind_of(first) == NUMBER
+            if is_number and has_value(name) and kind_of(name) != NUMBER:
+                return True
+            n_name_like += not is_number
+    # Without a digit no name looks like the values of a column.
+    return n_name_like < 2 and not _DIGIT.search("".join(names)) and not _recurs(rows, width)
+
+
+def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
+    """Return whether the numbers of a first row are names: years, or the numbers of columns."""
+    positions = [
+        i for i, kind in enumerate(kinds) if kind is not None and has_value(_cell(rows[0], i))
+    ]
+    cells = [_cell(rows[0], i).strip() for i in positions]
+    if not cells or any(kinds[i] != NUMBER for i in positions):
+        return False
+    if all(map(is_year, cells)):
+        below = [_cell(row, i) for row in rows[1:64] for i in positions]
+        return 2 * sum(map(is_year, below)) < len(below)
+    if not all(cell.isascii() and cell.isdigit() for cell in cells):
+        return False
+    numbers = [int(cell) for cell in cells]
+    # A row that counts on, such as 1,2,3 above 4,5,6, could be names as well as data. Most files
+    # have names.
+    counts_on = all(after == before + 1 for before, after in pairwise(numbers))
+    return counts_on and (numbers[0] in (0, 1) or len(numbers) > 2)
+
+
+def _recurs(rows: list[Row], width: int) -> bool:
+    """Return whether most values of a first row occur again below, each in its own column.
+
+    Where one row below has most of them, it may be the header once more.
+    """
+    below = rows[1:]
+    positions = [i for i in range(min(width, len(rows[0]))) if has_value(rows[0][i])]
+    if len(below) < _MIN_ROWS_TO_RECUR or len(positions) < 2:
+        return False
+    most = max(sum(_cell(row, i) == rows[0][i] for i in positions) for row in below)
+    n = sum(any(_cell(row, i) == rows[0][i] for row in below) for i in positions)
+    return 2 * n > len(positions) >= 2 * most
+
+
+def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> bool:
+    """Return whether row `n` is one more row of the header, given the rows above it.
+
+    Columns of numbers tell: names and units in them are no data.
+    """
+    row, above = rows[n], rows[n - 1]
+    if len(row) > len(kinds) or len([cell for cell in row if cell.strip()]) < 2:
+        return False
+    of_numbers = [kind if kind == NUMBER else None for kind in kinds]
+    n_alike, n_other = compare(row, of_numbers)
+    is_below_groups = n == 1 and _is_below_groups(row, above)
+    if n_alike:
+        return is_below_groups and _are_years_below_groups(rows, of_numbers)
+    if is_below_groups:
+        return n_other > 0 or _names_answers(rows)
+    n_columns = len(of_numbers) - of_numbers.count(None)
+    begins_with_digit = any(
+        kind and cell.strip()[:1].isdigit() for cell, kind in zip(row, of_numbers, strict=False)
+    )
+    return n_other >= max(2, n_columns / 2) and not begins_with_digit
+
+
+def _names_answers(rows: list[Row]) -> bool:
+    """Return whether the values below the second row repeat, and none of its own is among them."""
+    positions = [i for i, cell in enumerate(rows[1]) if has_value(cell)]
+    n_repeating = 0
+    for i in positions:
+        below = [cell for row in rows[2:] if has_value(cell := _cell(row, i))]
+        distinct = set(below)
+        if rows[1][i] in distinct:
+            return False
+        n_repeating += len(below) >= _MIN_ROWS_TO_RECUR and 2 * len(distinct) <= len(below)
+    return 2 * n_repeating > len(positions)
+
+
+def _is_below_groups(row: Row, above: Row) -> bool:
+    """Return whether a row names the columns of the groups that the row above it names.
+
+    A group's name stands above its first column alone, or above each: the cells after it are empty
+    or say the same, and those below them are not empty.
+    """
+    names = [cell.strip() for cell in above]
+    gaps = [
+        i
+        for i in range(1, len(names))
+        if (names[i] == names[i - 1] and names[i]) or (not names[i] and any(names[:i]))
+    ]
+    return bool(gaps) and all(has_value(_cell(row, i)) for i in gaps)
+
+
+def _are_years_below_groups(rows: list[Row], kinds: Sequence[str | None]) -> bool:
+    """Return whether the numbers of the second row are years, and those below it are not."""
+    row, above = rows[1], rows[0]
+    positions = [i for i, kind in enumerate(kinds) if kind is not None and has_value(_cell(row, i))]
+    if len(positions) < 2 or not all(is_year(_cell(row, i)) for i in positions):
+        return False
+    if any(
+        has_value(_cell(row, i)) and has_value(_cell(above, i))
+        for i in range(len(kinds))
+        if i not in positions
+    ):
+        return False
+    below = [_cell(each, i) for each in rows[2:64] for i in positions]
+    return 4 * sum(map(is_year, below)) < len(below)
+
+
+def join_header(rows: Sequence[Row], width: int) -> list[str]:
+    """Return the names of columns by a header of several rows, joined by a space.
+
+    The name of a group of columns goes on to the right, up to the next name in its row, where the
+    row below names the columns of the group. A name that stands in two rows is taken once.
+
+    Examples
+    --------
+    >>> join_header([["", "Sales", "", "Staff"], ["Country", "2019", "2020", ""]], 4)
+    ['Country', 'Sales 2019', 'Sales 2020', 'Staff']
+    """
+    parts: list[list[str]] = [[] for _ in range(width)]
+    for n, row in enumerate(rows):
+        group = ""
+        for position in range(width):
+            name = " ".join(_cell(row, position).split())
+            below = any(_cell(each, position).strip() for each in rows[n + 1 :])
+            group = name or (group if below else "")
+            if group and group not in parts[position]:
+                parts[position].append(group)
+    return [" ".join(names) for names in parts]
+
+
+def _cell(row: Row, position: int) -> str:
+    return row[position] if position < len(row) else ""

@@ -1,0 +1,64 @@
+"""Whether a text is a table at all: for files whose extension does not say so."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from pexeso.errors import TableReadError
+from pexeso.lake.readers.dialect import Dialect
+
+_MIN_ALIKE = 0.8
+_MIN_ROWS = 2
+_MIN_ALIGNED = 0.7
+_WORDS_OF_PROSE = 5
+_GAP = re.compile(r"(?<=\S)[ ]{2,}(?=\S)")
+
+
+def require_table(shown: str, sample: str, dialect: Dialect, *, complete: bool = True) -> None:
+    """Raise TableReadError if a text is not clearly a delimited table.
+
+    It is one where at least four fifths of its rows have the same number of cells, two or more.
+
+    Parameters
+    ----------
+    shown
+        The file's name for messages.
+    sample
+        The start of the text, comments and titles above the table left out.
+    complete
+        False where the text goes on after the sample: its last row is then not counted.
+    """
+    reader = csv.reader(io.StringIO(sample, newline=""), **dialect.csv_options())
+    rows = [row for row in reader if row]
+    if not complete and len(rows) > 1:
+        rows.pop()
+    widths = Counter(map(len, rows))
+    wide = {width: n for width, n in widths.items() if width > 1}
+    if len(rows) >= _MIN_ROWS and max(wide.values(), default=0) >= _MIN_ALIKE * len(rows):
+        return
+    lines = [line for line in sample.splitlines() if line.strip()]
+    raise TableReadError(f"{shown} is {_what_it_is(lines)}, not delimited text.")
+
+
+def _what_it_is(lines: Sequence[str]) -> str:
+    if _is_aligned(lines):
+        return "fixed-width text"
+    n_words = sorted(len(line.split()) for line in lines)
+    if n_words and n_words[len(n_words) // 2] >= _WORDS_OF_PROSE:
+        return "prose"
+    return "text without columns"
+
+
+def _is_aligned(lines: Sequence[str]) -> bool:
+    """Return whether in most lines a column begins, after two spaces or more, at the same place."""
+    if len(lines) < _MIN_ROWS:
+        return False
+    begins, ends = Counter(), Counter()
+    for line in lines:
+        places = [gap.end() for gap in _GAP.finditer(line)]
+        begins.update(places)
+        ends.update(place + len(line[place:].split(" ")[0]) for place in places)
+    most = max([*begins.values(), *ends.values()], default=0)
+    return most >= _MIN_ALIGNED * len(lines)

@@ -1,0 +1,209 @@
+"""Typed columns as texts: dates and times in ISO form, nested values as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import TableReadError
+from pexeso.lake.readers.table import (
+    Table,
+    check_width,
+    clean_name,
+    empty_to_null,
+    join_chunks,
+    strings,
+    too_big_note,
+)
+from pexeso.lake.typed.table import TypedTable
+
+
+class TextColumns:
+    """Columns of texts made of typed ones, a batch of rows at a time.
+
+    Bytes that are not UTF-8, and types that have no text form, leave their column without values,
+    with a note.
+
+    Parameters
+    ----------
+    shown : str
+        The file's name for messages.
+    names : sequence of str
+        Of the columns, as they stand in the file.
+    max_bytes : int
+        Limit on the size of all columns as text; adding stops there, since encodings may unpack to
+        any size.
+    max_cell_bytes : int
+        Larger cells become null.
+    """
+
+    def __init__(
+        self, shown: str, names: Sequence[str], *, max_bytes: int, max_cell_bytes: int
+    ) -> None:
+        check_width(shown, len(names))
+        self._shown, self._names = shown, names
+        self._max_bytes, self._max_cell_bytes = max_bytes, max_cell_bytes
+        self._pieces: list[list[pa.StringArray]] = [[] for _ in names]
+        self._unreadable: dict[int, str] = {}
+        self._n_too_big = self._n_bytes = 0
+
+    def add(self, columns: Sequence[pa.Array]) -> None:
+        """Add rows: of each column an array, all of equal length.
+
+        Raises
+        ------
+        TableReadError
+            The texts come to more bytes than the limit.
+        """
+        for position, values in enumerate(columns):
+            values, n_left_out = _without_big_cells(values, self._max_cell_bytes)
+            if self._n_bytes + _text_bytes(values) > self._max_bytes:
+                raise self._too_much()
+            piece, n_piece_too_big = empty_to_null(
+                self._as_text(values, position), self._max_cell_bytes
+            )
+            self._n_too_big += n_left_out + n_piece_too_big
+            self._n_bytes += piece.nbytes
+            self._pieces[position].append(piece)
+        if self._n_bytes > self._max_bytes:
+            raise self._too_much()
+
+    def table(self, notes: Sequence[str] = ()) -> Table:
+        """Return all rows that were added."""
+        all_notes = [
+            *notes,
+            *(
+                f"column {self._names[p]!r} (#{p}) is not text everywhere: {why}"
+                for p, why in self._unreadable.items()
+            ),
+        ]
+        if self._n_too_big:
+            all_notes.append(too_big_note(self._n_too_big, self._max_cell_bytes))
+        return Table(
+            [clean_name(name) for name in self._names],
+            [join_chunks(pieces) for pieces in self._pieces],
+            notes=all_notes,
+        )
+
+    def _too_much(self) -> TableReadError:
+        return TableReadError(
+            f"{self._shown} unpacks to more than {self._max_bytes:,} bytes, the most that is read "
+            "(max_bytes)."
+        )
+
+    def _as_text(self, values: pa.Array, position: int) -> pa.StringArray:
+        try:
+            text = as_text(values)
+            text.validate(full=True)  # a writer may have put anything where strings should be
+            return text
+        except (pa.ArrowException, ValueError, RecursionError) as error:
+            self._unreadable.setdefault(
+                position, str(error).splitlines()[0] if str(error) else type(error).__name__
+            )
+            return pa.nulls(len(values), pa.string())
+
+
+def text_table(shown: str, typed: TypedTable, *, max_bytes: int, max_cell_bytes: int) -> Table:
+    """Read a typed table as texts; see `TextColumns`.
+
+    Memory holds the columns and one batch.
+    """
+    columns = TextColumns(shown, typed.names, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
+    for batch in typed.batches:
+        columns.add(batch)
+    return columns.table(typed.notes)
+
+
+def is_coded(kind: pa.DataType) -> bool:
+    """Return whether values are numbers into a list of different texts."""
+    texts = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+    )
+    return pa.types.is_dictionary(kind) and any(is_kind(kind.value_type) for is_kind in texts)
+
+
+def parts_of(values: pa.Array) -> list[pa.Array]:
+    """Return the arrays that an array of nested values is made of."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return [values.field(number) for number in range(kind.num_fields)]
+    if pa.types.is_map(kind):
+        return [values.keys, values.items]
+    is_list = (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+    return [values.values] if is_list else []
+
+
+def _without_big_cells(values: pa.Array, max_cell_bytes: int) -> tuple[pa.Array, int]:
+    """Replace dictionary values over the limit by null, and count the affected cells.
+
+    Returns the values and the number of cells.
+    """
+    if not is_coded(values.type):
+        return values, 0
+    too_big = pc.greater(pc.binary_length(values.dictionary), max_cell_bytes)
+    if not pc.any(too_big).as_py():
+        return values, 0
+    kept = pc.if_else(too_big, pa.scalar(None, values.type.value_type), values.dictionary)
+    n_too_big = pc.sum(too_big.take(values.indices)).as_py() or 0
+    return pa.DictionaryArray.from_arrays(values.indices, kept), n_too_big
+
+
+def _text_bytes(values: pa.Array) -> int:
+    """Return the bytes that the texts of an array come to when each is written out."""
+    if is_coded(values.type):
+        lengths = pc.cast(pc.binary_length(values.dictionary), pa.int64())
+        return pc.sum(lengths.take(values.indices)).as_py() or 0
+    return sum(map(_text_bytes, parts_of(values)))
+
+
+def as_text(values: pa.Array) -> pa.StringArray:
+    """Return the texts of an array; raises what Arrow does for types that have no text form.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> as_text(pa.array([date(1899, 12, 31), None])).to_pylist()
+    ['1899-12-31', None]
+    """
+    return _text_of(values.type)(values)
+
+
+def _text_of(kind: pa.DataType) -> Callable[[pa.Array], pa.StringArray]:
+    if pa.types.is_dictionary(kind):
+        return lambda values: _as_decoded(values)
+    if pa.types.is_nested(kind):
+        return _as_json
+    if pa.types.is_duration(kind):
+        return lambda values: values.cast(pa.int64()).cast(pa.string())
+    if pa.types.is_timestamp(kind):
+        return _timestamp_text
+    return lambda values: values.cast(pa.string())
+
+
+def _as_decoded(values: pa.DictionaryArray) -> pa.StringArray:
+    decoded = values.dictionary_decode()
+    return _text_of(decoded.type)(decoded)
+
+
+def _timestamp_text(values: pa.TimestampArray) -> pa.StringArray:
+    """Write ISO times, without the fraction of a second where it is zero throughout the values."""
+    whole = values.cast(pa.timestamp("s", values.type.tz), safe=False)
+    return (whole if pc.all(pc.equal(whole.cast(values.type), values)).as_py() else values).cast(
+        pa.string()
+    )
+
+
+def _as_json(values: pa.Array) -> pa.StringArray:
+    texts = [
+        None if v is None else json.dumps(v, ensure_ascii=False, default=str)
+        for v in values.to_pylist()
+    ]
+    return strings(texts)

@@ -1,0 +1,122 @@
+"""Progress bars, and how much is told in Python: the level of the log, and whether bars are shown.
+
+Bars are those of `tqdm.auto`: a widget in a notebook that can show one, else text on stderr.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Literal, get_args
+
+from pexeso.errors import InputError
+from pexeso.runtime.json_log import LOGGER, TextFormatter
+
+Verbosity = Literal["quiet", "normal", "verbose"]
+
+CountedProgress = Callable[[int, int], None]
+"""Called with how much is done, and how much there is."""
+
+StageProgress = Callable[[str], None]
+"""Called with the name of each stage as it starts."""
+
+_LEVELS = {"quiet": logging.ERROR, "normal": logging.NOTSET, "verbose": logging.INFO}
+_HANDLER = logging.StreamHandler()
+_HANDLER.setFormatter(TextFormatter())
+_shows_bars = False
+
+
+def set_verbosity(verbosity: Verbosity) -> None:
+    """Set how much pexeso tells while it works: progress bars, and the level of its log.
+
+    It holds for this process until it is set again, and changes no answer.
+
+    Parameters
+    ----------
+    verbosity : {"quiet", "normal", "verbose"}
+        ``"normal"``, as it is without a call: no bars; the logger ``pexeso`` has no level of its
+        own, so that warnings are shown, unless your program configures logging otherwise.
+        ``"quiet"``: errors alone are logged. ``"verbose"``: builds, updates, checks and searches
+        for redundant tables show a bar unless they are given `progress`, and what happens is logged
+        from the level INFO on, to stderr unless your program has handlers.
+
+    Raises
+    ------
+    InputError
+        It is none of these.
+
+    Examples
+    --------
+    >>> set_verbosity("quiet")
+    >>> set_verbosity("normal")
+    """
+    global _shows_bars
+    if not isinstance(verbosity, str) or verbosity not in _LEVELS:
+        raise InputError(
+            f"verbosity must be one of {', '.join(get_args(Verbosity))}. Got {verbosity!r} instead."
+        )
+    _shows_bars = verbosity == "verbose"
+    LOGGER.removeHandler(_HANDLER)
+    LOGGER.setLevel(_LEVELS[verbosity])
+    if verbosity == "verbose" and not LOGGER.hasHandlers():
+        LOGGER.addHandler(_HANDLER)
+
+
+@contextmanager
+def bar(**shown: Any) -> Iterator[Any]:
+    """Yield a progress bar of `tqdm.auto`, which is gone at the end."""
+    with warnings.catch_warnings():
+        # In a notebook without ipywidgets tqdm warns as it is imported, and shows text.
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        from tqdm.auto import tqdm
+    with tqdm(leave=False, **shown) as made:
+        yield made
+
+
+@contextmanager
+def counted_bar(title: str, **unit: Any) -> Iterator[CountedProgress]:
+    """Show a bar for work that reports how much is done and how much there is."""
+    with bar(desc=title, **unit) as made:
+
+        def report(done: int, total: int) -> None:
+            made.total = total
+            made.update(done - made.n)
+
+        yield report
+
+
+@contextmanager
+def stage_bar(stages: Sequence[str]) -> Iterator[StageProgress]:
+    """Show which of some stages is under way."""
+    shown = "{desc:<12}{bar:20} {n_fmt}/{total_fmt} {elapsed}"
+    with bar(total=len(stages), bar_format=shown) as made:
+
+        def report(stage: str) -> None:
+            made.set_description_str(stage, refresh=False)
+            if stage in stages:  # others take the bar no further
+                made.n = stages.index(stage)
+            made.refresh()
+
+        yield report
+
+
+@contextmanager
+def shown_progress(
+    given: Callable[..., None] | None,
+    make_bar: Callable[[], AbstractContextManager[Callable[..., None]]],
+) -> Iterator[Callable[..., None] | None]:
+    """Yield what progress is reported to: what was given, else a bar where these are asked for.
+
+    Parameters
+    ----------
+    given : callable or None
+    make_bar : callable
+        Makes the bar.
+    """
+    if given is not None or not _shows_bars:
+        yield given
+        return
+    with make_bar() as report:
+        yield report

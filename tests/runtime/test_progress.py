@@ -1,0 +1,136 @@
+"""Progress bars in Python, and how much is told: bars and the level of the log."""
+
+import logging
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import pexeso
+from pexeso.errors import InputError
+from pexeso.runtime.json_log import log_event
+from pexeso.runtime.progress import counted_bar, shown_progress, stage_bar
+
+
+@pytest.fixture
+def restored():
+    yield
+    pexeso.set_verbosity("normal")
+
+
+def staged(given=None):
+    with shown_progress(given, lambda: stage_bar(["list", "commit"])) as report:
+        if report is not None:
+            report("list")
+            report("commit")
+        return report
+
+
+@pytest.mark.parametrize("verbosity", ["quiet", "normal"])
+def test_without_being_asked_no_bar_is_shown(restored, capsys, verbosity):
+    pexeso.set_verbosity(verbosity)
+    assert staged() is None
+    assert capsys.readouterr() == ("", "")
+
+
+def test_bars_are_shown_where_they_are_asked_for(restored, capsys):
+    pexeso.set_verbosity("verbose")
+    assert staged() is not None
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert "list" in written.err
+    assert "1/2" in written.err
+
+
+def test_progress_that_is_given_is_told_and_no_bar_is_shown(restored, capsys):
+    pexeso.set_verbosity("verbose")
+    told = []
+    assert staged(told.append) == told.append
+    assert told == ["list", "commit"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_level_of_the_log_follows(restored):
+    logger = logging.getLogger("pexeso")
+    levels = {}
+    for verbosity in ("quiet", "verbose", "normal"):
+        pexeso.set_verbosity(verbosity)
+        levels[verbosity] = logger.level
+    assert levels == {
+        "quiet": logging.ERROR,
+        "verbose": logging.INFO,
+        "normal": logging.NOTSET,
+    }
+
+
+def in_new_process(program):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_events_are_told_on_stderr_where_the_program_has_no_handlers():
+    done = in_new_process(
+        """
+        import pexeso
+        from pexeso.runtime.json_log import log_event
+        log_event("before")
+        pexeso.set_verbosity("verbose")
+        pexeso.set_verbosity("verbose")
+        log_event("stage", stage="list")
+        pexeso.set_verbosity("normal")
+        log_event("after")
+        """
+    )
+    assert (done.stdout, done.stderr) == ("", "pexeso: stage (stage=list)\n")
+
+
+def test_handlers_of_the_program_are_left_to_it(restored, caplog, capsys):
+    pexeso.set_verbosity("verbose")
+    log_event("stage", stage="list")
+    assert caplog.messages == ["stage"]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("verbosity", ["loud", "", None, 1, ["quiet"]])
+def test_what_is_no_verbosity_is_refused(verbosity):
+    with pytest.raises(InputError, match="verbosity must be one of quiet, normal, verbose. Got"):
+        pexeso.set_verbosity(verbosity)
+
+
+def test_a_bar_of_counts(capsys):
+    with counted_bar("checking", unit="B") as report:
+        report(1, 4)
+        report(4, 4)
+    assert "checking" in capsys.readouterr().err
+
+
+def test_a_notebook_without_widgets_gets_text_and_no_warning():
+    """What tqdm asks IPython for is stood in for, and ipywidgets is refused."""
+    done = in_new_process(
+        """
+        import sys, types
+        shell = types.SimpleNamespace(config={"IPKernelApp": {}})
+        sys.modules["IPython"] = types.ModuleType("IPython")
+        sys.modules["IPython"].get_ipython = lambda: shell
+        sys.modules["IPython.display"] = types.ModuleType("IPython.display")
+        sys.modules["IPython"].display = sys.modules["IPython.display"]
+        sys.modules["IPython.display"].display = print
+        sys.modules["ipywidgets"] = None
+        from pexeso.runtime.progress import stage_bar
+        with stage_bar(["list", "commit"]) as report:
+            report("list")
+            report("commit")
+        import tqdm.auto, tqdm.autonotebook
+        print(tqdm.autonotebook.tqdm.__module__)
+        """
+    )
+    assert "commit" in done.stderr
+    assert "Warning" not in done.stderr
+    assert done.stdout.strip() == "tqdm.std"
