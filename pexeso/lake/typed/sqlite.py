@@ -1,0 +1,383 @@
+"""SQLite files: each table and view, read without anything being written beside the file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from pexeso.errors import TableReadError
+from pexeso.lake.readers.content import check_size
+from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import check_width, strings
+from pexeso.lake.typed.cells import cell_text
+from pexeso.lake.typed.table import InnerTable, TypedTable
+
+MAGIC = b"SQLite format 3\0"
+"""How a database file begins."""
+
+_MAX_ROWS_A_BATCH = 1 << 14
+_BATCH_BYTES = 32 << 20
+_STEPS_A_LOOK = 1 << 20
+_BASE_STEPS = 1 << 28
+_STEPS_A_BYTE = 64
+_MAX_TEXT_BYTES = 64 << 20
+_COLUMNS_A_STATEMENT = 300
+_WAITS_SECONDS = 1.0
+_WAL = 2
+_BESIDE = ("-wal", "-journal")
+_JOURNAL_MAGIC = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+_ALLOWED = frozenset(
+    (
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_RECURSIVE,
+    )
+)
+_DENIED_FUNCTIONS = frozenset(
+    ("load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "random", "randomblob")
+)
+"""What is dangerous, and what gives other values each time."""
+_SETTINGS = ("trusted_schema = 0", "cell_size_check = 1", "mmap_size = 0", "temp_store = 2")
+_SHADOWS = (
+    *("content", "data", "docsize", "config", "idx", "segments", "segdir", "stat"),
+    *("node", "parent", "rowid"),
+)
+"""Ends of the names of tables that full text and R-tree tables keep for themselves."""
+_ERRORS = (sqlite3.Error, UnicodeError, MemoryError)
+"""The second where a message quotes a damaged name, the third also for a damaged length."""
+_BUSY = "{} is being written by another program; index it again when that is done."
+
+
+def tables_in(source: FileSource) -> list[InnerTable]:
+    """List the tables and views of a database, in the order of its schema.
+
+    Virtual tables, and the tables that SQLite and its extensions keep for themselves, are not
+    among them.
+
+    Parameters
+    ----------
+    source : FileSource
+        The file.
+
+    Returns
+    -------
+    list of InnerTable
+        Those that cannot be read have a reason.
+
+    Raises
+    ------
+    TableReadError
+        It is damaged, being written, or no SQLite database.
+    PlaceError
+        Its storage breaks off.
+    """
+    with _opened(source) as database:
+        return [InnerTable(name, database.reason(name)) for name in database.names()]
+
+
+def read(source: FileSource, name: str) -> TypedTable:
+    """Read one table or view.
+
+    A column has the type of its values, whatever was declared: whole numbers, floats (also among
+    whole numbers) or texts; mixed ones are texts. Bytes are left out, with a note.
+
+    Memory: a batch of rows, of at most 16 Ki rows and about 32 MiB of text. The table is gone
+    through twice, first for its types.
+
+    Parameters
+    ----------
+    source : FileSource
+        The file.
+    name : str
+        The table's.
+
+    Raises
+    ------
+    TableReadError
+        The database cannot be read, or has no such table. Also while batches are read.
+    PlaceError
+        Its storage breaks off.
+    """
+    with _opened(source) as database:
+        if name not in database.names():
+            raise TableReadError(f"{source.shown} has no table {name!r}.")
+        table = database.table(name, source.max_bytes)
+        state = database.state
+    notes = [
+        f"column {column!r} (#{number}) is not text everywhere: its bytes were left out"
+        for number, column in enumerate(table.columns)
+        if number in table.with_bytes
+    ]
+    return TypedTable(table.columns, table.types, _batches(source, name, table, state), notes)
+
+
+def _batches(
+    source: FileSource, name: str, table: _Columns, state: tuple[object, ...]
+) -> Iterator[list[pa.Array]]:
+    with _opened(source) as database:
+        if database.state != state:
+            raise TableReadError(_BUSY.format(source.shown))
+        for rows in database.rows(name, table):
+            columns = zip(zip(*rows, strict=True), table.types, strict=True)
+            yield [_array(values, kind) for values, kind in columns]
+
+
+def _array(values: tuple[object, ...], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_string(kind):
+        return strings([None if value is None else cell_text(value) for value in values])
+    if pa.types.is_floating(kind):
+        return pa.array([None if value is None else float(value) for value in values], kind)
+    return pa.array(values, kind)
+
+
+class _Columns:
+    """The columns of a table, their types, and how many rows a batch may have."""
+
+    def __init__(self, columns: list[str], found: list[tuple[object, ...]]) -> None:
+        self.columns = columns
+        self.types = [_kind(dict(zip("ift", flags, strict=True))) for *flags, _, _, _ in found]
+        self.with_bytes = {number for number, values in enumerate(found) if values[3]}
+        self.n_characters = sum(values[5] or 0 for values in found)
+        longest = sum(values[4] or 8 for values in found)
+        self.n_rows = max(1, min(_MAX_ROWS_A_BATCH, _BATCH_BYTES // max(1, int(longest))))
+
+
+def _kind(present: dict[str, object]) -> pa.DataType:
+    if present["t"]:
+        return pa.string()
+    if present["f"]:
+        return pa.float64()
+    return pa.int64() if present["i"] else pa.null()
+
+
+class _Database:
+    """An open database: everything that is asked of it raises `TableReadError`."""
+
+    def __init__(
+        self, shown: str, connection: sqlite3.Connection, n_bytes: int, state: tuple[object, ...]
+    ) -> None:
+        self.shown, self.state = shown, state
+        self._connection = connection
+        self._max_looks = (_BASE_STEPS + _STEPS_A_BYTE * n_bytes) // _STEPS_A_LOOK
+        self._n_looks = 0
+        connection.set_progress_handler(self._look, _STEPS_A_LOOK)
+
+    def _look(self) -> bool:
+        self._n_looks += 1
+        return self._n_looks > self._max_looks
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        self._n_looks = 0
+        try:
+            yield
+        except _ERRORS as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> TableReadError:
+        if _is_busy(error):
+            return TableReadError(_BUSY.format(self.shown))
+        if self._n_looks > self._max_looks:
+            return TableReadError(
+                f"{self.shown} cannot be read: after {self._max_looks * _STEPS_A_LOOK:,} steps "
+                "there was no end."
+            )
+        return TableReadError(f"{self.shown} cannot be read as a database: {_first_line(error)}.")
+
+    def names(self) -> list[str]:
+        """Return the names of the tables and views that hold what somebody put there."""
+        with self._plain_errors():
+            found = self._connection.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view')"
+            ).fetchall()
+        entries = [(str(name), str(sql or "")) for name, sql in found]
+        virtual = [name for name, sql in entries if sql.lstrip()[:14].upper() == "CREATE VIRTUAL"]
+        own = {f"{name}_{end}" for name in virtual for end in _SHADOWS}
+        hidden = own.union(virtual)
+        return list(
+            dict.fromkeys(
+                name
+                for name, _ in entries
+                if name not in hidden and not name.lower().startswith("sqlite_")
+            )
+        )
+
+    def reason(self, name: str) -> str | None:
+        """Return why a table cannot be read, None where its first row can be."""
+        try:
+            with self._plain_errors():
+                self._connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 1").fetchone()
+        except TableReadError as error:
+            return str(error).removeprefix(f"{self.shown} ").rstrip(".")
+        return None
+
+    def table(self, name: str, max_bytes: int) -> _Columns:
+        """Go through a table for the types and lengths of what is in its columns."""
+        with self._plain_errors():
+            cursor = self._connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 0")
+            columns = [entry[0] for entry in cursor.description]
+            check_width(self.shown, len(columns))
+            found: list[tuple[object, ...]] = []
+            for start in range(0, len(columns), _COLUMNS_A_STATEMENT):
+                part = columns[start : start + _COLUMNS_A_STATEMENT]
+                asked = ", ".join(map(_asked_of, part))
+                row = self._connection.execute(f"SELECT {asked} FROM {_quoted(name)}").fetchone()
+                found += zip(*[iter(row)] * 6, strict=True)
+        table = _Columns(columns, found)
+        check_size(f"{name!r} of {self.shown}", int(table.n_characters), max_bytes)
+        return table
+
+    def rows(self, name: str, table: _Columns) -> Iterator[list[tuple[object, ...]]]:
+        """Yield the rows of a table in lists."""
+        asked = ", ".join(
+            f"CASE WHEN typeof({_quoted(c)}) <> 'blob' THEN {_quoted(c)} END"
+            if number in table.with_bytes
+            else _quoted(c)
+            for number, c in enumerate(table.columns)
+        )
+        with self._plain_errors():
+            cursor = self._connection.execute(f"SELECT {asked} FROM {_quoted(name)}")
+            while rows := cursor.fetchmany(table.n_rows):
+                yield rows
+
+
+def _asked_of(column: str) -> str:
+    name = _quoted(column)
+    flags = (f"max(typeof({name}) = '{kind}')" for kind in ("integer", "real", "text", "blob"))
+    length = f"CASE typeof({name}) WHEN 'text' THEN length({name}) END"
+    return f"{', '.join(flags)}, max({length}), total({length})"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+
+
+def _is_busy(error: Exception) -> bool:
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+    )
+
+
+@contextmanager
+def _opened(source: FileSource) -> Iterator[_Database]:
+    """Open a database to be read alone.
+
+    As long as SQLite need not write to do so, the file itself is opened. What another program has
+    not finished, in a journal or a log beside it, is applied to a copy.
+    """
+    with ExitStack() as stack:
+        path = Path(os.path.realpath(stack.enter_context(source.local_path())))
+        before = _state(source.shown, path)
+        with open(path, "rb") as stream:
+            start = stream.read(20)
+        if not start:
+            raise TableReadError(f"{source.shown} is empty: it has no bytes.")
+        if not start.startswith(MAGIC) or len(start) < 20:
+            raise TableReadError(
+                f"{source.shown} is no SQLite database: it does not begin like one; it may be "
+                "encrypted, or the database of another program."
+            )
+        how = "mode=ro"
+        if _has_unfinished(path, start[18] == _WAL):
+            path, how = _copy(source, path, stack), "mode=rw"
+        elif start[18] == _WAL:
+            how = "mode=ro&immutable=1"  # without this, files of the log are made beside it
+        connection = _connect(source.shown, path, how, stack)
+        is_copy = source.data is not None or not isinstance(source.location, Path)
+        state = () if is_copy else before
+        database = _Database(source.shown, connection, os.path.getsize(path), state)
+        yield database
+        if how != "mode=rw" and _state(source.shown, path) != before:
+            raise TableReadError(_BUSY.format(source.shown))
+
+
+def _connect(shown: str, path: Path, how: str, stack: ExitStack) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(
+            f"file:{quote(os.fspath(path))}?{how}",
+            uri=True,
+            timeout=_WAITS_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        stack.callback(connection.close)
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_TEXT_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        for setting in _SETTINGS:
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # applies a journal
+        connection.set_authorizer(_authorise)
+    except _ERRORS as error:
+        if _is_busy(error):
+            raise TableReadError(_BUSY.format(shown)) from error
+        raise TableReadError(
+            f"{shown} cannot be read as a database: {_first_line(error)}."
+        ) from error
+    return connection
+
+
+def _authorise(action: int, _first: object, second: object, *_: object) -> int:
+    """Allow reading, and of functions those that only compute."""
+    is_denied = action not in _ALLOWED or (
+        action == sqlite3.SQLITE_FUNCTION and str(second).lower() in _DENIED_FUNCTIONS
+    )
+    return sqlite3.SQLITE_DENY if is_denied else sqlite3.SQLITE_OK
+
+
+def _state(shown: str, path: Path) -> tuple[object, ...]:
+    """Return sizes and times of a database and what lies beside it."""
+    found: list[object] = []
+    for end in ("", *_BESIDE):
+        try:
+            status = os.stat(f"{path}{end}")
+        except FileNotFoundError:
+            found.append(None)
+        except OSError as error:
+            raise TableReadError(f"{shown} cannot be read: {error.strerror or error}.") from error
+        else:
+            found.append((status.st_size, status.st_mtime_ns))
+    return tuple(found)
+
+
+def _has_unfinished(path: Path, has_log: bool) -> bool:
+    """Return whether a log with something in it, or a journal of a change, lies beside a file."""
+    end = "-wal" if has_log else "-journal"
+    try:
+        with open(f"{path}{end}", "rb") as stream:
+            start = stream.read(len(_JOURNAL_MAGIC))
+    except OSError:
+        return False
+    return bool(start) if has_log else start == _JOURNAL_MAGIC
+
+
+def _copy(source: FileSource, path: Path, stack: ExitStack) -> Path:
+    """Copy a database with what lies beside it; all must be of one moment."""
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pexeso-"))
+    copy = Path(folder) / "file"
+    before = _state(source.shown, path)
+    check_size(source.shown, sum(entry[0] for entry in before if entry), source.max_bytes)
+    try:
+        for end, entry in zip(("", *_BESIDE), before, strict=True):
+            if entry is not None:
+                shutil.copyfile(f"{path}{end}", f"{copy}{end}")
+    except OSError as error:
+        raise TableReadError(_BUSY.format(source.shown)) from error
+    if _state(source.shown, path) != before:
+        raise TableReadError(_BUSY.format(source.shown))
+    return copy
