@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pexeso.runtime.jit import loop
 from pexeso.transform.programs.program import (
     Casing,
     Span,
@@ -108,7 +109,7 @@ def examples_of(
         if len(texts) == len(cells):
             parts.add(texts, (column, (), ()))
     whole = list(parts.found.items())
-    replaced = keys if extended else ()
+    replaced = _wanted(keys) if extended else []
     once = parts.deeper(whole, 0.4, _splits, any_separator, extended)
     several = parts.deeper(whole, 0.6, _spans, any_separator) if extended else []
     twice = [] if any_separator else parts.deeper(once, 0.8, _splits, False, extended)
@@ -145,6 +146,7 @@ class _Parts:
 
     pieces: list[list[str]]
     found: dict[tuple[str, ...], _Steps] = field(default_factory=dict)
+    ranks: dict[tuple[str, ...], tuple[int, int]] = field(default_factory=dict)
     letters: int = 0
 
     def add(self, texts: tuple[str, ...], steps: _Steps) -> bool:
@@ -173,11 +175,13 @@ class _Parts:
         return new
 
     def _rank(self, part: tuple[tuple[str, ...], _Steps]) -> tuple[int, int]:
-        held = 0
-        for text, pieces in zip(part[0], self.pieces, strict=True):
-            small = lower(text)
-            held += sum(piece in small for piece in pieces)
-        return -held, sum(map(len, part[0]))
+        texts = part[0]
+        if texts not in self.ranks:
+            held = 0
+            for text, pieces in zip(texts, self.pieces, strict=True):
+                held += sum(map(lower(text).__contains__, pieces))
+            self.ranks[texts] = -held, sum(map(len, texts))
+        return self.ranks[texts]
 
 
 _Made = Iterator[tuple[tuple[Split, ...], tuple[tuple[str, str], ...], tuple[str, ...]]]
@@ -258,13 +262,20 @@ def _shared_by_all(texts: tuple[str, ...]) -> set[str]:
     return found
 
 
-def _replacements(texts: tuple[str, ...], keys: Sequence[str]) -> _Made:
-    """Yield signs of some texts that may give way to signs of the keys or to nothing."""
-    if not keys:
+def _wanted(keys: Sequence[str]) -> list[str]:
+    """Return what signs of a text may give way to: nothing, and the signs of the keys."""
+    return ["", *_signs(keys)]
+
+
+def _signs(texts: Sequence[str]) -> list[str]:
+    return sorted({letter for letter in set("".join(texts)) if not letter.isalnum()})
+
+
+def _replacements(texts: tuple[str, ...], wanted: Sequence[str]) -> _Made:
+    """Yield signs of some texts that may give way to others or to nothing."""
+    if not wanted:
         return
-    signs = sorted({letter for text in texts for letter in text if not letter.isalnum()})
-    wanted = ["", *sorted({letter for key in keys for letter in key if not letter.isalnum()})]
-    for old in signs:
+    for old in _signs(texts):
         for new in wanted:
             made = tuple([text.replace(old, new) for text in texts])
             if all(made):
@@ -279,13 +290,19 @@ def _as_letters(keys: tuple[str, ...], found: _Found, extended: bool) -> Example
     size = sizes.reshape(len(found), len(keys))
     extractors = tuple(steps for _, steps in found)
     lines, groups = _lines(extractors, size)
+    letters = _letters(plain)
+    if plain.isascii():
+        small, large, is_letter = plain.lower(), plain.upper(), _IS_LETTER[letters]
+    else:
+        small, large = plain.translate(_SMALL), plain.translate(_LARGE)
+        is_letter = np.fromiter(map(str.isalpha, plain), bool, len(plain))
     return Examples(
         keys,
         extractors,
-        _letters(plain),
-        _letters(plain.translate(_SMALL)),
-        _letters(plain.translate(_LARGE)),
-        np.fromiter(map(str.isalpha, plain), bool, len(plain)),
+        letters,
+        _letters(small),
+        _letters(large),
+        is_letter,
         at,
         size,
         _letters("".join(keys)),
@@ -310,6 +327,7 @@ class _Cased(dict[int, int]):
 
 
 _SMALL, _LARGE = _Cased(lower), _Cased(upper)
+_IS_LETTER = np.array([chr(point).isalpha() for point in range(128)])
 
 
 def _letters(text: str) -> np.ndarray:
@@ -317,17 +335,43 @@ def _letters(text: str) -> np.ndarray:
 
 
 def _lines(extractors: Sequence[_Steps], size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    shortest = size.min(axis=1, initial=1 << 30) if size.size else np.zeros(0, np.int32)
-    uneven = (size != size[:, :1]).any(axis=1)
     n_steps = np.array([_n_steps(each) for each in extractors], np.int64)
-    per = shortest.astype(np.int64) * (1 + uneven) * len(CASINGS)
-    extractor = np.repeat(np.arange(len(extractors)), per)
-    place = np.arange(len(extractor)) - np.repeat(np.cumsum(per) - per, per)
-    casing = place % len(CASINGS)
-    place //= len(CASINGS)
-    backward = place >= shortest[extractor]
-    start = np.where(backward, place - shortest[extractor], place)
-    order = np.lexsort((extractor, casing, start, backward, n_steps[extractor]))
-    lines = np.stack([extractor, casing, backward, start], axis=1)[order].astype(np.int32)
-    groups = np.searchsorted(n_steps[lines[:, 0]], np.arange(MAX_STEPS + 2))
-    return lines, groups
+    groups = np.searchsorted(n_steps, np.arange(MAX_STEPS + 2))
+    return _ordered_lines(groups, size, len(CASINGS))
+
+
+@loop
+def _ordered_lines(groups: Any, size: Any, n_casings: int) -> Any:
+    """Return the lines in their order, and where those of each group of extractors begin."""
+    n_extractors, n_examples = size.shape
+    shortest = np.zeros(n_extractors, np.int64)
+    uneven = np.zeros(n_extractors, np.bool_)
+    total = 0
+    for extractor in range(n_extractors):
+        shortest[extractor] = size[extractor, 0]
+        for example in range(n_examples):
+            uneven[extractor] |= size[extractor, example] != size[extractor, 0]
+            shortest[extractor] = min(shortest[extractor], size[extractor, example])
+        total += shortest[extractor] * (2 if uneven[extractor] else 1) * n_casings
+    lines = np.empty((total, 4), np.int32)
+    begins = np.zeros(len(groups), np.int64)
+    at = 0
+    for group in range(len(groups) - 1):
+        begins[group] = at
+        first, last = groups[group], groups[group + 1]
+        longest = 0
+        for extractor in range(first, last):
+            longest = max(longest, shortest[extractor])
+        for backward in range(2):
+            for start in range(longest):
+                for casing in range(n_casings):
+                    for extractor in range(first, last):
+                        # From the end it is another place only where texts differ in length.
+                        if start < shortest[extractor] and (uneven[extractor] or not backward):
+                            lines[at, 0] = extractor
+                            lines[at, 1] = casing
+                            lines[at, 2] = backward
+                            lines[at, 3] = start
+                            at += 1
+    begins[len(groups) - 1] = at
+    return lines, begins

@@ -17,9 +17,6 @@ from pexeso.transform.programs.program import MAX_OPERATORS, Constant, Operator,
 Row = Sequence[str | None]
 """Cells of a source row; None where one is missing."""
 
-LETTER = 100
-"""Effort for a letter of a part of a cell."""
-
 _Range = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -50,8 +47,8 @@ class LearningOptions:
 class Effort:
     """What may still be spent on learning: some 100 million a second, counted, not measured.
 
-    A letter of a part of a cell counts `LETTER` when the parts are made, and as often as the key
-    has letters when operators are looked for; so does each line of operators, once.
+    A letter of a part of a cell counts as often as the longest key has letters when operators are
+    looked for; each line of operators counts once.
     """
 
     left: int = 10**12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pexeso.transform.programs.program import lower, upper
 
@@ -44,6 +45,7 @@ def least_pieces(
     return found
 
 
+@lru_cache(maxsize=4096)
 def _letters(text: str) -> str:
     """Return the letters and digits of a text, equal in all casings."""
     return "".join(filter(str.isalnum, lower(upper(text))))

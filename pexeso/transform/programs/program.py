@@ -30,6 +30,8 @@ def lower(text: str) -> str:
     >>> lower("ΟΔΟΣ İstanbul")
     'οδοσ istanbul'
     """
+    if text.isascii():
+        return text.lower()
     # Two letters that languages and databases make small in different ways.
     text = text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i")
     text = text.replace("\N{GREEK CAPITAL LETTER SIGMA}", "\N{GREEK SMALL LETTER SIGMA}")
@@ -42,6 +44,8 @@ def upper(text: str) -> str:
     >>> upper("straße ŉ")
     'STRASSE ŉ'
     """
+    if text.isascii():
+        return text.upper()
     made = text.replace("ß", "SS").upper()
     if len(made) == len(text) + text.count("ß"):
         return made
