@@ -73,7 +73,7 @@ def read_member(source: FileSource, name: str) -> bytes:
         try:
             info = archive.getinfo(name)
         except KeyError:
-            raise TableReadError(f"{source.shown} holds no file {name!r}.") from None
+            raise TableReadError(f"{source.shown} holds no such file: {name!r}.") from None
         _check_sizes(source, archive, [info])
         if (reason := _reason(info, 0, source.max_bytes)) is not None:
             raise TableReadError(f"{shown} cannot be read: {reason}.")

@@ -121,7 +121,7 @@ def enter(source: FileSource, member: str) -> tuple[FileSource, str | None]:
                 f"{source.shown}/{path[:end]}", data=data, max_bytes=source.max_bytes
             )
             return (inside, None) if end == len(path) else enter(inside, path[end:])
-    raise TableReadError(f"{source.shown} holds no file {path!r}.")
+    raise TableReadError(f"{source.shown} holds no such file: {path!r}.")
 
 
 def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:

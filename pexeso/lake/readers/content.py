@@ -159,7 +159,7 @@ def _no_file(shown: str) -> TableReadError:
 
 
 class _Packing(NamedTuple):
-    name: str
+    kind: str
     magic: bytes
     open: Callable[[io.BytesIO], Any]
 
@@ -190,12 +190,12 @@ def _unpack(shown: str, packed: bytes, max_bytes: int, packing: _Packing) -> byt
             data = _read_up_to(stream, max_bytes + 1)
     except EOFError as error:
         raise TableReadError(
-            f"{shown} is {packing.name} file that was cut short; write or download it again."
+            f"{shown} is {packing.kind} file that was cut short; write or download it again."
         ) from error
     except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException, ValueError) as error:
         said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise TableReadError(
-            f"{shown} is {packing.name} file that is damaged ({said}); write or download it again."
+            f"{shown} is {packing.kind} file that is damaged ({said}); write or download it again."
         ) from error
     check_size(shown, len(data), max_bytes)
     return data

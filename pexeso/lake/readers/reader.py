@@ -267,7 +267,8 @@ def read_table(
     r"""Read a table of a file: text, JSON, Parquet and its kin, a sheet, a database's table.
 
     The format is told by the extension; a file with another extension is Parquet where it starts
-    like Parquet, JSON lines where its first line is an object, else delimited text. Text may have any encoding and dialect, and may be packed by
+    like Parquet, JSON lines where its first line is an object, else delimited text. Text may have
+    any encoding and dialect, and may be packed by
     gzip, bzip2, xz or zstd. Memory: about three times the size of the file's text, hence bounded by
     `max_bytes`.
 
@@ -326,8 +327,8 @@ def _only_member(source: FileSource) -> str:
     if len(readable) == 1:
         return readable[0]
     if not readable:
-        why = f": {found[0].reason}" if len(found) == 1 else ""
-        raise TableReadError(f"{source.shown} holds no table that can be read{why}.")
+        why = found[0].reason if len(found) == 1 else "none of them"
+        raise TableReadError(f"{source.shown} holds no table that can be read: {why}.")
     names = ", ".join(repr(f"{source.shown}{member}") for member in readable[:_NAMES_SHOWN])
     more = len(readable) - _NAMES_SHOWN
     raise TableReadError(

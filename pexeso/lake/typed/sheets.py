@@ -79,12 +79,12 @@ def _has_cells(sheet: Any) -> bool:
 def _read(book: Any, name: str, max_bytes: int) -> tuple[dict[str, Any], pa.Table]:
     metadata = next((sheet for sheet in book.sheets_metadata if sheet.name == name), None)
     if metadata is None:
-        raise TableReadError(f"{{shown}} has no sheet {name!r}.")
+        raise TableReadError(f"{{shown}} has no such sheet: {name!r}.")
     if not _has_cells(metadata):
-        raise TableReadError(f"{{shown}} has no table in {name!r}: {NO_CELLS}.")
+        raise TableReadError(f"{{shown}} has no table in a sheet: {name!r} {NO_CELLS}.")
     sheet = _call(lambda _: book.get_sheet_by_name(name))
     if sheet.start is None:
-        raise TableReadError(f"{{shown}} has no table in {name!r}: {EMPTY}.")
+        raise TableReadError(f"{{shown}} has no table in a sheet: {name!r} {EMPTY}.")
     check_width("{shown}", sheet.width)
     top, left = sheet.start
     # Rows before the first cell come as blank ones, columns do not come.
@@ -97,7 +97,7 @@ def _read(book: Any, name: str, max_bytes: int) -> tuple[dict[str, Any], pa.Tabl
     ]
     place = find_table(rows, merged)
     if place is None:
-        raise TableReadError(f"{{shown}} has no table in {name!r}: {EMPTY}.")
+        raise TableReadError(f"{{shown}} has no table in a sheet: {name!r} {EMPTY}.")
     notes = list(place.notes)
     if str(metadata.visible).rpartition(".")[2] != "Visible":
         notes.append("the sheet is hidden")

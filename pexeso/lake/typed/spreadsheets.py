@@ -94,7 +94,7 @@ def read(source: FileSource, name: str) -> TypedTable:
     """
     found, table = _answer(source, {"sheet": name, "max_bytes": source.max_bytes})
     if table is None:
-        raise TableReadError(f"{source.shown} has no table in {name!r}.")
+        raise TableReadError(f"{source.shown} has no table in a sheet: {name!r}.")
     return TypedTable(table.column_names, table.schema.types, batches(table), found["notes"])
 
 

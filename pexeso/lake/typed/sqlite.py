@@ -110,7 +110,7 @@ def read(source: FileSource, name: str) -> TypedTable:
     """
     with _opened(source) as database:
         if name not in database.names():
-            raise TableReadError(f"{source.shown} has no table {name!r}.")
+            raise TableReadError(f"{source.shown} has no such table: {name!r}.")
         table = database.table(name, source.max_bytes)
         state = database.state
     notes = [

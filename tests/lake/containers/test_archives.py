@@ -52,7 +52,7 @@ def test_an_archive_of_one_table_is_read_by_its_own_name(tmp_path):
     (tmp_path / "two.zip").write_bytes(archive(a_csv=CITIES, b_csv=CITIES))
     with pytest.raises(TableReadError, match=r"holds 2 tables; name one of them: .*a\.csv'"):
         read_table(tmp_path / "two.zip")
-    with pytest.raises(TableReadError, match=r"holds no file 'c\.csv'"):
+    with pytest.raises(TableReadError, match=r"holds no such file: 'c\.csv'"):
         read_table(f"{tmp_path}/two.zip/c.csv")
 
 

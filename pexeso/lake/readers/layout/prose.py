@@ -39,10 +39,10 @@ def require_table(shown: str, sample: str, dialect: Dialect, *, complete: bool =
     if len(rows) >= _MIN_ROWS and max(wide.values(), default=0) >= _MIN_ALIKE * len(rows):
         return
     lines = [line for line in sample.splitlines() if line.strip()]
-    raise TableReadError(f"{shown} is {_what_it_is(lines)}, not delimited text.")
+    raise TableReadError(f"{shown} is {_kind_of_text(lines)}, not delimited text.")
 
 
-def _what_it_is(lines: Sequence[str]) -> str:
+def _kind_of_text(lines: Sequence[str]) -> str:
     if _is_aligned(lines):
         return "fixed-width text"
     n_words = sorted(len(line.split()) for line in lines)
