@@ -76,6 +76,8 @@ def _between(above: str = "", below: str = "", **options: object) -> Rule:
 def _encoded(encoding: str, **options: object) -> Rule:
     def write(table: PlainTable) -> Written | None:
         text = text_of(_all(table), **options)
+        if text.isascii() and encoding.startswith("cp"):
+            return None  # no other file than without this rule
         try:
             return _made(table, text, encoding)
         except UnicodeEncodeError:

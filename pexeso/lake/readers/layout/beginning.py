@@ -30,6 +30,7 @@ _ROWS_AT_FIRST = 50
 _MAX_ROWS = 160
 _MAX_FOUND_HEADER = 3
 _TITLE_WORDS = 3
+_MIN_ROWS = 2
 _FEW_COLUMNS = 3
 _FEW_NAMES = 20
 _MIN_ROWS_TO_RECUR = 5
@@ -154,7 +155,7 @@ def _usual_width(rows: Sequence[Row]) -> int:
 def _start(rows: list[tuple[int, Row]], width: int, n_comments: int) -> int:
     """Return the position of the row where the table begins."""
     first = next((i for i, (line, _) in enumerate(rows) if line >= n_comments), 0)
-    if width < 2:
+    if width < 2 or sum(len(row) == width for _, row in rows) < _MIN_ROWS:
         return first
     first = _commented_header(rows, first, width)
     table = [row for _, row in rows[first:]]
