@@ -30,6 +30,7 @@ DEFAULT_QUERIES = 100
 ELSEWHERE = {
     "acquisition": ("benchmarks.acquisition.command", "acquisition_command"),
     "composite": ("benchmarks.composite.command", "composite_command"),
+    "reading": ("benchmarks.reading.command", "reading_command"),
     "profile": ("benchmarks.datasets.profile_command", "profile_command"),
     "embedding": ("benchmarks.embedding", "embedding_command"),
     "redundancy": ("benchmarks.redundancy.command", "redundancy_command"),

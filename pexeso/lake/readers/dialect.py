@@ -98,6 +98,8 @@ def _detect_delimiter(sample: str, extension: str, complete: bool) -> Dialect:
         return Dialect(expected if expected in regular else regular[0])
     if (found := _regular_within(sample, expected, complete)) is not None:
         return Dialect(found)
+    if (otherwise := _regular_otherwise(sample, complete)) is not None:
+        return otherwise
     if (found := _odd_delimiter(sample, complete)) is not None:
         return Dialect(found)
     if all(set(counts) <= {1} for counts in widths.values()) and not _has_rare_delimiter(
@@ -129,12 +131,14 @@ def _regular_within(sample: str, expected: str, complete: bool) -> str | None:
     These are titles above the table and notes below it: fewer rows than the table has, and none
     between its rows.
     """
-    found = []
+    found: dict[str, int] = {}
+    usual: dict[str, int] = {}
     for delimiter in DELIMITERS:
         if delimiter not in sample:
             continue
         widths = _width_of_rows(sample, delimiter, complete)
         width = max(widths, default=0)
+        usual[delimiter] = Counter(widths).most_common(1)[0][0] if widths else 0
         n = widths.count(width)
         if width < 2 or n < _MIN_ROWS_OF_BLOCK:
             continue
@@ -143,10 +147,29 @@ def _regular_within(sample: str, expected: str, complete: bool) -> str | None:
         is_one_block = widths[first : first + n] == [width] * n
         # A table of two columns is no block where what is around it has a delimiter as well.
         if is_one_block and n_around <= min(_MAX_ROWS_AROUND, n if width > 2 else n // 2):
-            found.append(delimiter)
-    if expected in found:
+            found[delimiter] = width
+    # A delimiter that cuts most rows into more cells is the better one, though not regular.
+    best = [each for each, width in found.items() if width >= max(usual.values())]
+    if expected in best:
         return expected
-    return found[0] if len(found) == 1 else None
+    return best[0] if len(best) == 1 else None
+
+
+def _regular_otherwise(sample: str, complete: bool) -> Dialect | None:
+    """Return the dialect under which a sample is regular with spaces before its quotation marks.
+
+    Or with single quotation marks. None where there is none, or no cell has such marks.
+    """
+    for delimiter in DELIMITERS:
+        spaced = Dialect(delimiter, skipinitialspace=True)
+        single = Dialect(delimiter, _SINGLE_QUOTE)
+        for dialect, mark in ((spaced, f'{delimiter} "'), (single, f"{delimiter}'")):
+            if sample.count(mark) >= _MIN_WRAPPED:
+                reader = csv.reader(io.StringIO(sample, newline=""), **dialect.csv_options())
+                widths = set(_widths(reader, complete))
+                if len(widths) == 1 and widths.pop() > 1:
+                    return dialect
+    return None
 
 
 def _odd_delimiter(sample: str, complete: bool) -> str | None:
@@ -200,7 +223,7 @@ def _with_quoting(found: Dialect, sample: str, complete: bool) -> Dialect:
         changed = replace(found, quotechar=_SINGLE_QUOTE)
     elif f'{found.delimiter} "' in sample and found.delimiter != " ":
         rows = csv.reader(io.StringIO(sample, newline=""), **found.csv_options())
-        if sum(cell.startswith(' "') for row in rows for cell in row) > 1:
+        if any(cell.startswith(' "') and cell.endswith('"') for row in rows for cell in row):
             changed = replace(found, skipinitialspace=True)
     if changed is found or _n_alike(changed, sample, complete) < _n_alike(found, sample, complete):
         return found

@@ -30,6 +30,7 @@ _ROWS_AT_FIRST = 50
 _MAX_ROWS = 160
 _MAX_FOUND_HEADER = 3
 _TITLE_WORDS = 3
+_MIN_ROWS = 2
 _FEW_COLUMNS = 3
 _FEW_NAMES = 20
 _MIN_ROWS_TO_RECUR = 5
@@ -154,7 +155,7 @@ def _usual_width(rows: Sequence[Row]) -> int:
 def _start(rows: list[tuple[int, Row]], width: int, n_comments: int) -> int:
     """Return the position of the row where the table begins."""
     first = next((i for i, (line, _) in enumerate(rows) if line >= n_comments), 0)
-    if width < 2:
+    if width < 2 or sum(len(row) == width for _, row in rows) < _MIN_ROWS:
         return first
     first = _commented_header(rows, first, width)
     table = [row for _, row in rows[first:]]
@@ -175,6 +176,8 @@ def _commented_header(rows: list[tuple[int, Row]], first: int, width: int) -> in
 
 def _rows_above(rows: list[Row], width: int) -> int:
     """Return how many rows above the table are titles, or say something about the table."""
+    if n := _rows_above_blank(rows, width):
+        return n
     n, is_clear = 0, False
     for row in rows[:MAX_LINES_ABOVE]:
         values = [cell for cell in row if cell.strip()]
@@ -197,11 +200,30 @@ def _rows_above(rows: list[Row], width: int) -> int:
     return n if is_clear or blank else 0
 
 
+def _rows_above_blank(rows: list[Row], width: int) -> int:
+    """Return how many rows stand above the table where a row of empty cells parts them from it.
+
+    None of them has a value for each column, and the row after it has.
+    """
+    for n, row in enumerate(rows[:MAX_LINES_ABOVE]):
+        n_values = sum(1 for cell in row if cell.strip())
+        if n_values == 0 and n > 0:
+            below = rows[n + 1] if n + 1 < len(rows) else []
+            return n + 1 if sum(1 for cell in below if cell.strip()) >= width else 0
+        if n_values >= width:
+            return 0
+    return 0
+
+
 def _stands_above(row: Row, values: list[str], width: int) -> bool:
     if not row[0].strip():
         return False
     if len(values) == 1:
         return len(row) < width or width >= 2
+    if len(row) < width and len(values) < width:
+        n_words = sum(len(value.split()) for value in values)
+        if len(values) == 2 and n_words > _TITLE_WORDS and len(values[0].split()) > 1:
+            return True
     return (
         width >= 4
         and 2 * len(values) <= width
@@ -214,7 +236,7 @@ def _is_title_of_plain(rows: list[Row], width: int) -> bool:
 
     A long text over a row of short names.
     """
-    if len(rows) < 4 or not 2 <= width <= 3 or len(rows[0]) != width:
+    if len(rows) < 4 or not 2 <= width <= 3 or len(rows[0]) < width:
         return False
     kinds = column_kinds(rows[2:], width)
     n_alike, n_other = compare(rows[1], kinds)
@@ -261,7 +283,12 @@ def _is_plain(rows: list[Row], width: int) -> bool:
                 return True
             n_name_like += not is_number
     # Without a digit no name looks like the values of a column.
-    return n_name_like < 2 and not _DIGIT.search("".join(names)) and not _recurs(rows, width)
+    return (
+        n_name_like < 2
+        and bool(_DIGIT.search("".join(rows[2])))
+        and not _DIGIT.search("".join(names))
+        and not _recurs(rows, width)
+    )
 
 
 def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:

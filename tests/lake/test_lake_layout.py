@@ -1,0 +1,206 @@
+"""Where a table begins and ends in a delimited text: titles, comments, headers, notes."""
+
+import pytest
+
+from pexeso.errors import TableReadError
+from pexeso.lake.readers.delimited import parse_delimited
+from pexeso.lake.readers.options import ReadingOptions
+
+
+def read(text, extension=".csv", **options):
+    data = text.encode() if isinstance(text, str) else text
+    return parse_delimited(
+        f"t{extension}",
+        data,
+        extension,
+        max_cell_bytes=1 << 20,
+        options=ReadingOptions(**options),
+    )
+
+
+def rows_of(table):
+    return [
+        list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    ]
+
+
+BODY = "city,people,area\nOslo,709037,454\nBern,134591,52\nGraz,291072,128\nLima,9751717,2672\n"
+ROWS = [line.split(",") for line in BODY.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("above", "n_lines"),
+    [
+        ("# by hand\n# do not edit, please\n", 2),
+        ("// by hand\n\n", 2),
+        ("% by hand\n\n% version 2\n\n", 4),
+        ("; by hand\n", 1),
+        ("Figures of the year\n", 1),
+        ("Figures of the year\n\nOffice of Statistics, Oslo\n\n", 4),
+        ("Figures of the year,,\n,,\n", 2),
+        ("Created,2021-03-04,\n,,\n", 2),
+        (",,\n", 1),
+    ],
+)
+def test_what_stands_above_the_header_is_left_out(above, n_lines):
+    table = read(above + BODY)
+    assert [table.names, *rows_of(table)] == ROWS
+    assert table.notes == [f"lines above the header were left out: {n_lines}"]
+
+
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [
+        ("\nSource: Office of Statistics\n", "1 (Source: Office of Statistics)"),
+        ("* preliminary\n", "1 (* preliminary)"),
+        ("\n\nNotes:\n(1) Rounded, to tens.\n(2) Final.\n", "3 (Notes:)"),
+        (",,\nSource: Office of Statistics,,\n", "1 (Source: Office of Statistics)"),
+        ("Figures of Lima are those of 2017.\n", "1 (Figures of Lima are those of 2017.)"),
+    ],
+)
+def test_what_stands_below_the_table_is_left_out(below, said):
+    table = read(BODY + below)
+    assert [table.names, *rows_of(table)] == ROWS
+    assert table.notes == [f"lines below the table were left out: {said}"]
+
+
+@pytest.mark.parametrize("last", ["Rome", "Total,13886417", "Den Haag,,", ",,"])
+def test_short_rows_at_the_end_that_are_no_notes_are_kept(last):
+    table = read(BODY + last + "\n")
+    assert rows_of(table)[:4] == ROWS[1:]
+    assert rows_of(table)[4] == [*[cell or None for cell in last.split(",")], None, None][:3]
+
+
+def test_a_line_that_names_the_separator_is_taken_at_its_word():
+    for line in ("sep=;\n", '"sep=;"\r\n', "\ufeffSEP=;\n"):
+        table = read(line + "a;b\n1,5;2\n3,5;4\n")
+        assert (table.delimiter, table.names, table.n_rows) == (";", ["a", "b"], 2)
+    assert "names the separator ';'" in table.notes[0]
+
+
+@pytest.mark.parametrize("delimiter", ["#", "^", "~", "\t", ";", "|"])
+def test_separators(delimiter):
+    table = read(BODY.replace(",", delimiter))
+    assert [table.names, *rows_of(table)] == ROWS
+    assert table.notes == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["time\n12:30:45\n12:30:46\n12:30:47\n", "name\nAnn Lee\nBo Nils\n", "no\nItem #1\nItem #2\n"],
+)
+def test_odd_separators_are_not_seen_in_values(text):
+    assert len(read(text).names) == 1
+
+
+def test_a_first_row_of_data_is_no_header():
+    table = read("2008-02-28,1:00,12.5\n2008-02-28,2:00,12.1\n2008-02-28,3:00,11.0\n")
+    assert table.names == ["", "", ""]
+    assert table.n_rows == 3
+    assert table.notes == ["there is no header: the first row is data, and columns have no names"]
+    words = "Oslo,Norway\nBergen,Norway\nLyon,France\nOslo,Kenya\nNice,France\nTurin,Italy\n"
+    assert read(words).n_rows == 6
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "country,2010,2011,2012",
+        ",0,1,2",
+        "country,1/22/20,1/23/20,1/24/20",
+        "country,a,b,c",
+        "country,7,b,c",
+    ],
+)
+def test_numbers_may_be_names(header):
+    table = read(header + "\nOslo,5,60,7\nBern,50,61,72\nGraz,51,6,70\nLima,52,65,71\n")
+    assert table.names == header.split(",")
+    assert (table.n_rows, table.notes) == (4, [])
+
+
+def test_a_header_of_two_rows_is_joined():
+    body = "Norway,5,60,7,8\nChile,50,61,72,8\nKenya,51,6,70,9\nJapan,52,65,71,9\n"
+    names = ["Country", "Sales 2019", "Sales 2020", "Costs 2019", "Costs 2020"]
+    for header in (
+        ",Sales,,Costs,\nCountry,2019,2020,2019,2020\n",
+        "Country,Sales,,Costs,\n,2019,2020,2019,2020\n",
+        "Country,Sales,Sales,Costs,Costs\n,2019,2020,2019,2020\n",
+    ):
+        table = read(header + body)
+        assert table.names == names
+        assert table.notes == ["the header has 2 rows: their names were joined"]
+        assert rows_of(table) == [line.split(",") for line in body.splitlines()]
+    units = read("Country,a,b,c,d\n,kg,kg,m,m\n" + body)
+    assert units.names == ["Country", "a kg", "b kg", "c m", "d m"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["Norway,n/a,n/a", "Norway,-,-", "Norway,**,**", "Norway,1–2,3–4", "Norway,18 (new),2 (old)"],  # noqa: RUF001
+)
+def test_odd_first_rows_are_data(first):
+    table = read(f"Country,a,b\n{first}\nChile,50,61\nKenya,51,6\nJapan,52,65\n")
+    assert table.names == ["Country", "a", "b"]
+    assert table.n_rows == 4
+
+
+def test_quotation_marks_and_escapes():
+    single = read("'name','said'\n'Ann','a, b'\n'Bo','it''s'\n'Cy','c'\n")
+    assert rows_of(single) == [["Ann", "a, b"], ["Bo", "it's"], ["Cy", "c"]]
+    escaped = read('"name","said"\n"Ann","a \\"b\\", c"\n"Bo","\\"d\\""\n')
+    assert rows_of(escaped) == [["Ann", 'a "b", c'], ["Bo", '"d"']]
+    spaced = read('name, said\nAnn, "a, b"\nBo, "c"\nCy, "d, e"\n')
+    assert rows_of(spaced) == [["Ann", "a, b"], ["Bo", "c"], ["Cy", "d, e"]]
+    inches = read('name,size\nA,"12"" wide, ""new"""\nB,7\n')
+    assert rows_of(inches) == [["A", '12" wide, "new"'], ["B", "7"]]
+
+
+def test_decimal_commas_without_a_header():
+    table = read("1,5;2,5\n3,5;4,5\n5,5;6,25\n")
+    assert (table.delimiter, table.n_rows) == (";", 3)
+
+
+def test_mixed_line_ends():
+    table = read("a,b\r\n1,2\r3,4\n5,6\r\n")
+    assert rows_of(table) == [["1", "2"], ["3", "4"], ["5", "6"]]
+
+
+def test_options_are_taken_in_place_of_what_is_found():
+    assert read("a:b\n1:2\n", delimiter=":").names == ["a", "b"]
+    assert read("naïve\n1\n".encode("cp1252"), encoding="cp1252").notes == []
+    assert read("a,b\nc,d\n1,2\n", header=2).names == ["a c", "b d"]
+    none = read(BODY, header=0)
+    assert (none.names, none.n_rows, none.notes) == (["", "", ""], 5, [])
+    table = read("x,y\nz,u\n\nw,v\n" + BODY, skip_rows=4)
+    assert [table.names, *rows_of(table)] == ROWS
+    assert table.notes == []
+    assert read("2010,2011\n1,2\n3,4\n5,6\n", header=1).names == ["2010", "2011"]
+    assert read("# a,b\n1,2\n3,4\n", skip_rows=0).names == ["# a", "b"]
+
+
+def test_more_lines_to_leave_out_than_there_are():
+    with pytest.raises(TableReadError, match="is empty: it has no header row"):
+        read(BODY, skip_rows=10)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "It was a dark night, and rain fell.\nNo one was out there.\n"
+            "Then, in the end, a shot rang.\n",
+            "prose",
+        ),
+        ("city      people\nOslo      709037\nBern      134591\nGraz      291072\n", "fixed-width"),
+        ("Oslo\nBern\nGraz\n", "text without columns"),
+    ],
+)
+def test_texts_that_are_no_tables_are_refused_by_their_extension(text, said):
+    with pytest.raises(TableReadError, match=rf"^t\.txt is {said}.*not delimited text\.$"):
+        read(text, ".txt")
+    assert read(text, ".txt", delimiter=",").n_rows > 0
+
+
+def test_tables_are_read_whatever_their_extension():
+    table = read("Figures of the year\n\n" + BODY.replace(",", "\t"), ".txt")
+    assert [table.names, *rows_of(table)] == ROWS
