@@ -10,6 +10,7 @@ written otherwise.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _VERBS = "is|was|has|had|holds|cannot|could|does|comes|unpacks|ends|takes|needs|must|lacks"
@@ -29,6 +30,44 @@ _NUMBER = re.compile(r"(?<![\w#.-])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:e[+-]?[0-
 _SINGULAR = re.compile(r"^ (distinct value|row|column|line|cell|byte|value|table|member)\b")
 
 
+class Template(NamedTuple):
+    """A text, and where numbers stand in it.
+
+    Attributes
+    ----------
+    words, numbers : tuple of str
+        The first words, a number, further words, and so on: one number less than there are words.
+    """
+
+    words: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Template:
+        """Find the numbers of a text."""
+        return cls(tuple(_NUMBER.split(text)), tuple(_NUMBER.findall(text)))
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The same for all texts that differ in numbers alone."""
+        return (self.words[0], *map(_plural, self.words[1:]))
+
+    def written(self, lows: Sequence[str] | None = None, highs: Sequence[str] | None = None) -> str:
+        """Write the text, with ranges in the place of its numbers where they are given.
+
+        Examples
+        --------
+        >>> Template.of("3 rows, at least 5 needed").written(("0", "5"), ("4", "5"))
+        '0 to 4 rows, at least 5 needed'
+        """
+        parts = [self.words[0]]
+        for low, high, after in zip(
+            lows or self.numbers, highs or self.numbers, self.words[1:], strict=True
+        ):
+            parts += (low, after) if low == high else (f"{low} to {high}", _plural(after))
+        return "".join(parts)
+
+
 class GroupedReason(NamedTuple):
     """A reason, or a note, and the group that it falls into.
 
@@ -36,22 +75,18 @@ class GroupedReason(NamedTuple):
     ----------
     text : str
         All of it, without the table's name and the full stop.
-    key : str
-        The same for all reasons of a group.
-    words, numbers : tuple of str
-        What the group says of this one: the first words, a number, further words, and so on, so
-        that there is one number less than there are words.
+    head, whole : Template
+        What the group says of this one, and all of the text.
     """
 
     text: str
-    key: str
-    words: tuple[str, ...]
-    numbers: tuple[str, ...]
+    head: Template
+    whole: Template
 
     @property
-    def head(self) -> str:
-        """What the group says, with the numbers of this reason."""
-        return written(self.words, self.numbers)
+    def key(self) -> tuple[str, ...]:
+        """The same for all reasons of a group."""
+        return self.head.key
 
 
 def grouped(reason: str, table: str = "") -> GroupedReason:
@@ -66,10 +101,10 @@ def grouped(reason: str, table: str = "") -> GroupedReason:
 
     Examples
     --------
-    >>> grouped("a.csv is empty: it has no header row.", "a.csv").head
+    >>> grouped("a.csv is empty: it has no header row.", "a.csv").head.written()
     'empty'
     >>> few, fewer = (grouped(f"{n}, at least 5 needed (min_rows)") for n in ("4 rows", "1 row"))
-    >>> few.head, few.key == fewer.key
+    >>> few.head.written(), few.key == fewer.key
     ('4 rows, at least 5 needed (min_rows)', True)
     """
     text = _SUBJECT.sub("", _without_name(reason, table), count=1).rstrip(".")
@@ -79,32 +114,7 @@ def grouped(reason: str, table: str = "") -> GroupedReason:
             start = len(group) + 2
     end = _END.search(text, start)
     head = text[: end.start()] if end else text
-    words, numbers = tuple(_NUMBER.split(head)), tuple(_NUMBER.findall(head))
-    return GroupedReason(text, "#".join((words[0], *map(_plural, words[1:]))), words, numbers)
-
-
-def written(words: tuple[str, ...], numbers: tuple[str, ...]) -> str:
-    """Write the words of a group with numbers between them."""
-    rest = (f"{number}{after}" for number, after in zip(numbers, words[1:], strict=True))
-    return "".join((words[0], *rest))
-
-
-def written_ranges(words: tuple[str, ...], lows: tuple[str, ...], highs: tuple[str, ...]) -> str:
-    """Write the words of a group with ranges of numbers between them.
-
-    Examples
-    --------
-    >>> written_ranges(("", " row, at least ", " needed"), ("0", "5"), ("4", "5"))
-    '0 to 4 rows, at least 5 needed'
-    """
-    ranges = tuple(
-        low if low == high else f"{low} to {high}" for low, high in zip(lows, highs, strict=True)
-    )
-    said = (
-        after if low == high else _plural(after)
-        for low, high, after in zip(lows, highs, words[1:], strict=True)
-    )
-    return written((words[0], *said), ranges)
+    return GroupedReason(text, Template.of(head), Template.of(text))
 
 
 def number_of(text: str) -> float:
