@@ -188,8 +188,10 @@ class _Ranges:
         return cls(template, template.numbers, template.numbers)
 
     def widen(self, other: Template) -> None:
-        self.lows = tuple(map(_lower, self.lows, other.numbers))
-        self.highs = tuple(map(_higher, self.highs, other.numbers))
+        if other.numbers != self.lows:
+            self.lows = tuple(map(_lower, self.lows, other.numbers))
+        if other.numbers != self.highs:
+            self.highs = tuple(map(_higher, self.highs, other.numbers))
 
     def written(self) -> str:
         return self.template.written(self.lows, self.highs)

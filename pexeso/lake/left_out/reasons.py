@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 _VERBS = "is|was|has|had|holds|cannot|could|does|comes|unpacks|ends|takes|needs|must|lacks"
@@ -26,7 +27,7 @@ _END = re.compile(
 _WITH_DETAIL = ("not a table",)
 """Groups whose details are groups of their own: they are of our own words, and few."""
 
-_NUMBER = re.compile(r"(?<![\w#.-])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?!\w)")
+_NUMBER = re.compile(r"(?<![\w#.-])([0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)(?!\w)")
 _SINGULAR = re.compile(r"^ (distinct value|row|column|line|cell|byte|value|table|member)\b")
 
 
@@ -45,7 +46,8 @@ class Template(NamedTuple):
     @classmethod
     def of(cls, text: str) -> Template:
         """Find the numbers of a text."""
-        return cls(tuple(_NUMBER.split(text)), tuple(_NUMBER.findall(text)))
+        parts = _NUMBER.split(text)
+        return cls(tuple(parts[::2]), tuple(parts[1::2]))
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -77,16 +79,14 @@ class GroupedReason(NamedTuple):
         All of it, without the table's name and the full stop.
     head, whole : Template
         What the group says of this one, and all of the text.
+    key : tuple of str
+        The same for all reasons of a group.
     """
 
     text: str
     head: Template
     whole: Template
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The same for all reasons of a group."""
-        return self.head.key
+    key: tuple[str, ...]
 
 
 def grouped(reason: str, table: str = "") -> GroupedReason:
@@ -113,8 +113,9 @@ def grouped(reason: str, table: str = "") -> GroupedReason:
         if text.startswith(f"{group}: "):
             start = len(group) + 2
     end = _END.search(text, start)
-    head = text[: end.start()] if end else text
-    return GroupedReason(text, Template.of(head), Template.of(text))
+    whole = Template.of(text)
+    head = Template.of(text[: end.start()]) if end else whole
+    return GroupedReason(text, head, whole, head.key)
 
 
 def number_of(text: str) -> float:
@@ -134,8 +135,8 @@ def _plural(after_a_number: str) -> str:
 
 def _without_name(reason: str, table: str) -> str:
     """Take the name off that a sentence begins with: of the table, or of the file that holds it."""
-    ends = (len(table), *(part.start() for part in _PARTS.finditer(table)))
-    for end in ends:
+    ends = (part.start() for part in _PARTS.finditer(table))
+    for end in chain((len(table),), ends):
         if reason.startswith(table[:end]) and (after := _AFTER_A_NAME.match(reason, end)):
             return reason[after.end() :]
     if found := _QUOTED_NAME.match(reason):
