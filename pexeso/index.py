@@ -671,20 +671,9 @@ class Index:
         return index_info(self._opened.whole)
 
     def left_out(self) -> ReasonListing:
-        """List every file and column that is not in the index, with the reason.
+        """List every file and column that is not in the index, those of one reason together.
 
-        Returns
-        -------
-        ReasonListing
-            Iterates over rows of ``table, column, reason``, those of one reason together. It has
-            ``groups`` and ``to_pandas()``.
-
-        Examples
-        --------
-        >>> import pexeso
-        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
-        >>> [row.name for row in index.left_out()]  # doctest: +SKIP
-        ['notes.pdf', 'prices.csv:price']
+        Rows have ``table``, ``column`` and ``reason``; see `ReasonListing`.
         """
         from pexeso.diagnostics.info import list_reasons
 

@@ -97,7 +97,7 @@ def test_types_that_are_no_text(spark):
     )
     assert reasons["amount"].startswith("numbers: its type is decimal(9,2)")
     assert reasons["list"] == "no text: its type is array<bigint>"
-    assert reasons["pair"].startswith("its type is struct<")
+    assert reasons["pair"].startswith("no text: its type is struct<")
     assert reasons["raw"] == "no text: its type is binary"
     assert reasons["nothing"] == "no values: every cell is empty"
     assert reasons["day"] is reasons["word"] is reasons["even"] is None

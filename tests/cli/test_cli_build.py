@@ -1,5 +1,6 @@
 """`pexeso index`: options reach the build, what it says, and how it ends."""
 
+import json
 import shlex
 
 import pytest
@@ -134,6 +135,14 @@ def test_the_summary_goes_to_stderr(run, builds, small_index):
         "  1  column   2 rows, at least 5 needed (min_rows) (short.csv:city)",
         f"'pexeso info {small_index} --left-out' lists each with its reason.",
     ]
+
+
+def test_the_summary_as_json(run, builds, small_index):
+    result = run("index", "lake", "out", "--json")
+    document = json.loads(result.stdout)
+    assert document == pexeso.index.open_index(small_index).info().to_dict()
+    assert [group["reason"] for group in document["left_out"]][-1].startswith("2 rows")
+    assert "Left out: 2 files and 5 columns" in result.stderr
 
 
 def test_a_lake_of_which_nothing_was_left_out(small_index):

@@ -74,17 +74,33 @@ def test_all_that_was_left_out_is_listed_by_reason(run, small_index):
 
 
 def test_rows_whose_reasons_differ_tell_them():
-    few, fewer = "3 rows, at least 5 needed (min_rows)", "1 row, at least 5 needed (min_rows)"
-    group = ReasonGroup("columns", "1 to 3 rows, at least 5 needed (min_rows)", 2, ())
-    rows = [ReasonRow(group, "a\x1b.csv", "x", few), ReasonRow(group, "b.csv", "y", fewer)]
+    few = "3 rows, at least 5 needed (min_rows)"
+    both = "1 to 3 rows, at least 5 needed (min_rows)"
+    group = ReasonGroup("columns", both, 2, (), both)
+    numbers = ReasonGroup("columns", "numbers", 2, (), "numbers: 62.5 to 1,000 % of all, alas")
+    unread = ReasonGroup("tables", "cannot be read", 2, ())
+    rows = [
+        ReasonRow(group, "a\x1b.csv", "x", few),
+        ReasonRow(group, "b.csv", "y", few.replace("3 rows", "1 row")),
+        ReasonRow(numbers, "b.csv", "n", "numbers: 1,000 % of all, alas"),
+        ReasonRow(unread, "c.csv", None, "cannot be read: Permission denied"),
+        ReasonRow(unread, "d.csv", None, "cannot be read"),
+    ]
 
     class Listing(list):
         is_of_notes = False
 
     assert list(listing_lines(Listing(rows))) == [
-        "2 columns: 1 to 3 rows, at least 5 needed (min_rows)",
-        f"  a\\x1b.csv:x  {few}",
-        f"  b.csv:y  {fewer}",
+        f"2 columns: {both}",
+        "  a\\x1b.csv:x  3 rows",
+        "  b.csv:y  1 row",
+        "",
+        "2 columns: numbers: 62.5 to 1,000 % of all, alas",
+        "  b.csv:n  1,000 % of all",
+        "",
+        "2 files: cannot be read",
+        "  c.csv  Permission denied",
+        "  d.csv  cannot be read",
     ]
 
 

@@ -77,7 +77,7 @@ def total(groups: Sequence[ReasonGroup]) -> str:
 def listing_lines(listing: ReasonListing) -> Iterator[str]:
     """Yield a line for each row of a listing, those of a group below a line about it.
 
-    What all rows of a group have in common stands in that line alone.
+    What all rows of a group have in common stands in that line alone: a row has what differs.
     """
     noun = "table" if listing.is_of_notes else None
     last = None
@@ -88,8 +88,18 @@ def listing_lines(listing: ReasonListing) -> Iterator[str]:
                 yield ""
             yield f"{group.counted(noun)}: {plain(group.detail or group.reason, MAX_NAME)}"
             last = group
-        reason = "" if group.detail is not None else f"  {plain(row.reason, MAX_NAME)}"
-        yield f"  {plain(row.name, MAX_NAME)}{reason}"
+        own = _own_words(row.reason, group)
+        yield f"  {plain(row.name, MAX_NAME)}{'  ' * bool(own)}{plain(own, MAX_NAME)}"
+
+
+def _own_words(reason: str, group: ReasonGroup) -> str:
+    """Return what a reason says that the line about its group does not."""
+    words = reason
+    if group.detail is not None:
+        # The same words, but for numbers, of which none holds a comma and a blank.
+        clauses = zip(reason.split(", "), group.detail.split(", "), strict=True)
+        words = ", ".join(own for own, common in clauses if own != common)
+    return words.removeprefix(f"{group.reason}: ")
 
 
 def _row(stage: StageReport) -> tuple[str, ...]:

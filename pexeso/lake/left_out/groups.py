@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
-from pexeso.lake.left_out.reasons import GroupedReason, grouped, number_of, written_ranges
+from pexeso.lake.left_out.reasons import GroupedReason, Template, grouped, number_of
 from pexeso.runtime.formatting import plain
 
 MAX_EXAMPLES = 3
@@ -49,7 +49,7 @@ class ReasonGroup:
     examples : tuple of str
         The first names, at most `MAX_EXAMPLES`, of different tables where there are several.
     detail : str or None
-        The whole reason where it is the same for all of them, without names.
+        The whole reason, without names, where all of them have the same but for numbers.
     """
 
     kind: str
@@ -78,7 +78,7 @@ class ReasonGroup:
         return {"reason": self.reason, self.kind: self.count, "examples": list(self.examples)}
 
 
-Counted = tuple[ReasonGroup, str, Sequence[Piece]]
+Counted = tuple[ReasonGroup, tuple[str, ...], Sequence[Piece]]
 """A group, its key, and what reads the rows among which its own are."""
 
 
@@ -138,7 +138,7 @@ def counted(catalog: Catalog, listed: Listed) -> list[Counted]:
 
     Returns
     -------
-    list of (ReasonGroup, str, sequence of callable)
+    list of (ReasonGroup, tuple of str, sequence of callable)
         Each group, the largest first, with its key (see `GroupedReason`), and what reads the rows
         among which its own are.
     """
@@ -146,7 +146,7 @@ def counted(catalog: Catalog, listed: Listed) -> list[Counted]:
 
 
 def _count(pieces: Iterable[Piece], kind: str) -> list[Counted]:
-    found: dict[str, _Growing] = {}
+    found: dict[tuple[str, ...], _Growing] = {}
     for piece in pieces:
         _count_piece(piece, found)
     groups = [(growing.group(kind), key, growing.pieces) for key, growing in found.items()]
@@ -176,13 +176,33 @@ def names_of(rows: pa.Table) -> pa.ChunkedArray:
 
 
 @dataclass
+class _Ranges:
+    """The ranges of the numbers of texts that differ in numbers alone."""
+
+    template: Template
+    lows: tuple[str, ...]
+    highs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, template: Template) -> _Ranges:
+        return cls(template, template.numbers, template.numbers)
+
+    def widen(self, other: Template) -> None:
+        if other.numbers != self.lows:
+            self.lows = tuple(map(_lower, self.lows, other.numbers))
+        if other.numbers != self.highs:
+            self.highs = tuple(map(_higher, self.highs, other.numbers))
+
+    def written(self) -> str:
+        return self.template.written(self.lows, self.highs)
+
+
+@dataclass
 class _Growing:
     """A group while its rows are counted."""
 
-    first: GroupedReason
-    lows: tuple[str, ...]
-    highs: tuple[str, ...]
-    same: bool = True
+    head: _Ranges
+    whole: _Ranges | None
     count: int = 0
     examples: dict[str, str] = field(default_factory=dict)
     spare: list[str] = field(default_factory=list)
@@ -190,9 +210,11 @@ class _Growing:
 
     def add(self, other: GroupedReason, count: int) -> None:
         self.count += count
-        self.same = self.same and other.text == self.first.text
-        self.lows = tuple(map(_lower, self.lows, other.numbers))
-        self.highs = tuple(map(_higher, self.highs, other.numbers))
+        self.head.widen(other.head)
+        if self.whole is not None and self.whole.template.key == other.whole.key:
+            self.whole.widen(other.whole)
+        else:
+            self.whole = None
 
     def show(self, rows: pa.Table) -> None:
         """Take examples from the first rows of the group in a piece."""
@@ -204,23 +226,23 @@ class _Growing:
                 self.spare.append(name)
 
     def group(self, kind: str) -> ReasonGroup:
-        reason = written_ranges(self.first.words, self.lows, self.highs)
         examples = [*self.examples.values(), *self.spare][:MAX_EXAMPLES]
-        detail = self.first.text if self.same else None
-        return ReasonGroup(kind, reason, self.count, tuple(examples), detail)
+        detail = None if self.whole is None else self.whole.written()
+        return ReasonGroup(kind, self.head.written(), self.count, tuple(examples), detail)
 
 
-def _count_piece(piece: Piece, found: dict[str, _Growing]) -> None:
+def _count_piece(piece: Piece, found: dict[tuple[str, ...], _Growing]) -> None:
     rows = piece()
     if not rows.num_rows:
         return
     reasons, codes = keyed(rows)
     counts = np.bincount(codes, minlength=len(reasons)).tolist()
-    here: dict[str, list[int]] = {}
+    here: dict[tuple[str, ...], list[int]] = {}
     for code, (reason, count) in enumerate(zip(reasons, counts, strict=True)):
         growing = found.get(reason.key)
         if growing is None:
-            growing = found[reason.key] = _Growing(reason, reason.numbers, reason.numbers)
+            growing = _Growing(_Ranges.of(reason.head), _Ranges.of(reason.whole))
+            found[reason.key] = growing
         growing.add(reason, count)
         here.setdefault(reason.key, []).append(code)
     for key, of_group in here.items():

@@ -114,7 +114,7 @@ class ReasonListing:
         return pd.DataFrame((row.to_dict() for row in self), columns=names)
 
 
-def _rows_of(rows: pa.Table, group: ReasonGroup, key: str) -> Iterator[ReasonRow]:
+def _rows_of(rows: pa.Table, group: ReasonGroup, key: tuple[str, ...]) -> Iterator[ReasonRow]:
     reasons, codes = keyed(rows)
     is_of_it = np.array([reason.key == key for reason in reasons], bool)
     positions = np.flatnonzero(is_of_it[codes])

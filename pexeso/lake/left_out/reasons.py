@@ -10,6 +10,8 @@ written otherwise.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 _VERBS = "is|was|has|had|holds|cannot|could|does|comes|unpacks|ends|takes|needs|must|lacks"
@@ -25,8 +27,47 @@ _END = re.compile(
 _WITH_DETAIL = ("not a table",)
 """Groups whose details are groups of their own: they are of our own words, and few."""
 
-_NUMBER = re.compile(r"(?<![\w#.-])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?!\w)")
+_NUMBER = re.compile(r"(?<![\w#.-])([0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)(?!\w)")
 _SINGULAR = re.compile(r"^ (distinct value|row|column|line|cell|byte|value|table|member)\b")
+
+
+class Template(NamedTuple):
+    """A text, and where numbers stand in it.
+
+    Attributes
+    ----------
+    words, numbers : tuple of str
+        The first words, a number, further words, and so on: one number less than there are words.
+    """
+
+    words: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Template:
+        """Find the numbers of a text."""
+        parts = _NUMBER.split(text)
+        return cls(tuple(parts[::2]), tuple(parts[1::2]))
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The same for all texts that differ in numbers alone."""
+        return (self.words[0], *map(_plural, self.words[1:]))
+
+    def written(self, lows: Sequence[str] | None = None, highs: Sequence[str] | None = None) -> str:
+        """Write the text, with ranges in the place of its numbers where they are given.
+
+        Examples
+        --------
+        >>> Template.of("3 rows, at least 5 needed").written(("0", "5"), ("4", "5"))
+        '0 to 4 rows, at least 5 needed'
+        """
+        parts = [self.words[0]]
+        for low, high, after in zip(
+            lows or self.numbers, highs or self.numbers, self.words[1:], strict=True
+        ):
+            parts += (low, after) if low == high else (f"{low} to {high}", _plural(after))
+        return "".join(parts)
 
 
 class GroupedReason(NamedTuple):
@@ -36,22 +77,16 @@ class GroupedReason(NamedTuple):
     ----------
     text : str
         All of it, without the table's name and the full stop.
-    key : str
+    head, whole : Template
+        What the group says of this one, and all of the text.
+    key : tuple of str
         The same for all reasons of a group.
-    words, numbers : tuple of str
-        What the group says of this one: the first words, a number, further words, and so on, so
-        that there is one number less than there are words.
     """
 
     text: str
-    key: str
-    words: tuple[str, ...]
-    numbers: tuple[str, ...]
-
-    @property
-    def head(self) -> str:
-        """What the group says, with the numbers of this reason."""
-        return written(self.words, self.numbers)
+    head: Template
+    whole: Template
+    key: tuple[str, ...]
 
 
 def grouped(reason: str, table: str = "") -> GroupedReason:
@@ -66,10 +101,10 @@ def grouped(reason: str, table: str = "") -> GroupedReason:
 
     Examples
     --------
-    >>> grouped("a.csv is empty: it has no header row.", "a.csv").head
+    >>> grouped("a.csv is empty: it has no header row.", "a.csv").head.written()
     'empty'
     >>> few, fewer = (grouped(f"{n}, at least 5 needed (min_rows)") for n in ("4 rows", "1 row"))
-    >>> few.head, few.key == fewer.key
+    >>> few.head.written(), few.key == fewer.key
     ('4 rows, at least 5 needed (min_rows)', True)
     """
     text = _SUBJECT.sub("", _without_name(reason, table), count=1).rstrip(".")
@@ -78,33 +113,9 @@ def grouped(reason: str, table: str = "") -> GroupedReason:
         if text.startswith(f"{group}: "):
             start = len(group) + 2
     end = _END.search(text, start)
-    head = text[: end.start()] if end else text
-    words, numbers = tuple(_NUMBER.split(head)), tuple(_NUMBER.findall(head))
-    return GroupedReason(text, "#".join((words[0], *map(_plural, words[1:]))), words, numbers)
-
-
-def written(words: tuple[str, ...], numbers: tuple[str, ...]) -> str:
-    """Write the words of a group with numbers between them."""
-    rest = (f"{number}{after}" for number, after in zip(numbers, words[1:], strict=True))
-    return "".join((words[0], *rest))
-
-
-def written_ranges(words: tuple[str, ...], lows: tuple[str, ...], highs: tuple[str, ...]) -> str:
-    """Write the words of a group with ranges of numbers between them.
-
-    Examples
-    --------
-    >>> written_ranges(("", " row, at least ", " needed"), ("0", "5"), ("4", "5"))
-    '0 to 4 rows, at least 5 needed'
-    """
-    ranges = tuple(
-        low if low == high else f"{low} to {high}" for low, high in zip(lows, highs, strict=True)
-    )
-    said = (
-        after if low == high else _plural(after)
-        for low, high, after in zip(lows, highs, words[1:], strict=True)
-    )
-    return written((words[0], *said), ranges)
+    whole = Template.of(text)
+    head = Template.of(text[: end.start()]) if end else whole
+    return GroupedReason(text, head, whole, head.key)
 
 
 def number_of(text: str) -> float:
@@ -124,8 +135,8 @@ def _plural(after_a_number: str) -> str:
 
 def _without_name(reason: str, table: str) -> str:
     """Take the name off that a sentence begins with: of the table, or of the file that holds it."""
-    ends = (len(table), *(part.start() for part in _PARTS.finditer(table)))
-    for end in ends:
+    ends = (part.start() for part in _PARTS.finditer(table))
+    for end in chain((len(table),), ends):
         if reason.startswith(table[:end]) and (after := _AFTER_A_NAME.match(reason, end)):
             return reason[after.end() :]
     if found := _QUOTED_NAME.match(reason):

@@ -9,7 +9,7 @@ import click
 from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import build_settings, index_argument, spark_options, takes
 from pexeso.cli.output.build_report import left_out_lines
-from pexeso.cli.output.output import count, human_bytes, talk
+from pexeso.cli.output.output import count, human_bytes, output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
 from pexeso.service.requests import BuildRequest
 
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 )
 @spark_options
 @log_json_option
+@output_options("json")
 @takes(BuildRequest)
-def index(request: BuildRequest) -> None:
+def index(request: BuildRequest, form: str | None) -> None:
     """Build an index of all tables in a folder.
 
     \b
@@ -39,12 +40,15 @@ def index(request: BuildRequest) -> None:
     LAKE is a folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its
     sub-folders, or one table; or a table or database of Spark's catalog. INDEX is the folder to
     write; it must be absent or empty. Both may be URLs, such as s3://bucket/lake. What cannot be
-    read is left out and listed by pexeso info. A build that was interrupted or killed goes on where
-    it stopped when the same command is run again.
+    read is left out and counted by reason; pexeso info INDEX --left-out lists it. A build that was
+    interrupted or killed goes on where it stopped when the same command is run again.
 
     In Python: pexeso.build_index(LAKE, INDEX).
     """  # noqa: D301  click reads \b
-    talk(summary(*run_stages(request, "was not written, what it held before is as it was")))
+    info, seconds = run_stages(request, "was not written, what it held before is as it was")
+    if form == "json":
+        write_json(info.to_dict())
+    talk(summary(info, seconds))
 
 
 def summary(info: IndexInfo, seconds: float) -> str:
