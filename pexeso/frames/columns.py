@@ -58,7 +58,7 @@ def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
     # Before the interface of Arrow, which series of pandas have too: by that NaN is no missing cell
     # and a column of mixed types an error.
     if is_polars(values, "Series"):
-        # By the interface of Arrow, polars exports the addresses of objects, and its versions of 1.x
+        # By the interface of Arrow, polars exports the addresses of objects, and versions 1.x of it
         # export dates and categories as their numbers, which Arrow refuses.
         if str(values.dtype) != "Object":
             return _without_views(values.to_arrow())
