@@ -33,8 +33,8 @@ def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
     Parameters
     ----------
     values : Arrow or pandas or polars column, NumPy array (n,), iterable
-        Whatever has the Arrow PyCapsule interface is taken over by it, without a copy where its
-        library allows. NaN, NaT and None of pandas, NumPy and Python are missing.
+        Whatever else has the Arrow PyCapsule interface is taken over by it, without a copy where
+        its library allows. NaN, NaT and None of pandas, NumPy and Python are missing.
 
     Returns
     -------
@@ -57,8 +57,12 @@ def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
         return _without_views(values)
     # Before the interface of Arrow, which series of pandas have too: by that NaN is no missing cell
     # and a column of mixed types an error.
-    if is_polars(values, "Series") and str(values.dtype) == "Object":
-        values = values.to_list()  # polars would export the addresses of the objects
+    if is_polars(values, "Series"):
+        # By the interface of Arrow, polars exports the addresses of objects, and versions 1.x of it
+        # export dates and categories as their numbers, which Arrow refuses.
+        if str(values.dtype) != "Object":
+            return _without_views(values.to_arrow())
+        values = values.to_list()
     elif not hasattr(values, "iloc"):
         if hasattr(values, "__arrow_c_stream__"):
             return _without_views(pa.chunked_array(values))

@@ -86,6 +86,7 @@ FUNCTIONS = [
             "verify_plan",
             "apply_plan",
             "undo_plan",
+            "set_verbosity",
         )
     ),
     *(
