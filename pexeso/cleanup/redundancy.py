@@ -179,7 +179,7 @@ def find_redundancy(
     indexed = is_index(source)
     with (
         _LazySession(master, conf) as session,
-        temporary_folder(FOLDER, root=work_folder and Path(work_folder)) as folder,
+        temporary_folder(FOLDER, root=Path(work_folder) if work_folder else None) as folder,
     ):
         tell("read")
         spark = session.started() if master is not None or not indexed else None
