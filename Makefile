@@ -40,16 +40,18 @@ flip-test: $(STAMP) ## flip 500 bytes of an index, one at a time (minutes; SHORT
 fuzz-test: $(STAMP) ## give 100,000 bad inputs to everything that reads (half an hour; SHORT=1: 2,000)
 	@$(BIN)/python tests/robustness/fuzz_run.py $(if $(SHORT),--short) $(ARGS)
 
-check: $(STAMP) ## lint, and check the formatting
+check: $(STAMP) ## lint, and check the formatting and the types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/basedpyright
 
 format: $(STAMP) ## format the code
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
 
 clean: ## remove .venv and what tests and builds leave
-	@rm -rf $(VENV) build dist ./*.egg-info .pytest_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) build dist ./*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is written last, so that an interrupted installation is taken up again.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pexeso.answering import Answering
 from pexeso.errors import InputError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from embed.protocol import Embedder
     from pexeso.acquisition_search.results import AcquisitionResult
     from pexeso.answers.by_method import AnySearchResult
+    from pexeso.answers.combined import CombinedResult
     from pexeso.build.add_part import Added
     from pexeso.build.job import Update
     from pexeso.composite_search.results import CompositeResult
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from pexeso.thresholds.advisor import Advisor
     from pexeso.thresholds.labels import ColumnLabel, ValueLabel
     from pexeso.token_search.results import TokenSearchResult
+    from pexeso.transform_search.results import TransformSearchResult
     from pexeso.transform_search.searches import TransformSearches
 
 
@@ -214,6 +216,30 @@ class Index:
         for them.
         """
         return self._answering.thresholds.search_options(given)
+
+    @overload
+    def search(
+        self,
+        values: Any,
+        *,
+        method: Literal["semantic"] = "semantic",
+        exclude_self: bool = False,
+        rerank: bool = True,
+        fold_copies: bool = True,
+        **options: Any,
+    ) -> SearchResult: ...
+    @overload
+    def search(
+        self, values: Any, *, method: Literal["overlap", "containment"], **options: Any
+    ) -> TokenSearchResult: ...
+    @overload
+    def search(
+        self, values: Any, *, method: Literal["transform"], **options: Any
+    ) -> TransformSearchResult: ...
+    @overload
+    def search(self, values: Any, *, method: Literal["all"], **options: Any) -> CombinedResult: ...
+    @overload
+    def search(self, values: Any, *, method: str, **options: Any) -> AnySearchResult: ...
 
     def search(
         self,

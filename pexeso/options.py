@@ -187,9 +187,9 @@ class BuildOptions:
             raise InputError(
                 "The cells of a grid need the map to be given, and n_axes with a projection."
             )
-        name, n_coordinates = (
-            ("n_pivots", self.n_pivots) if self.map == "pivots" else ("n_axes + 1", self.n_axes + 1)
-        )
+        name, n_coordinates = "n_pivots", self.n_pivots
+        if self.map == "projection" and self.n_axes is not None:
+            name, n_coordinates = "n_axes + 1", self.n_axes + 1
         n_levels = self.n_levels or 1
         if n_coordinates * n_levels > MAX_CODE_BITS:
             raise InputError(
@@ -352,7 +352,7 @@ def require_k(k: Any) -> None:
     """Raise InputError unless `k` is a whole number of columns, ``"all"``, or None."""
     if k is None or (isinstance(k, str) and k == ALL):
         return
-    if not isinstance(_small_enough("k", k), int) or isinstance(k, bool) or k < 1:
+    if not isinstance(k := _small_enough("k", k), int) or isinstance(k, bool) or k < 1:
         raise InputError(
             "k must be a whole number of at least 1, or 'all' for every column that there is. Got "
             f"{shown(k)} instead."

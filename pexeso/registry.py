@@ -138,7 +138,7 @@ def require_parts(words: Iterable[str]) -> tuple[str, ...]:
             raise InputError(
                 f"The parts that an index can have are {', '.join(allowed)}. Got {word!r}."
             )
-    found = []
+    found: list[str] = []
     for part in registered():
         named = [position for position, word in enumerate(part.choices) if word in wanted]
         found += part.choices[: max(named, default=-1) + 1]

@@ -57,9 +57,9 @@ def search_by_method(
     """
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
-    alike = {"exclude_self": exclude_self, "fold_copies": fold_copies}
+    alike: dict[str, Any] = {"exclude_self": exclude_self, "fold_copies": fold_copies}
     if method == "semantic":
-        return index.search(values, **alike, **options)
+        return index.search(values, method="semantic", **alike, **options)
     if method == "all":
         from pexeso.answers.combined import search_combined
 

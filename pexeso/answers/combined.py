@@ -236,10 +236,10 @@ def search_combined(
     alike = {"exclude_self": exclude_self, "fold_copies": fold_copies}
     # Without k the thresholds say what is found.
     given = {"k": ALL if k is None else k, **options}
-    by_overlap = index.overlap(column, k=k, **alike)
+    by_overlap = index.overlap(column, k=ALL if wanted is None else wanted, **alike)
     # The list has an order of its own.
     semantic = {
-        name: each.search(column, **alike, **{"rerank": False, **given})
+        name: each.search(column, method="semantic", **{"rerank": False, **alike, **given})
         for name, each in _by_model(index, models).items()
     }
     by_meaning = next(iter(semantic.values()))
@@ -316,10 +316,11 @@ def _add(found: dict[tuple[str, str], dict[str, Any]], how: str, result: Iterabl
 
 def _lines(matches: Sequence[CombinedMatch], limit: int | None) -> list[list[CombinedMatch]]:
     """Fold columns that hold nearly the same equal texts; those of no text stand alone."""
-    at = [position for position, match in enumerate(matches) if match.equal_text is not None]
+    texts = {n: match.equal_text for n, match in enumerate(matches) if match.equal_text is not None}
+    at = list(texts)
     first_of = np.arange(len(matches))
     if len(at) > 1:
-        sets = sets_of_matches([matches[position].equal_text for position in at])
+        sets = sets_of_matches(list(texts.values()))
         first_of[at] = np.array(at)[fold(sets, limit)]
     return [[matches[position] for position in line] for line in lines_of(first_of)]
 

@@ -83,7 +83,7 @@ class SemanticSearch:
             each.stats.add_seconds("open", self.opened.seconds)
             each.stats.add_seconds("embed", embedding)
             ranked.append(self._ranked(query, chosen, each, rerank))
-        tables = {line[0].table for each in ranked for line in each.lines}
+        tables = {line[0].table or "" for each in ranked for line in each.lines}
         columns = TableColumns(self.opened, tables)
         return [
             self._result(query, chosen, each, columns, fold_copies)
@@ -206,8 +206,8 @@ def _matches(
     total = query.total(options)
     return tuple(
         Match(
-            table=hit.table,
-            column=hit.label,
+            table=hit.table or "",
+            column=hit.label or "",
             joinability=hit.matched / total if total else 0.0,
             matched=hit.matched,
             total=total,

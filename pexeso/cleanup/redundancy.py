@@ -185,7 +185,7 @@ def find_redundancy(
     with (
         shown_progress(progress, partial(stage_bar, STAGES)) as report,
         _LazySession(master, conf) as session,
-        temporary_folder(FOLDER, root=work_folder and Path(work_folder)) as folder,
+        temporary_folder(FOLDER, root=Path(work_folder) if work_folder else None) as folder,
     ):
         tell = report or (lambda stage: None)
         tell("read")

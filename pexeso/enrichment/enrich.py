@@ -311,7 +311,7 @@ def _best_of_each_table(
     while True:
         asked = k if most is None else min(k, most)
         wanted = {**options, "k": asked, "min_joinability": min_joinability}
-        result = index.search(values, rerank=False, fold_copies=False, **wanted)
+        (result,) = index.search_batch([values], rerank=False, fold_copies=False, **wanted)
         best: dict[str, Match] = {}
         for match in result:
             if match.table not in exclude:

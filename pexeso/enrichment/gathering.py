@@ -9,7 +9,7 @@ and one found table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
@@ -55,12 +55,21 @@ class FoundTable(Protocol):
     joinability : float
     """
 
-    table: str
-    column: str
-    joinability: float
+    @property
+    def table(self) -> str:
+        """Path of the table, relative to the lake."""
 
-    def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
-        """Join as `pexeso.results.Match.join` does."""
+    @property
+    def column(self) -> str:
+        """The column's name."""
+
+    @property
+    def joinability(self) -> float:
+        """Share of the user's key that it joins."""
+
+    @property
+    def join(self) -> Callable[..., Any]:
+        """Join a table as `pexeso.results.Match.join` does."""
 
 
 @dataclass(frozen=True)

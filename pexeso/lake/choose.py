@@ -80,7 +80,7 @@ class ColumnRules:
     def to_dict(self) -> dict[str, object]:
         """Return the rules as plain values that JSON can hold."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return values | {"kinds": list(self.kinds)}
+        return {**values, "kinds": list(self.kinds)}
 
     @classmethod
     def from_dict(cls, values: dict[str, object]) -> "ColumnRules":

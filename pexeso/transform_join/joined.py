@@ -136,9 +136,9 @@ class TransformJoin:
         rows = joined[np.sort(first)]
         chosen = pa.array(rows)
         values = [reading.columns[at].cells.take(chosen).to_pylist() for at in columns]
-        mine = values[0] if len(values) == 1 else list(zip(*values, strict=True))
+        mine: list[Any] = values[0] if len(values) == 1 else list(zip(*values, strict=True))
         keys = keyed.columns[self.found.key_column].values
-        theirs = keys.take(pa.array(self.found.partners[rows])).to_pylist()
+        theirs: list[Any] = keys.take(pa.array(self.found.partners[rows])).to_pylist()
         kinds = [KINDS[kind] for kind in self.found.kinds[rows].tolist()]
         left, right = (mine, theirs) if self.forward else (theirs, mine)
         return list(zip(left, right, kinds, strict=True))

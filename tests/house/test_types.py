@@ -1,0 +1,66 @@
+"""The public surface is typed: mypy and basedpyright find nothing, and see what users get."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import pexeso
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+CHECKED = TOOLS["mypy"]["files"]
+USER = ROOT / "tests" / "house" / "typed_user.py"
+CHECKERS = ("mypy", "basedpyright")
+
+
+def check(checker: str, *paths: Path) -> tuple[int, str]:
+    """Run a checker over some files, or over those that pyproject.toml names."""
+    done = subprocess.run(
+        [Path(sys.executable).with_name(checker), *paths],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_both_check_the_same_files_and_these_are_there():
+    assert TOOLS["basedpyright"]["include"] == CHECKED
+    assert [path for path in CHECKED if not (ROOT / path).exists()] == []
+    assert str(USER.relative_to(ROOT)) in CHECKED
+
+
+def test_the_home_of_every_public_name_is_checked():
+    homes = {f"{home.replace('.', '/')}.py" for home in pexeso._HOME_OF.values()}
+    folders = tuple(f"{path}/" for path in CHECKED if not path.endswith(".py"))
+    assert {home for home in homes if not home.startswith(folders)} <= set(CHECKED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_the_public_surface_has_no_wrong_type(checker):
+    code, said = check(checker)
+    assert code == 0, said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_what_a_user_gets_is_seen(checker, tmp_path):
+    right = "assert_type(found[0], pexeso.Match)"
+    text = USER.read_text(encoding="utf-8")
+    assert text.count(right) == 1
+    wrong = tmp_path / "wrong_user.py"
+    wrong.write_text(text.replace(right, "assert_type(found[0], str)"), encoding="utf-8")
+    code, said = check(checker, wrong)
+    assert code == 1
+    assert "Match" in said
+    assert said.count("error:") == 1
+
+
+@pytest.mark.parametrize("package", ["embed", "partition", "pexeso"])
+def test_type_checkers_are_told_that_there_are_types(package):
+    assert (ROOT / package / "py.typed").read_bytes() == b""
