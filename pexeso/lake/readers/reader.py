@@ -28,7 +28,7 @@ from pexeso.lake.readers.content import (
 )
 from pexeso.lake.readers.delimited import parse_delimited
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.readers.jsonlines import parse_jsonlines
+from pexeso.lake.readers.jsonlines import parse_json
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.parquet import parse_parquet
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
@@ -131,7 +131,7 @@ class OpenTable:
                 self.shown, self._data, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
             )
         if kind in ("jsonlines", "json"):
-            return parse_jsonlines(self.shown, self._data, max_cell_bytes=max_cell_bytes)
+            return parse_json(self.shown, self._data, max_cell_bytes=max_cell_bytes)
         if kind == "delimited":
             extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
             return parse_delimited(self.shown, self._data, extension, max_cell_bytes=max_cell_bytes)
