@@ -13,7 +13,7 @@ from benchmarks.redundancy.synthetic import synthetic_lake
 from pexeso.cleanup.pipeline import find_containments
 from pexeso.cleanup.redundancy import find_redundancy
 from pexeso.errors import InputError, LakeError
-from pexeso.lake.readers.typed import LINES_A_BATCH
+from pexeso.lake.readers.jsonlines import ROWS_A_CHUNK
 from pexeso.redundancy.costs import Costs
 
 
@@ -128,12 +128,12 @@ def test_files_without_columns_are_files_of_a_table_all_the_same(spark, tmp_path
     (tmp_path / "u").mkdir()
     (tmp_path / "u" / "part-0.jsonl").write_text("{}\n{}\n")
     (tmp_path / "u" / "part-1.jsonl").write_text('{"a": 1}\n')
-    late = "{}\n" * (LINES_A_BATCH + 1) + '{"a": 1}\n{"a": 2}\n'
+    late = "{}\n" * (ROWS_A_CHUNK + 1) + '{"a": 1}\n{"a": 2}\n'
     (tmp_path / "late.jsonl").write_text(late)
     (tmp_path / "one.jsonl").write_text('{"a": 1}\n')
     found = find_containments(spark, tmp_path)
     assert {each.name: each.n_rows for each in found.tables} == {
-        "late.jsonl": LINES_A_BATCH + 3,
+        "late.jsonl": ROWS_A_CHUNK + 3,
         "one.jsonl": 1,
         "t": 2,
         "u": 3,

@@ -102,7 +102,7 @@ def test_json_lines_have_the_union_of_keys_in_order_of_appearance():
 
 
 def test_keys_that_appear_late_are_empty_before(monkeypatch):
-    monkeypatch.setattr("pexeso.lake.readers.jsonlines._LINES_A_CHUNK", 2)
+    monkeypatch.setattr("pexeso.lake.readers.jsonlines.ROWS_A_CHUNK", 2)
     table = read('{"a": 1}\n{"a": 2}\n{"b": 3}\n{"a": 4, "b": 5}\n{"c": 6}\n', "t.jsonl")
     assert [c.to_pylist() for c in table.columns] == [
         ["1", "2", None, "4", None],

@@ -1,13 +1,21 @@
-"""JSON lines to a table: one object a line, columns by order of first appearance."""
+"""JSON to rows and to a table: one object a line, or one document.
+
+Objects inside objects become columns such as ``address.city``.
+"""
+
+from __future__ import annotations
 
 import codecs
 import io
 import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.json_documents import Key, Record, document_records
 from pexeso.lake.readers.table import (
     Table,
     check_cells,
@@ -18,56 +26,211 @@ from pexeso.lake.readers.table import (
     too_big_note,
 )
 
-_LINES_A_CHUNK = 4096
 _FIRST_BYTES = 1 << 20
 """Of a file, to tell by its first line whether it is JSON lines."""
+ROWS_A_CHUNK = 4096
+"""Rows that are made into columns at a time."""
+
+_MAX_DEPTH = 8
+_LINES_ENDS = (".jsonl", ".ndjson")
 
 
-def parse_jsonlines(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
-    """Read JSON objects, one a line; the columns are all their keys, in order of first appearance.
+def parse_json(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
+    """Read JSON as a table; the columns are all keys, in order of first appearance.
 
-    Strings stay as they are, numbers and nested values are written as JSON, a missing key and
-    `null` are empty. Lines that are no JSON object are left out and counted in a note while they
-    are the minority.
+    What the text holds decides whether it is JSON lines or one document. Strings stay as they are,
+    numbers and arrays are written as JSON; a missing key, ``null`` and ``NaN`` are empty. Objects
+    inside objects become columns named ``outer.inner``, down to 8 levels; they stay JSON where that
+    comes to more columns than a table may have. Lines and items that are no object are left out and
+    counted in a note while they are the minority.
+
+    Memory: JSON lines take a chunk of 4,096 besides the columns. A document takes what Python's
+    objects of it take, about ten times its size.
 
     Parameters
     ----------
     shown
         The file's name for messages.
     data
-        The whole file: UTF-8, with or without byte order mark.
+        The whole file: UTF-8, UTF-16 or UTF-32, with or without byte order mark.
     max_cell_bytes
         Larger cells become null.
+
+    Raises
+    ------
+    TableReadError
+        It is no JSON, or holds no table.
     """
-    builder = _Builder(shown, max_cell_bytes, len(data))
-    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace", newline="\n")
-    n_bad = 0
-    while lines := list(islice(text, _LINES_A_CHUNK)):
-        objects = [_object(line) for line in lines if not line.isspace()]
-        good = [found for found in objects if found is not None]
-        n_bad += len(objects) - len(good)
-        builder.add(good)
-    if n_bad and n_bad >= builder.n_rows:
-        raise TableReadError(
-            f"{shown} is not JSON lines: {n_bad:,} of {n_bad + builder.n_rows:,} lines hold no "
-            "object."
-        )
-    if not builder.n_rows:
-        raise TableReadError(f"{shown} is empty: it holds no JSON object.")
-    notes = [f"lines that hold no JSON object were left out: {n_bad:,}"] if n_bad else []
-    return builder.table(notes)
+    return JsonRows(shown, data).table(max_cell_bytes)
 
 
-def starts_as_jsonlines(data: bytes) -> bool:
-    r"""Return whether the first line that is not blank is a whole JSON object.
+class JsonRows:
+    """The rows of a JSON text.
+
+    Parameters
+    ----------
+    shown
+        The file's name for messages.
+    data
+        The whole file.
+    """
+
+    def __init__(self, shown: str, data: bytes) -> None:
+        self.shown, self.data = shown, data
+        self.encoding = json.detect_encoding(data)
+        self.depth = _MAX_DEPTH
+        self._document: object = None
+        self._n_repeats = 0
+        self.is_lines = self._is_lines()
+
+    def table(self, max_cell_bytes: int) -> Table:
+        """Return the rows as a table of texts."""
+        try:
+            return self._table(max_cell_bytes)
+        except _TooWideError:
+            self.depth = 0
+        try:
+            return self._table(max_cell_bytes)
+        except _TooWideError as error:
+            raise TableReadError(str(error)) from error
+
+    def chunks(self) -> Iterator[list[Record]]:
+        """Yield lists of rows, with the columns that `table` has.
+
+        Rows are gone through once before, for how deep the columns may go.
+        """
+        names: set[Key] = set()
+        n_rows = 0
+        try:
+            for rows in self._chunks([]):
+                names.update(key for row in rows for key in row)
+                n_rows += len(rows)
+                self.check(n_rows, len(names))
+        except _TooWideError:
+            self.depth = 0
+        yield from self._chunks([])
+
+    def _table(self, max_cell_bytes: int) -> Table:
+        builder = _Builder(self, max_cell_bytes)
+        notes: list[str] = []
+        for rows in self._chunks(notes):
+            builder.add(rows)
+        if not self.depth:
+            notes.append("objects inside objects stay JSON: they have too many different keys")
+        return builder.table(notes)
+
+    def check(self, n_rows: int, n_columns: int) -> None:
+        """Raise `_TooWideError` for more columns, or more empty cells, than a table has."""
+        try:
+            check_width(self.shown, n_columns)
+            check_cells(self.shown, n_rows, n_columns, len(self.data))
+        except TableReadError as error:
+            raise _TooWideError(str(error)) from error
+
+    def _chunks(self, notes: list[str]) -> Iterator[list[Record]]:
+        repeats = _Repeats()
+        found = self._lines(notes, repeats) if self.is_lines else self._items(notes)
+        while rows := list(islice(found, ROWS_A_CHUNK)):
+            yield [flat(row, self.depth) for row in rows]
+        n_repeats = repeats.n_objects + (0 if self.is_lines else self._n_repeats)
+        if n_repeats:
+            notes.append(f"objects with a key twice were read with its last value: {n_repeats:,}")
+
+    def _items(self, notes: list[str]) -> Iterator[Record]:
+        return iter(document_records(self.shown, self._document, notes))
+
+    def _text(self) -> Iterator[str]:
+        stream = io.BytesIO(self.data)
+        return io.TextIOWrapper(stream, encoding=self.encoding, errors="replace", newline="\n")
+
+    def _lines(self, notes: list[str], repeats: _Repeats) -> Iterator[Record]:
+        """Yield the objects of lines."""
+        n_good = n_bad = 0
+        for line in self._text():
+            if line.isspace():
+                continue
+            found = _value(line, repeats)
+            if isinstance(found, dict):
+                n_good += 1
+                yield found
+            else:
+                n_bad += 1
+        if n_bad and n_bad >= n_good:
+            raise TableReadError(
+                f"{self.shown} is not JSON lines: {n_bad:,} of {n_bad + n_good:,} lines hold no "
+                "object."
+            )
+        if not n_good:
+            raise TableReadError(f"{self.shown} is empty: it holds no JSON object.")
+        if n_bad:
+            notes.append(f"lines that hold no JSON object were left out: {n_bad:,}")
+
+    def _is_lines(self) -> bool:
+        """Return whether lines are objects; else the document is read."""
+        is_named_so = any(end in self.shown.lower() for end in _LINES_ENDS)
+        lines = (line for line in self._text() if not line.isspace())
+        first = list(islice(lines, 2))
+        if not first:
+            raise TableReadError(f"{self.shown} is empty: it holds no JSON object.")
+        n_objects = 0
+        if len(first) > 1 or is_named_so:
+            n_objects = sum(isinstance(_value(line, _Repeats()), dict) for line in first)
+        if n_objects == len(first):
+            return True
+        try:
+            self._read_document()
+        except TableReadError:
+            if is_named_so or n_objects:
+                return True
+            raise
+        return False
+
+    def _read_document(self) -> None:
+        repeats = _Repeats()
+        text = self.data.decode(self.encoding, "replace")
+        try:
+            self._document = _loads(text, repeats)
+        except RecursionError as error:
+            raise TableReadError(f"{self.shown} is nested more deeply than can be read.") from error
+        except json.JSONDecodeError as error:
+            raise TableReadError(
+                f"{self.shown} is no readable JSON: {error.msg} in line {error.lineno:,}, column "
+                f"{error.colno:,}."
+            ) from error
+        self._n_repeats = repeats.n_objects
+
+
+class _TooWideError(Exception):
+    """The columns are too many, or almost all cells are missing."""
+
+
+class _Repeats:
+    """Makes objects of pairs, and counts those that have a key twice."""
+
+    def __init__(self) -> None:
+        self.n_objects = 0
+
+    def object_of(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        self.n_objects += len(found) < len(pairs)
+        return found
+
+
+def starts_as_json(data: bytes) -> bool:
+    r"""Return whether a text begins with an array of objects, or a line that is an object.
 
     Examples
     --------
-    >>> starts_as_jsonlines(b'{"a": 1}\n{"a": 2}'), starts_as_jsonlines(b"{a},b")
-    (True, False)
+    >>> starts_as_json(b'{"a": 1}\n{"a": 2}'), starts_as_json(b'[\n {"a": 1}]')
+    (True, True)
+    >>> starts_as_json(b"{a},b")
+    False
     """
-    line = data[:_FIRST_BYTES].removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
-    return line.startswith(b"{") and _object(line.decode("utf-8", errors="replace")) is not None
+    begin = data[:_FIRST_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
+    if begin.startswith(b"["):
+        return begin[1:].lstrip().startswith(b"{")
+    line = begin.partition(b"\n")[0].decode("utf-8", errors="replace")
+    return line.startswith("{") and isinstance(_value(line, _Repeats()), dict)
 
 
 def read_json(text: str) -> object:
@@ -80,6 +243,26 @@ def read_json(text: str) -> object:
         return json.loads(text, parse_int=_whole_number)
 
 
+def _loads(text: str, repeats: _Repeats) -> object:
+    """Read JSON of a table: as `read_json`, with ``NaN`` as null."""
+    try:
+        return json.loads(text, object_pairs_hook=repeats.object_of, parse_constant=_constant)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        repeats.n_objects = 0
+        return json.loads(
+            text,
+            object_pairs_hook=repeats.object_of,
+            parse_constant=_constant,
+            parse_int=_whole_number,
+        )
+
+
+def _constant(name: str) -> float | None:
+    return None if name == "NaN" else math.inf if name == "Infinity" else -math.inf
+
+
 def _whole_number(digits: str) -> int | str:
     try:
         return int(digits)
@@ -87,47 +270,77 @@ def _whole_number(digits: str) -> int | str:
         return digits
 
 
-def _object(line: str) -> dict[str, object] | None:
+def _value(line: str, repeats: _Repeats) -> object:
     try:
-        found = read_json(line)
+        return _loads(line, repeats)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+
+
+def flat(row: Record, depth: int) -> Record:
+    """Return a row whose values that are objects became columns of their own.
+
+    Parameters
+    ----------
+    row : mapping
+        From columns to values.
+    depth : int
+        Levels that are taken apart; objects below them stay.
+
+    Examples
+    --------
+    >>> flat({"name": "Eva", "address": {"city": "Oslo", "at": {"x": 1}}}, 1)
+    {'name': 'Eva', 'address.city': 'Oslo', 'address.at': {'x': 1}}
+    """
+    if not depth or not any(type(value) is dict for value in row.values()):
+        return row
+    found: dict[Key, object] = {}
+    _flatten(row, "", depth, found)
+    return found
+
+
+def _flatten(row: Mapping[Key, object], before: str, depth: int, found: dict[Key, object]) -> None:
+    for key, value in row.items():
+        name = f"{before}{key if isinstance(key, str) else key[1]}" if before else key
+        if type(value) is dict and value and depth:
+            inner = name if isinstance(name, str) else name[1]
+            _flatten(value, f"{inner}.", depth - 1, found)
+        else:
+            found[name] = value or None if type(value) is dict else value
 
 
 class _Builder:
     """Columns that may appear late: what came before is filled with nulls."""
 
-    def __init__(self, shown: str, max_cell_bytes: int, n_bytes: int):
-        self.shown, self.n_bytes = shown, n_bytes
-        self.max_cell_bytes = max_cell_bytes
-        self.pieces: dict[str, list[pa.StringArray]] = {}
+    def __init__(self, rows: JsonRows, max_cell_bytes: int):
+        self.rows, self.max_cell_bytes = rows, max_cell_bytes
+        self.pieces: dict[Key, list[pa.StringArray]] = {}
         self.n_rows = self.n_too_big = 0
 
-    def add(self, objects: list[dict[str, object]]) -> None:
-        for key in dict.fromkeys(key for found in objects for key in found):
+    def add(self, rows: list[Record]) -> None:
+        for key in dict.fromkeys(key for row in rows for key in row):
             if key not in self.pieces:
                 self.pieces[key] = [pa.nulls(self.n_rows, pa.string())]
-        check_width(self.shown, len(self.pieces))
-        check_cells(self.shown, self.n_rows + len(objects), len(self.pieces), self.n_bytes)
+        self.rows.check(self.n_rows + len(rows), len(self.pieces))
         for key, pieces in self.pieces.items():
-            texts = strings([_text(found.get(key)) for found in objects])
+            texts = strings([_text(row.get(key)) for row in rows])
             piece, n_too_big = empty_to_null(texts, self.max_cell_bytes)
             self.n_too_big += n_too_big
             pieces.append(piece)
-        self.n_rows += len(objects)
+        self.n_rows += len(rows)
 
     def table(self, notes: list[str]) -> Table:
         if self.n_too_big:
             notes.append(too_big_note(self.n_too_big, self.max_cell_bytes))
-        names = [clean_name(key.encode("utf-8", "replace").decode("utf-8")) for key in self.pieces]
-        return Table(
-            names,
-            [pa.concat_arrays(pieces) for pieces in self.pieces.values()],
-            "utf-8",
-            None,
-            notes,
-        )
+        names = [clean_name(name) for name in key_names(self.pieces)]
+        columns = [pa.concat_arrays(pieces) for pieces in self.pieces.values()]
+        return Table(names, columns, self.rows.encoding, None, notes)
+
+
+def key_names(keys: Iterable[Key]) -> list[str]:
+    """Return the names of columns, as UTF-8 can hold them."""
+    names = (key if isinstance(key, str) else key[1] for key in keys)
+    return [name.encode("utf-8", "replace").decode("utf-8") for name in names]
 
 
 def _text(value: object) -> str | None:

@@ -28,7 +28,7 @@ from pexeso.lake.readers.content import (
 )
 from pexeso.lake.readers.delimited import parse_delimited
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.readers.jsonlines import parse_jsonlines, starts_as_jsonlines
+from pexeso.lake.readers.jsonlines import parse_json, starts_as_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.parquet import parse_parquet
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
@@ -72,7 +72,7 @@ class OpenTable:
             return found.name
         if self._data.startswith(_PARQUET_MAGIC):
             return "parquet"
-        return "jsonlines" if starts_as_jsonlines(self._data) else "delimited"
+        return "json" if starts_as_json(self._data) else "delimited"
 
     @property
     def _data(self) -> bytes:
@@ -130,7 +130,7 @@ class OpenTable:
                 self.shown, self._data, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
             )
         if kind in ("jsonlines", "json"):
-            return parse_jsonlines(self.shown, self._data, max_cell_bytes=max_cell_bytes)
+            return parse_json(self.shown, self._data, max_cell_bytes=max_cell_bytes)
         if kind == "delimited":
             extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
             return parse_delimited(
@@ -267,7 +267,7 @@ def read_table(
     r"""Read a table of a file: text, JSON, Parquet and its kin, a sheet, a database's table.
 
     The format is told by the extension; a file with another extension is Parquet where it starts
-    like Parquet, JSON lines where its first line is an object, else delimited text. Text may have
+    like Parquet, JSON where it begins with an object, else delimited text. Text may have
     any encoding and dialect, and may be packed by
     gzip, bzip2, xz or zstd. Memory: about three times the size of the file's text, hence bounded by
     `max_bytes`.

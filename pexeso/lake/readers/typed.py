@@ -5,22 +5,20 @@ What compares whole rows reads tables so; searches read them as text.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.jsonlines import read_json
+from pexeso.lake.readers.json_documents import Key
+from pexeso.lake.readers.jsonlines import JsonRows, key_names
 from pexeso.lake.readers.table import check_width, strings
 
 ROWS_A_BATCH = 1 << 16
-LINES_A_BATCH = 1 << 14
 JSON = "json"
 """The family of cells that are JSON documents."""
 
@@ -93,29 +91,20 @@ def _coded_texts(metadata: pq.FileMetaData) -> list[str]:
 
 
 def json_rows(shown: str, data: bytes) -> Iterator[TypedRows]:
-    """Yield JSON objects as rows; keys that come later are columns of later batches too.
+    """Yield rows of JSON; keys that come later are columns of later batches too.
 
-    Lines that hold no object are left out, as where the file is read as text.
+    Rows and columns are those of the file read as text.
+
+    Raises
+    ------
+    TableReadError
+        It is no JSON, or holds no table.
     """
-    names: dict[str, None] = {}
-    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace", newline="\n")
-    while lines := list(islice(text, LINES_A_BATCH)):
-        objects = [found for line in lines if isinstance(found := _object(line), dict)]
-        names.update(dict.fromkeys(key for found in objects for key in found))
-        columns = [strings([_canonical(found.get(key)) for found in objects]) for key in names]
-        yield TypedRows(
-            [key.encode("utf-8", "replace").decode() for key in names],
-            columns,
-            is_json=True,
-            n_bare=len(objects),
-        )
-
-
-def _object(line: str) -> object:
-    try:
-        return read_json(line)
-    except (ValueError, RecursionError):
-        return None
+    keys: dict[Key, None] = {}
+    for rows in JsonRows(shown, data).chunks():
+        keys.update(dict.fromkeys(key for row in rows for key in row))
+        columns = [strings([_canonical(row.get(key)) for row in rows]) for key in keys]
+        yield TypedRows(key_names(keys), columns, is_json=True, n_bare=len(rows))
 
 
 def _canonical(value: object) -> str | None:

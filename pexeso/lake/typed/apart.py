@@ -75,11 +75,12 @@ def read_apart(
             f"{shown} cannot be read: it is damaged, or its cells take more than "
             f"{limits['bytes']:,} bytes of memory."
         )
-    head, _, rest = done.stdout.partition(b"\n")
-    answer = json.loads(head)
+    end = done.stdout.index(b"\n") + 1
+    answer = json.loads(done.stdout[:end])
+    rest = pa.py_buffer(done.stdout).slice(end)
     if (error := answer.pop("error", None)) is not None:
         raise TableReadError(error.replace("{shown}", shown))
-    return answer, pa.ipc.open_stream(rest).read_all() if rest else None
+    return answer, pa.ipc.open_stream(rest).read_all() if rest.size else None
 
 
 def batches(table: pa.Table) -> Iterable[list[pa.Array]]:

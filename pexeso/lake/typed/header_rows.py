@@ -80,9 +80,8 @@ def find_table(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> TablePlace
     if not grid.is_header(head):
         end = grid.end(head - 1)
         columns = grid.columns(head, end)
-        names = [f"column_{number}" for number in range(1, len(columns) + 1)]
-        notes.append("no row looks like a header; columns are named column_1, column_2, ...")
-        return TablePlace(names, columns, head, end, notes + grid.notes(head, end))
+        notes.append("no row looks like a header: the columns have no names")
+        return TablePlace([""] * len(columns), columns, head, end, notes + grid.notes(head, end))
     top, bottom = head, head
     if grid.is_second_header(head + 1, head):
         bottom = head + 1

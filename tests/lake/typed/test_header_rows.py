@@ -35,7 +35,7 @@ DAYS = ["country", datetime.date(2020, 1, 1), datetime.date(2020, 2, 1)]
         ),
         ([YEARS, *BODY], ["country", "2000", "2001"], 1, 4),
         ([DAYS, *BODY], ["country", "2020-01-01", "2020-02-01"], 1, 4),
-        (BODY, ["column_1", "column_2", "column_3"], 0, 3),
+        (BODY, ["", "", ""], 0, 3),
         ([["name"], ["Bob"], ["Eve"]], ["name"], 1, 3),
         ([["city", "n", "x"], ["Oslo", "n/a", "-"], *BODY], HEADER, 1, 5),
         ([["a\nb ", "n", "x"], *BODY], ["a b", "n", "x"], 1, 4),

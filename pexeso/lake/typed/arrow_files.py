@@ -1,0 +1,110 @@
+"""Feather, Arrow IPC and ORC files: tables whose types are Arrow's already.
+
+They are read in a process of their own: Arrow 26 ends the process for some damaged ORC files and
+Feather files of the first version, and takes what memory a file asks for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from pexeso.errors import TableReadError
+from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import check_width
+from pexeso.lake.typed.apart import batches, read_apart
+from pexeso.lake.typed.table import TypedTable
+
+_FEATHER_1 = b"FEA1"
+_ARROW_FILE = b"ARROW1"
+_ORC = b"ORC"
+
+
+def read(source: FileSource) -> TypedTable:
+    """Read the one table of a Feather, Arrow or ORC file; what it is, its first bytes say.
+
+    Memory: the table, at most `max_bytes` of the source, here and in the process that reads.
+
+    Parameters
+    ----------
+    source : FileSource
+        The file.
+
+    Raises
+    ------
+    TableReadError
+        It is damaged, too large or of another format.
+    PlaceError
+        Its storage breaks off.
+    """
+    with source.local_path() as path:
+        request = {"path": os.fspath(path), "max_bytes": source.max_bytes}
+        n_bytes = path.stat().st_size
+        _, table = read_apart(source.shown, __name__, request, n_bytes=n_bytes)
+    if table is None:
+        raise TableReadError(f"{source.shown} holds no table.")
+    return TypedTable(table.column_names, table.schema.types, batches(table))
+
+
+def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
+    """Read a file; called in a process of its own.
+
+    Parameters
+    ----------
+    request : dict
+        `path`, and `max_bytes`, the limit on the table.
+
+    Raises
+    ------
+    TableReadError
+        It cannot be read, or is larger than the limit.
+    """
+    try:
+        with open(request["path"], "rb") as stream:
+            return {}, _table(stream, request["max_bytes"])
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        lines = str(error).splitlines()
+        reason = lines[0].rstrip(".") if lines else type(error).__name__
+        raise TableReadError(f"{{shown}} cannot be read: {reason}.") from error
+
+
+def _table(stream: BinaryIO, max_bytes: int) -> pa.Table:
+    schema, found = _open(stream)
+    check_width("{shown}", len(schema))
+    kept, n_bytes = [], 0
+    for batch in found:
+        batch.validate(full=True)
+        n_bytes += batch.nbytes
+        if n_bytes > max_bytes:
+            raise TableReadError(
+                f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
+                "(max_bytes)."
+            )
+        kept.append(batch)
+    return pa.Table.from_batches(kept, schema)
+
+
+def _open(stream: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Return the schema of a file, and its rows as it keeps them; in ORC these are stripes."""
+    start = stream.read(8)
+    stream.seek(0)
+    if not start:
+        raise TableReadError("{shown} is empty: it has no bytes.")
+    if start.startswith(_FEATHER_1):
+        import pyarrow.feather
+
+        table = pyarrow.feather.read_table(stream, use_threads=False)
+        return table.schema, iter(table.to_batches())
+    if start.startswith(_ORC):
+        import pyarrow.orc
+
+        stripes = pyarrow.orc.ORCFile(stream)
+        return stripes.schema, (stripes.read_stripe(n) for n in range(stripes.nstripes))
+    if start.startswith(_ARROW_FILE):
+        file = pa.ipc.open_file(stream)
+        return file.schema, (file.get_batch(n) for n in range(file.num_record_batches))
+    reader = pa.ipc.open_stream(stream)
+    return reader.schema, iter(reader)

@@ -1,0 +1,190 @@
+"""DuckDB files: each table and view, by the package duckdb, in a process of its own.
+
+A damaged file can end the process that reads it, and a view may compute without end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+
+from pexeso.errors import TableReadError
+from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import check_width
+from pexeso.lake.typed.apart import batches, read_apart
+from pexeso.lake.typed.table import InnerTable, TypedTable
+
+MAGIC = b"DUCK"
+"""What stands at byte 8 of a database file."""
+
+_ROWS_A_BATCH = 1 << 14
+_ALONE = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "temp_directory": "",
+    "threads": "1",
+    "memory_limit": "1GiB",
+    "lock_configuration": "true",
+}
+"""Views may read no other file and nothing of the network, and nothing is written."""
+
+
+def tables_in(source: FileSource) -> list[InnerTable]:
+    """List the tables and views of a database, those outside the schema main as ``schema.table``.
+
+    Parameters
+    ----------
+    source : FileSource
+        The file.
+
+    Returns
+    -------
+    list of InnerTable
+        Those that cannot be read have a reason.
+
+    Raises
+    ------
+    TableReadError
+        It is damaged, being written, of another version or no DuckDB database, or duckdb is not
+        installed.
+    PlaceError
+        Its storage breaks off.
+    """
+    found, _ = _answer(source, {})
+    return [InnerTable(name, reason) for name, reason in found["tables"]]
+
+
+def read(source: FileSource, name: str) -> TypedTable:
+    """Read one table or view with its types.
+
+    Memory: the table, at most `max_bytes` of the source, here and in the process that reads, and
+    there 1 GiB for DuckDB.
+
+    Parameters
+    ----------
+    source : FileSource
+        The file.
+    name : str
+        As `tables_in` has it.
+
+    Raises
+    ------
+    TableReadError
+        The database cannot be read, has no such table, or it is too large.
+    PlaceError
+        Its storage breaks off.
+    """
+    _, table = _answer(source, {"table": name, "max_bytes": source.max_bytes})
+    if table is None:
+        raise TableReadError(f"{source.shown} has no table {name!r}.")
+    return TypedTable(table.column_names, table.schema.types, batches(table))
+
+
+def _answer(
+    source: FileSource, request: dict[str, object]
+) -> tuple[dict[str, Any], pa.Table | None]:
+    with source.local_path() as path:
+        with open(path, "rb") as stream:
+            start = stream.read(12)
+        if not start:
+            raise TableReadError(f"{source.shown} is empty: it has no bytes.")
+        if start[8:] != MAGIC:
+            raise TableReadError(
+                f"{source.shown} is no DuckDB database: it does not begin like one; it may be "
+                "encrypted, or the database of another program."
+            )
+        if find_spec("duckdb") is None:
+            raise TableReadError(
+                f"{source.shown} needs the package duckdb, which is not installed: "
+                "pip install 'pexeso[duckdb]'."
+            )
+        request = {"path": os.fspath(path), **request}
+        return read_apart(source.shown, __name__, request, n_bytes=path.stat().st_size)
+
+
+def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
+    """List the tables of a file, or read one; called in a process of its own.
+
+    Parameters
+    ----------
+    request : dict
+        `path`; and where one is read `table`, its name, and `max_bytes`, the limit on it.
+
+    Raises
+    ------
+    TableReadError
+        The database cannot be read.
+    """
+    with _opened(request["path"]) as connection:
+        found = {
+            name if schema == "main" else f"{schema}.{name}": (schema, name)
+            for schema, name in connection.execute(
+                "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
+                "SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal"
+            ).fetchall()
+        }
+        if "table" not in request:
+            return {"tables": [[name, _reason(connection, found[name])] for name in found]}, None
+        if request["table"] not in found:
+            raise TableReadError(f"{{shown}} has no table {request['table']!r}.")
+        return {}, _table(connection, found[request["table"]], request["max_bytes"])
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    import duckdb
+
+    try:
+        with duckdb.connect(path, read_only=True, config=_ALONE) as connection:
+            yield connection
+    except duckdb.Error as error:
+        text = str(error)
+        if "lock" in text.lower():
+            raise TableReadError(
+                "{shown} is being written by another program; index it again when that is done."
+            ) from error
+        raise TableReadError(
+            f"{{shown}} cannot be read as a database: {_reason_of(error)}."
+        ) from error
+
+
+def _reason_of(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0].rstrip(".:") if lines else type(error).__name__
+
+
+def _reason(connection: Any, name: tuple[str, str]) -> str | None:
+    import duckdb
+
+    try:
+        connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 1").fetchone()
+    except duckdb.Error as error:
+        return f"cannot be read: {_reason_of(error)}"
+    return None
+
+
+def _table(connection: Any, name: tuple[str, str], max_bytes: int) -> pa.Table:
+    relation = connection.sql(f"SELECT * FROM {_quoted(name)}")
+    check_width("{shown}", len(relation.columns))
+    read_batches = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    reader = read_batches(_ROWS_A_BATCH)
+    kept, n_bytes = [], 0
+    for batch in reader:
+        n_bytes += batch.nbytes
+        if n_bytes > max_bytes:
+            raise TableReadError(
+                f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
+                "(max_bytes)."
+            )
+        kept.append(batch)
+    return pa.Table.from_batches(kept, reader.schema)
+
+
+def _quoted(name: tuple[str, str]) -> str:
+    return ".".join('"' + part.replace('"', '""') + '"' for part in name)

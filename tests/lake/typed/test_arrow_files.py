@@ -1,0 +1,96 @@
+"""Feather, Arrow IPC and ORC files: their tables, and damaged ones that end the reading process."""
+
+import datetime
+import io
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.orc
+import pytest
+
+from pexeso.errors import TableReadError
+from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.typed import arrow_files
+
+TABLE = pa.table(
+    {
+        "n": pa.array([1, None, 3] * 40),
+        "text": pa.array(["x", "é", None] * 40),
+        "moment": pa.array([datetime.datetime(1850, 1, 1)] * 120, pa.timestamp("us")),
+        "list": pa.array([[1], [2, 3], None] * 40),
+    }
+)
+
+
+def written(write) -> bytes:
+    sink = io.BytesIO()
+    write(sink)
+    return sink.getvalue()
+
+
+def stream(sink) -> None:
+    with pa.ipc.new_stream(sink, TABLE.schema) as writer:
+        writer.write_table(TABLE, max_chunksize=50)
+
+
+FILES = {
+    "t.feather": written(lambda sink: pa.feather.write_feather(TABLE, sink, "zstd")),
+    "t.arrow": written(lambda sink: pa.feather.write_feather(TABLE, sink, "uncompressed")),
+    "t.arrows": written(stream),
+    "t.orc": written(lambda sink: pa.orc.write_table(TABLE, sink, compression="zstd")),
+}
+
+
+def source(data: bytes, name: str = "t.feather", **limits) -> FileSource:
+    return FileSource(name, data=data, **limits)
+
+
+def columns(table) -> dict[str, list]:
+    batches = [pa.record_batch(batch, names=table.names) for batch in table.batches]
+    return pa.Table.from_batches(batches).to_pydict()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_table_is_read_with_its_types(name) -> None:
+    table = arrow_files.read(source(FILES[name], name))
+    if name != "t.orc":  # which keeps nanoseconds
+        assert table.types == TABLE.schema.types
+    assert columns(table) == TABLE.to_pydict()
+
+
+@pytest.mark.filterwarnings("ignore:Feather V1 files are deprecated:DeprecationWarning")
+def test_the_first_version_of_feather_is_read() -> None:
+    table = TABLE.select(["n", "text"])
+    data = written(lambda sink: pa.feather.write_feather(table, sink, version=1))
+    assert columns(arrow_files.read(source(data))) == table.to_pydict()
+    for broken in (data[:-30], data[:200], data[:-100] + bytes(range(100))):
+        with pytest.raises(TableReadError, match=r"^t\.feather [^\n]*\.$"):
+            arrow_files.read(source(broken))
+
+
+def test_dictionaries_stay_dictionaries_and_a_file_of_no_rows_is_a_table() -> None:
+    coded = pa.table({"d": pa.array(["p", "q", None]).dictionary_encode()})
+    data = written(lambda sink: pa.feather.write_feather(coded, sink))
+    table = arrow_files.read(source(data))
+    assert (table.types, columns(table)) == (coded.schema.types, {"d": ["p", "q", None]})
+    data = written(lambda sink: pa.feather.write_feather(coded[:0], sink))
+    table = arrow_files.read(source(data))
+    assert (table.names, sum(len(batch[0]) for batch in table.batches)) == (["d"], 0)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_files_say_so_in_one_sentence(name) -> None:
+    data = FILES[name]
+    middle = len(data) // 2
+    garbage = data[: middle - 300] + bytes(range(200)) * 3 + data[middle + 300 :]
+    for broken in (data[:middle], data[:11], garbage, b"a,b\n1,2\n", b""):
+        with pytest.raises(TableReadError, match=rf"^{name} [^\n]*\.$"):
+            arrow_files.read(source(broken, name))
+
+
+def test_a_file_that_unpacks_to_more_than_the_limit_is_refused() -> None:
+    zeros = pa.table({"x": pa.array([0] * 1_000_000)})
+    data = written(lambda sink: pa.feather.write_feather(zeros, sink, "zstd"))
+    assert len(data) < 20_000
+    with pytest.raises(TableReadError, match=r"unpacks to more than 1,000,000 bytes, the most"):
+        arrow_files.read(source(data, max_bytes=1_000_000))
