@@ -82,7 +82,7 @@ def read(source: FileSource, name: str) -> TypedTable:
     """
     _, table = _answer(source, {"table": name, "max_bytes": source.max_bytes})
     if table is None:
-        raise TableReadError(f"{source.shown} has no table {name!r}.")
+        raise TableReadError(f"{source.shown} has no such table: {name!r}.")
     return TypedTable(table.column_names, table.schema.types, batches(table))
 
 
