@@ -9,7 +9,6 @@ all rows but one must be right.
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,8 +74,7 @@ def _with_truth(path: Path, clean: Path, part: str, is_row: bool) -> PollockFile
 def _group(part: str, path: Path, is_row: bool) -> str:
     if part == "polluted_files":
         return "one damaged row" if is_row else "damaged file"
-    half = hashlib.blake2b(path.name.encode(), digest_size=1).digest()[0] % 2
-    return "survey, held out" if half else "survey, tuned"
+    return "survey"
 
 
 def _header_rows(path: Path) -> int:

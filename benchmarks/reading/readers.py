@@ -38,7 +38,7 @@ def read_duckdb(path: Path) -> Found:
             f"SELECT * FROM read_csv(?, auto_detect=false, delim={_text(delimiter)}, "
             f"quote={_text(quote)}, escape={_text(escape)}, comment={_text(comment)}, "
             f"skip={int(n_skipped)}, header={bool(has_header)}, columns={columns!r}, "
-            "null_padding=true, strict_mode=false)",
+            "null_padding=true, strict_mode=false, parallel=false)",
             [str(path)],
         ).fetchall()
     return list(names), [[cell or "" for cell in row] for row in rows]

@@ -1,7 +1,7 @@
 """The ways in which a table is written badly: each makes a file of a plain table.
 
-The rules stand in two halves. Those of `TUNED` were looked at while the reader was made; those of
-`HELD_OUT` were written before, and run once it was done.
+The rules stand in two halves, written at the same time. Those of `TUNED` were for looking at while
+the reader was made; those of `HELD_OUT` were first run when all of the former were read.
 """
 
 from __future__ import annotations
