@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -25,7 +23,6 @@ from pexeso.options import (
 )
 from pexeso.parts.models import models_of
 from pexeso.results import Explanation, SearchResult
-from pexeso.runtime.progress import StageProgress, counted_bar, shown_progress, stage_bar
 from pexeso.search.executor import Executor, LocalExecutor
 from pexeso.search.open_index import OpenIndex, OpenOptions
 from pexeso.search.opening import require_searchable
@@ -674,8 +671,7 @@ class Index:
         """Add parts to this index; see `pexeso.build.add_part.add_parts`."""
         from pexeso.build.add_part import add_parts
 
-        with _with_progress(options) as asked:
-            added = add_parts(self.path, parts, **asked)
+        added = add_parts(self.path, parts, **options)
         self.refresh()
         return added
 
@@ -683,9 +679,7 @@ class Index:
         """Add a model to this index; see `pexeso.build.add_model.add_model`."""
         from pexeso.build.add_model import add_model
 
-        with _with_progress(options) as asked:
-            update = add_model(self.path, model, **asked)
-        return self._updated(update)
+        return self._updated(add_model(self.path, model, **options))
 
     def info(self) -> IndexInfo:
         """Return a summary of the index: tables, columns, values, partitions, bytes.
@@ -726,9 +720,7 @@ class Index:
         """
         from pexeso.build.append import append
 
-        with _with_progress(options) as asked:
-            update = append(self.path, lake, **asked)
-        return self._updated(update)
+        return self._updated(append(self.path, lake, **options))
 
     def delete(self, tables: Iterable[str]) -> Update:
         """Delete tables, by name, from the index; their files are not touched.
@@ -749,9 +741,7 @@ class Index:
         """
         from pexeso.build.compact import compact
 
-        with _with_progress(options) as asked:
-            update = compact(self.path, **asked)
-        return self._updated(update)
+        return self._updated(compact(self.path, **options))
 
     def refresh(self) -> bool:
         """Switch to the newest generation of the index.
@@ -785,9 +775,7 @@ class Index:
         """
         from pexeso.diagnostics.check import check_index
 
-        make_bar = partial(counted_bar, "checking", unit="B", unit_scale=True)
-        with shown_progress(progress, make_bar) as report:
-            return check_index(self.path, report)
+        return check_index(self.path, progress=progress)
 
 
 def open_index(
@@ -832,19 +820,6 @@ def open_index(
     """
     budget = None if memory_budget is None else parse_bytes(memory_budget)
     return Index(_open(path, OpenOptions(device, budget, kernel, model)))
-
-
-@contextmanager
-def _with_progress(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the options of a build or an update, with a bar of its stages where one is shown."""
-
-    def make_bar() -> AbstractContextManager[StageProgress]:
-        from pexeso.build.job import stage_names
-
-        return stage_bar(stage_names())
-
-    with shown_progress(options.get("progress"), make_bar) as report:
-        yield {**options, "progress": report}
 
 
 def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> OpenIndex:
@@ -917,6 +892,5 @@ def build_index(
     chosen = BuildOptions(**options)
     from pexeso.build.build import build
 
-    with _with_progress({"progress": progress}) as asked:
-        build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, **asked)
+    build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, progress=progress)
     return open_index(path)

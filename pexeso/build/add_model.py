@@ -15,17 +15,19 @@ from typing import Any
 from embed.registry import check_model
 from pexeso.build.build import session_for
 from pexeso.build.compact import rewrite_catalog
-from pexeso.build.job import BuildJob, Update, folder_counts
+from pexeso.build.job import BuildJob, Update, build_bar, folder_counts
 from pexeso.build.recorded import options_of
 from pexeso.errors import InputError
 from pexeso.io.location import Location
 from pexeso.options import BuildOptions
 from pexeso.parts.models import models_of
 from pexeso.registry import MAX_MODELS, model_names
+from pexeso.runtime.progress import with_bar
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere, open_writer
 
 
+@with_bar(build_bar)
 def add_model(
     path: str | os.PathLike[str] | Location,
     model: str,

@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from pexeso.build.append import require_files
 from pexeso.build.build import session_for
-from pexeso.build.job import BuildJob
+from pexeso.build.job import BuildJob, build_bar
 from pexeso.build.lake_source.changes import CHANGED, GONE, UNCHANGED, find_changes
 from pexeso.build.lake_source.source import LISTING, FolderSource
 from pexeso.build.recorded import options_of
 from pexeso.io.location import Location
 from pexeso.parts.base import OfParts
 from pexeso.registry import asked, require_parts
+from pexeso.runtime.progress import with_bar
 from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_store_anywhere, open_writer
 
@@ -52,6 +53,7 @@ class Added(OfParts):
     left_out: int = 0
 
 
+@with_bar(build_bar)
 def add_parts(
     path: str | os.PathLike[str] | Location,
     parts: Iterable[str],

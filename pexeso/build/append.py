@@ -15,17 +15,19 @@ from typing import Any
 import pyarrow as pa
 
 from pexeso.build.build import session_for
-from pexeso.build.job import BuildJob, Update, folder_counts, ids_of
+from pexeso.build.job import BuildJob, Update, build_bar, folder_counts, ids_of
 from pexeso.build.lake_source.changes import CHANGED, GONE, NEW, UNCHANGED, find_changes
 from pexeso.build.lake_source.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.recorded import options_of
 from pexeso.errors import InputError, LakeError
 from pexeso.io.location import Location
+from pexeso.runtime.progress import with_bar
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere, open_writer
 
 
+@with_bar(build_bar)
 def append(
     path: str | os.PathLike[str] | Location,
     lake: str | os.PathLike[str] | None = None,

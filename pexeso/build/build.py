@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from embed.registry import check_model
 from pexeso.build import tasks
-from pexeso.build.job import BuildJob
+from pexeso.build.job import BuildJob, build_bar
 from pexeso.build.lake_source.source import LISTING, SKIPPED, Source, source_of
 from pexeso.build.recorded import described
 from pexeso.errors import LakeError, OutputError, SparkError
 from pexeso.io.location import Location
 from pexeso.lake.left_out.groups import groups_in, in_words
 from pexeso.options import BuildOptions
+from pexeso.runtime.progress import with_bar
 from pexeso.spark.class_archive import make_archive_later
 from pexeso.spark.failures import reason_of_failure
 from pexeso.spark.session import spark_session
@@ -40,6 +41,7 @@ SMALL_LAKE_SETTINGS = {
 Progress = Callable[[str], None]
 
 
+@with_bar(build_bar)
 def build(
     lake: Any,
     path: str | os.PathLike[str] | Location,

@@ -11,16 +11,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pexeso.build.build import session_for
-from pexeso.build.job import BuildJob, Update, folder_counts
+from pexeso.build.job import BuildJob, Update, build_bar, folder_counts
 from pexeso.build.lake_source.changes import live_rows
 from pexeso.build.numbering import write_numbered, write_tables
 from pexeso.build.recorded import options_of
 from pexeso.io.location import Location
 from pexeso.lake.catalog import COLUMNS, TABLES
+from pexeso.runtime.progress import with_bar
 from pexeso.store.id_ranges import merge_ranges
 from pexeso.store.opening import open_store_anywhere, open_writer
 
 
+@with_bar(build_bar)
 def compact(
     path: str | os.PathLike[str] | Location,
     *,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -46,6 +47,7 @@ from pexeso.lake.left_out.groups import ReasonGroup, in_words, left_out
 from pexeso.options import BuildOptions
 from pexeso.parts.base import IndexPart, OfParts, Written
 from pexeso.parts.models import models_of
+from pexeso.runtime.progress import StageProgress, stage_bar
 from pexeso.store.files import write_document
 from pexeso.store.id_ranges import Ranges
 from pexeso.store.local.build_writer import BuildWriter
@@ -83,6 +85,11 @@ def stage_names(n_models: int = 1) -> tuple[str, ...]:
     parts = registry.asked(registry.choices(), n_models)
     of_parts = [stage for part in parts for stage in part.stages]
     return ("list", "changes", "read", "catalog", *of_parts, "commit")
+
+
+def build_bar() -> AbstractContextManager[StageProgress]:
+    """Return a bar of the stages of a build or an update."""
+    return stage_bar(stage_names())
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from pexeso.errors import InputError
 from pexeso.io.location import Location
 from pexeso.redundancy.costs import Costs, read_accesses, read_costs
 from pexeso.redundancy.schema_tokens import read_synonyms
-from pexeso.runtime.progress import shown_progress, stage_bar
+from pexeso.runtime.progress import stage_bar, with_bar
 from pexeso.spark.session import spark_session
 from pexeso.spark.temporary import temporary_folder
 
@@ -112,6 +112,7 @@ class Redundancy:
         write_plan(path, self.plan, overwrite=overwrite)
 
 
+@with_bar(partial(stage_bar, STAGES))
 def find_redundancy(
     source: Any,
     *,
@@ -181,13 +182,12 @@ def find_redundancy(
     names = None if synonyms is None else read_synonyms(synonyms)
     prices = _costs(costs, accesses)
     told = {} if statements is None else read_statements(statements)
+    tell = progress or (lambda stage: None)
     indexed = is_index(source)
     with (
-        shown_progress(progress, partial(stage_bar, STAGES)) as report,
         _LazySession(master, conf) as session,
         temporary_folder(FOLDER, root=Path(work_folder) if work_folder else None) as folder,
     ):
-        tell = report or (lambda stage: None)
         tell("read")
         spark = session.started() if master is not None or not indexed else None
         started = time.perf_counter()
@@ -202,7 +202,7 @@ def find_redundancy(
             options,
             synonyms=names,
             read_seconds=time.perf_counter() - started,
-            progress=report,
+            progress=progress,
         )
         tell("plan")
         started = time.perf_counter()

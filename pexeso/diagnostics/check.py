@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 
 from pexeso.io.location import Location, locate
 from pexeso.registry import registered
+from pexeso.runtime.progress import counted_bar, with_bar
 from pexeso.store.integrity import Problem, check_store
 from pexeso.store.opening import open_store_anywhere
 
 Progress = Callable[[int, int], None]
 
 
+@with_bar(partial(counted_bar, "checking", unit="B", unit_scale=True))
 def check_index(
     path: str | os.PathLike[str] | Location, progress: Progress | None = None
 ) -> list[Problem]:

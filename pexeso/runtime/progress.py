@@ -9,11 +9,15 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Literal, get_args
+from functools import wraps
+from inspect import signature
+from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from pexeso.errors import InputError
 from pexeso.runtime.json_log import LOGGER, TextFormatter
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 Verbosity = Literal["quiet", "normal", "verbose"]
 
 CountedProgress = Callable[[int, int], None]
@@ -102,21 +106,29 @@ def stage_bar(stages: Sequence[str]) -> Iterator[StageProgress]:
         yield report
 
 
-@contextmanager
-def shown_progress(
-    given: Callable[..., None] | None,
+def with_bar(
     make_bar: Callable[[], AbstractContextManager[Callable[..., None]]],
-) -> Iterator[Callable[..., None] | None]:
-    """Yield what progress is reported to: what was given, else a bar where these are asked for.
+) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """Let a function show a bar where these are asked for and it is given no `progress`.
 
     Parameters
     ----------
-    given : callable or None
     make_bar : callable
-        Makes the bar.
+        Makes the bar, which takes what the function reports to its argument `progress`.
     """
-    if given is not None or not _shows_bars:
-        yield given
-        return
-    with make_bar() as report:
-        yield report
+
+    def decorate(work: Callable[Given, Result]) -> Callable[Given, Result]:
+        parameters = signature(work)
+
+        @wraps(work)
+        def shown(*given: Given.args, **options: Given.kwargs) -> Result:
+            asked = parameters.bind_partial(*given, **options).arguments
+            if not _shows_bars or asked.get("progress") is not None:
+                return work(*given, **options)
+            with make_bar() as report:
+                options["progress"] = report
+                return work(*given, **options)
+
+        return shown
+
+    return decorate

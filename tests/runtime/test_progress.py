@@ -4,13 +4,14 @@ import logging
 import subprocess
 import sys
 import textwrap
+from inspect import signature
 
 import pytest
 
 import pexeso
 from pexeso.errors import InputError
 from pexeso.runtime.json_log import log_event
-from pexeso.runtime.progress import counted_bar, shown_progress, stage_bar
+from pexeso.runtime.progress import counted_bar, stage_bar, with_bar
 
 
 @pytest.fixture
@@ -19,12 +20,13 @@ def restored():
     pexeso.set_verbosity("normal")
 
 
-def staged(given=None):
-    with shown_progress(given, lambda: stage_bar(["list", "commit"])) as report:
-        if report is not None:
-            report("list")
-            report("commit")
-        return report
+@with_bar(lambda: stage_bar(["list", "commit"]))
+def staged(progress=None):
+    """Stand for a build."""
+    if progress is not None:
+        progress("list")
+        progress("commit")
+    return progress
 
 
 @pytest.mark.parametrize("verbosity", ["quiet", "normal"])
@@ -46,8 +48,8 @@ def test_bars_are_shown_where_they_are_asked_for(restored, capsys):
 def test_progress_that_is_given_is_told_and_no_bar_is_shown(restored, capsys):
     pexeso.set_verbosity("verbose")
     told = []
-    assert staged(told.append) == told.append
-    assert told == ["list", "commit"]
+    assert staged(told.append) == staged(progress=told.append) == told.append
+    assert told == ["list", "commit"] * 2
     assert capsys.readouterr() == ("", "")
 
 
@@ -62,6 +64,26 @@ def test_the_level_of_the_log_follows(restored):
         "verbose": logging.INFO,
         "normal": logging.NOTSET,
     }
+
+
+def test_a_call_stays_what_it_was():
+    assert staged.__doc__ == "Stand for a build."
+    assert str(signature(staged)) == "(progress=None)"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'other'"):
+        staged(other=1)
+
+
+@pytest.mark.spark
+def test_a_build_an_update_and_a_check_show_bars(restored, small_lake, spark, tmp_path, capsys):
+    pexeso.set_verbosity("verbose")
+    index = pexeso.build_index(small_lake, tmp_path / "lake.pexeso", model="hashing", dimensions=64)
+    assert "catalog" in capsys.readouterr().err
+    index.append()
+    assert "changes" in capsys.readouterr().err
+    assert [problem for problem in index.check() if problem.is_failure] == []
+    assert "checking" in capsys.readouterr().err
+    index.append(progress=lambda stage: None)
+    assert capsys.readouterr().err == ""
 
 
 def in_new_process(program, warnings="error"):
