@@ -10,7 +10,7 @@ import click
 
 from embed.half import ENTRY_BYTES
 from pexeso.cli.errors import Failure
-from pexeso.cli.options import index_argument, takes
+from pexeso.cli.options import complete_path, index_argument, takes
 from pexeso.cli.output.build_report import report_lines
 from pexeso.cli.output.output import (
     MAX_NAME,
@@ -220,7 +220,7 @@ def check(request: CheckRequest, form: str | None) -> None:
 
 
 @click.command()
-@click.argument("folder", metavar="[FOLDER]", default=".")
+@click.argument("folder", metavar="[FOLDER]", default=".", shell_complete=complete_path)
 @output_options("json")
 @takes(DoctorRequest)
 def doctor(request: DoctorRequest, form: str | None) -> None:
@@ -288,7 +288,7 @@ def _range(numbers: list[int]) -> str:
 
 
 @click.command()
-@click.argument("index", metavar="[INDEX]", required=False)
+@click.argument("index", metavar="[INDEX]", required=False, shell_complete=complete_path)
 @output_options("json")
 @takes(RulesRequest)
 def rules(request: RulesRequest, form: str | None) -> None:
