@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import click
 
@@ -30,6 +32,9 @@ from pexeso.cli.errors import plain_errors, remember_arguments
 from pexeso.cli.output.streams import safe_streams
 from pexeso.cli.signals import stop_by_signals
 from pexeso.runtime.arrow_alone import use_arrow_alone
+
+COMPLETE_VARIABLE = "_PEXESO_COMPLETE"
+"""The environment variable by which a shell asks what completes a command; click answers."""
 
 _WITHOUT_FRAMES = ("search", "overlap", "contain", "keys", "info", "check", "delete")
 """Commands that never hold a DataFrame."""
@@ -118,5 +123,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         warnings.simplefilter(
             "ignore"
         )  # of the libraries underneath: nothing that a user could act upon
-    with safe_streams():
+    # Completion writes bytes, of names of ours alone, for a shell to read.
+    with nullcontext() if COMPLETE_VARIABLE in os.environ else safe_streams():
         cli.main(args=arguments, prog_name="pexeso", obj=PROCESS_START)

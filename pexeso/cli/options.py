@@ -13,6 +13,7 @@ from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
+from click.shell_completion import CompletionItem
 
 from embed.half import PRECISIONS
 from embed.lexical.weights import VALUE_VECTORS
@@ -410,6 +411,20 @@ spark_options = with_options(
         help="A Spark setting, such as spark.driver.memory=8g.",
     ),
 )
-index_argument = click.argument("index", metavar="INDEX")
-query_argument = click.argument("query", metavar="FILE:COLUMN", callback=take_standard_input)
+
+
+def complete_path(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Let the shell complete a path; the parameter `shell_complete` of an argument."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+index_argument = click.argument("index", metavar="INDEX", shell_complete=complete_path)
+query_argument = click.argument(
+    "query",
+    metavar="FILE:COLUMN",
+    callback=take_standard_input,
+    shell_complete=complete_path,
+)
 """Of a `QueryCommand`."""

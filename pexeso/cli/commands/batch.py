@@ -10,7 +10,14 @@ import click
 
 from pexeso.cli.errors import Failure, Interrupted, command_again
 from pexeso.cli.logs import log_json_option
-from pexeso.cli.options import field_option, index_argument, search_settings, spark_options, takes
+from pexeso.cli.options import (
+    complete_path,
+    field_option,
+    index_argument,
+    search_settings,
+    spark_options,
+    takes,
+)
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.output import MAX_NAME, count, plain, talk, write_json_line
 from pexeso.cli.output.progress import query_progress
@@ -31,7 +38,7 @@ def _file(context: click.Context, option: click.Parameter, name: str) -> str | N
 
 @click.command()
 @index_argument
-@click.argument("queries", metavar="QUERIES.jsonl")
+@click.argument("queries", metavar="QUERIES.jsonl", shell_complete=complete_path)
 @click.option(
     "-o",
     "--output",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pexeso.cli.options import build_settings, takes
+from pexeso.cli.options import build_settings, complete_path, takes
 from pexeso.cli.output.output import MAX_NAME, count, human_bytes, output_options, plain, write_json
 from pexeso.cli.output.progress import counted_progress
 from pexeso.service.requests import EstimateRequest
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("lake", metavar="LAKE")
+@click.argument("lake", metavar="LAKE", shell_complete=complete_path)
 @build_settings
 @output_options("json")
 @takes(EstimateRequest)

@@ -10,7 +10,7 @@ import click
 
 from embed.half import ENTRY_BYTES
 from pexeso.cli.errors import Failure
-from pexeso.cli.options import field_option, index_argument, takes
+from pexeso.cli.options import complete_path, field_option, index_argument, takes
 from pexeso.cli.output.build_report import group_lines, listing_lines, report_lines, total
 from pexeso.cli.output.output import (
     MAX_NAME,
@@ -245,7 +245,7 @@ def check(request: CheckRequest, form: str | None) -> None:
 
 
 @click.command()
-@click.argument("folder", metavar="[FOLDER]", default=".")
+@click.argument("folder", metavar="[FOLDER]", default=".", shell_complete=complete_path)
 @output_options("json")
 @takes(DoctorRequest)
 def doctor(request: DoctorRequest, form: str | None) -> None:
@@ -313,7 +313,7 @@ def _range(numbers: list[int]) -> str:
 
 
 @click.command()
-@click.argument("index", metavar="[INDEX]", required=False)
+@click.argument("index", metavar="[INDEX]", required=False, shell_complete=complete_path)
 @output_options("json")
 @takes(RulesRequest)
 def rules(request: RulesRequest, form: str | None) -> None:

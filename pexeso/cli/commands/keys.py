@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import field_option, takes
+from pexeso.cli.options import complete_path, field_option, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -30,7 +30,7 @@ _of_keys = partial(field_option, KeysRequest)
 
 
 @click.command(cls=QueryCommand)
-@click.argument("table", metavar="FILE", callback=take_standard_input)
+@click.argument("table", metavar="FILE", callback=take_standard_input, shell_complete=complete_path)
 @_of_keys("max_columns", f"Most columns of a key, up to {LARGEST_KEY}.", metavar="N")
 @_of_keys(
     "nearly",

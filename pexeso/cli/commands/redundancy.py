@@ -9,7 +9,7 @@ import click
 
 from pexeso.cli.errors import Failure
 from pexeso.cli.groups import WithVerbs
-from pexeso.cli.options import field_option, size_option, spark_options, takes
+from pexeso.cli.options import complete_path, field_option, size_option, spark_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -39,7 +39,7 @@ _of_search, _of_apply, _of_undo = (
 
 
 @click.command("redundancy")
-@click.argument("lake", metavar="INDEX|LAKE")
+@click.argument("lake", metavar="INDEX|LAKE", shell_complete=complete_path)
 @_of_search(
     "min_containment",
     "List pairs of which at least this share of the rows is contained; 1: all. Only tables that "
@@ -131,7 +131,7 @@ _SHOWN = 10
 
 
 @click.command("verify")
-@click.argument("plan", metavar="PLAN")
+@click.argument("plan", metavar="PLAN", shell_complete=complete_path)
 @spark_options
 @output_options("json")
 @takes(VerifyPlanRequest)
@@ -163,7 +163,7 @@ def verify(request: VerifyPlanRequest, form: str | None) -> None:
 
 
 @click.command("apply")
-@click.argument("plan", metavar="PLAN")
+@click.argument("plan", metavar="PLAN", shell_complete=complete_path)
 @_of_apply(
     "holding",
     "Folder that tables are moved to, outside the lake.  [default: beside the lake, with .holding "
@@ -195,7 +195,7 @@ def apply(request: ApplyPlanRequest, form: str | None) -> None:
 
 
 @click.command("undo")
-@click.argument("source", metavar="PLAN|HOLDING")
+@click.argument("source", metavar="PLAN|HOLDING", shell_complete=complete_path)
 @_of_undo("holding", "The folder that the plan was applied with.", metavar="FOLDER")
 @click.option(
     "--only",

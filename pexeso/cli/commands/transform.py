@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import field_option, takes
+from pexeso.cli.options import complete_path, field_option, takes
 from pexeso.cli.output.files import require_folder
 from pexeso.cli.output.output import (
     MAX_NAME,
@@ -41,8 +41,8 @@ _LONGEST = 1000
 
 
 @click.command(cls=QueryCommand)
-@click.argument("source", callback=take_standard_input)
-@click.argument("target", callback=take_standard_input)
+@click.argument("source", callback=take_standard_input, shell_complete=complete_path)
+@click.argument("target", callback=take_standard_input, shell_complete=complete_path)
 @click.option(
     "-o",
     "--output",

@@ -1,17 +1,21 @@
 """Files read in a process of their own, by libraries that a damaged file can bring down.
 
 Such a library may end its whole process, or never end, or take all memory. The process that reads
-has limits on memory and processor time, and what it gives comes back as one Arrow stream.
+has limits on memory and processor time, and what it gives comes back as one Arrow stream. It is
+kept for the next file; one that ended is replaced.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import importlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
@@ -24,9 +28,12 @@ _BASE_BYTES = 2 << 30
 _BYTES_A_BYTE = 64
 _BASE_SECONDS = 60
 _BYTES_A_SECOND = 1 << 20
+_KEPT_BYTES = 16 << 20
+"""After a larger file the process ends, and its memory with it."""
+
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from pexeso.lake.typed import apart; apart.main(sys.argv[2])"
+    "from pexeso.lake.typed import apart; apart.main()"
 )
 
 
@@ -57,30 +64,23 @@ def read_apart(
         "bytes": _BASE_BYTES + _BYTES_A_BYTE * n_bytes,
         "seconds": _BASE_SECONDS + n_bytes // _BYTES_A_SECOND,
     }
-    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path), module]
-    done = subprocess.run(
-        command,
-        input=json.dumps({"limits": limits, "request": request}).encode(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},  # others reserve gigabytes
-        check=False,
+    answered = _reader.ask(
+        {"limits": limits, "module": module, "request": request}, is_last=n_bytes > _KEPT_BYTES
     )
-    if done.returncode == -signal.SIGXCPU:
+    if answered == -signal.SIGXCPU:
         raise TableReadError(
             f"{shown} cannot be read: after {limits['seconds']:,} seconds of work there was no end."
         )
-    if done.returncode != 0 or not done.stdout:
+    if isinstance(answered, int):
         raise TableReadError(
             f"{shown} cannot be read: it is damaged, or its cells take more than "
             f"{limits['bytes']:,} bytes of memory."
         )
-    end = done.stdout.index(b"\n") + 1
-    answer = json.loads(done.stdout[:end])
-    rest = pa.py_buffer(done.stdout).slice(end)
+    head, rest = answered
+    answer = json.loads(head)
     if (error := answer.pop("error", None)) is not None:
         raise TableReadError(error.replace("{shown}", shown))
-    return answer, pa.ipc.open_stream(rest).read_all() if rest.size else None
+    return answer, pa.ipc.open_stream(rest).read_all() if rest else None
 
 
 def batches(table: pa.Table) -> Iterable[list[pa.Array]]:
@@ -89,34 +89,102 @@ def batches(table: pa.Table) -> Iterable[list[pa.Array]]:
         yield batch.columns
 
 
-def main(module: str) -> None:
-    """Answer the one request on standard input: the other side of `read_apart`."""
+class _Reader:
+    """The process that reads, started when it is first needed; one request at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = 0
+
+    def ask(self, asked: dict[str, Any], *, is_last: bool) -> tuple[bytes, bytes] | int:
+        """Return both parts of the answer, or the number that the process ended with."""
+        with self._lock:
+            process = self._running()
+            try:
+                process.stdin.write(json.dumps(asked).encode() + b"\n")
+                process.stdin.flush()
+                sizes = process.stdout.readline().split()
+                parts = [process.stdout.read(int(size)) for size in sizes]
+                if len(parts) == 2 and [len(part) for part in parts] == [int(n) for n in sizes]:
+                    if is_last:
+                        self.end()
+                    return parts[0], parts[1]
+            except (OSError, ValueError):  # it ended meanwhile
+                pass
+            except BaseException:  # of this thread: the answer would be taken for the next one's
+                process.kill()
+                self.end()
+                raise
+            return self.end()
+
+    def end(self) -> int:
+        """End the process, and return the number that it ended with."""
+        process, self._process = self._process, None
+        if process is None or self._owner != os.getpid():
+            return 0
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):  # what was not written yet cannot be
+                stream.close()
+        return process.wait()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        # A process that was forked has the pipes of another's reader.
+        if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
+            self.end()
+            command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path)]
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},  # others reserve GBs
+            )
+            self._owner = os.getpid()
+        return self._process
+
+
+_reader = _Reader()
+atexit.register(_reader.end)
+
+
+def main() -> None:
+    """Answer the requests on standard input, a line each: the other side of `read_apart`."""
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing that a library prints comes between
-    asked = json.load(sys.stdin)
-    _limit(asked["limits"])
-    try:
-        found, table = importlib.import_module(module).answer(asked["request"])
-    except TableReadError as error:
-        found, table = {"error": str(error)}, None
-    _write(output, found, table)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks ends this process
+    for line in sys.stdin.buffer:
+        asked = json.loads(line)
+        _limit(asked["limits"])
+        try:
+            found, table = importlib.import_module(asked["module"]).answer(asked["request"])
+        except TableReadError as error:
+            found, table = {"error": str(error)}, None
+        _write(output, found, table)
+        del found, table
 
 
 def _write(output: BinaryIO, found: dict[str, Any], table: pa.Table | None) -> None:
-    with output:
-        output.write(json.dumps(found).encode() + b"\n")
-        if table is not None:
-            with pa.ipc.new_stream(output, table.schema) as writer:
-                writer.write_table(table, max_chunksize=_ROWS_A_BATCH)
+    head = json.dumps(found).encode()
+    stream = pa.BufferOutputStream()
+    if table is not None:
+        with pa.ipc.new_stream(stream, table.schema) as writer:
+            writer.write_table(table, max_chunksize=_ROWS_A_BATCH)
+    rest = stream.getvalue()
+    output.write(f"{len(head)} {rest.size}\n".encode() + head)
+    output.write(rest)
+    output.flush()
 
 
 def _limit(limits: dict[str, int]) -> None:
-    """Limit memory and time of this process, as far as the system can."""
+    """Limit memory and further time of this process, as far as the system can."""
     import resource
 
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = limits["seconds"] + int(used.ru_utime + used.ru_stime) + 1
     for what, number in (
         (resource.RLIMIT_AS, limits["bytes"]),
-        (resource.RLIMIT_CPU, limits["seconds"]),
+        (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_CORE, 0),
     ):
         _, hard = resource.getrlimit(what)

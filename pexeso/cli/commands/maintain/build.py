@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pexeso.cli.logs import log_json_option
-from pexeso.cli.options import build_settings, index_argument, spark_options, takes
+from pexeso.cli.options import build_settings, complete_path, index_argument, spark_options, takes
 from pexeso.cli.output.build_report import left_out_lines
 from pexeso.cli.output.output import count, human_bytes, output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("lake", metavar="LAKE")
+@click.argument("lake", metavar="LAKE", shell_complete=complete_path)
 @index_argument
 @build_settings
 @click.option(

@@ -13,6 +13,7 @@ import click
 
 from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import (
+    complete_path,
     field_option,
     index_argument,
     model_settings,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @index_argument
-@click.argument("lake", metavar="[LAKE]", required=False)
+@click.argument("lake", metavar="[LAKE]", required=False, shell_complete=complete_path)
 @field_option(
     AppendRequest, "delete_missing", "Delete the tables whose files are gone from the lake."
 )
