@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +27,7 @@ _MAX_NAME = 60
 """Characters of an example."""
 
 NOTES = "notes"
-Listed = Literal["tables", "columns", "notes"]
-"""What is listed: tables left out, columns left out, or notes about tables that were repaired."""
+"""What is listed beside `TABLES` and `COLUMNS`: notes about tables that were repaired."""
 
 Piece = Callable[[], pa.Table]
 """Reads rows of one file of a catalog: ``table, column, reason``; tables have no `column`."""
@@ -98,7 +98,7 @@ def left_out(catalog: Catalog) -> tuple[ReasonGroup, ...]:
     return (*groups_of(catalog, TABLES), *groups_of(catalog, COLUMNS))
 
 
-def groups_of(catalog: Catalog, listed: Listed) -> tuple[ReasonGroup, ...]:
+def groups_of(catalog: Catalog, listed: str) -> tuple[ReasonGroup, ...]:
     """Count tables left out, columns left out, or notes, by reason, the largest group first."""
     return tuple(group for group, _, _ in counted(catalog, listed))
 
@@ -133,7 +133,7 @@ def count_repaired(catalog: Catalog) -> int:
     return sum(len(_noted(read())) for read in catalog.pieces(TABLES, _NOTED))
 
 
-def counted(catalog: Catalog, listed: Listed) -> list[Counted]:
+def counted(catalog: Catalog, listed: str) -> list[Counted]:
     """Count what is listed by reason.
 
     Returns
@@ -172,7 +172,9 @@ def names_of(rows: pa.Table) -> pa.ChunkedArray:
     """Return the names of what rows are of: ``table``, or ``table:column``."""
     if rows["column"].null_count == rows.num_rows:
         return rows["table"]
-    return pc.binary_join_element_wise(rows["table"], rows["column"], ":")
+    return pc.binary_join_element_wise(
+        rows["table"], rows["column"], ":", null_handling="replace", null_replacement="?"
+    )
 
 
 @dataclass
@@ -255,14 +257,19 @@ def _count_piece(piece: Piece, found: dict[tuple[str, ...], _Growing]) -> None:
             growing.show(rows.take(pa.array(first)))
 
 
-def _pieces(catalog: Catalog, listed: Listed) -> Iterator[Piece]:
+def _pieces(catalog: Catalog, listed: str) -> Iterator[Piece]:
     if listed == NOTES:
-        yield from (lambda read=read: _notes(read()) for read in catalog.pieces(TABLES, _NOTED))
+        for read in catalog.pieces(TABLES, _NOTED):
+            yield partial(_converted, read, _notes)
         return
     names = ("table", "label", "reason") if listed == COLUMNS else ("table", "reason")
     is_left_out = pc.field("reason").is_valid()
     for read in catalog.pieces(listed, names, is_left_out):
-        yield lambda read=read: _with_column(read())
+        yield partial(_converted, read, _with_column)
+
+
+def _converted(read: Piece, convert: Callable[[pa.Table], pa.Table]) -> pa.Table:
+    return convert(read())
 
 
 _NOTED = ("table", "notes")
@@ -270,7 +277,7 @@ _NOTED = ("table", "notes")
 
 def _notes(rows: pa.Table) -> pa.Table:
     """Return a row of each note of tables that were read."""
-    noted = _noted(rows)
+    noted = _noted(rows).combine_chunks()
     table = noted["table"].take(pc.list_parent_indices(noted["notes"]))
     return _with_column(pa.table({"table": table, "reason": pc.list_flatten(noted["notes"])}))
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
 from pexeso.lake.left_out.groups import (
     NOTES,
-    Listed,
     ReasonGroup,
     count_repaired,
     counted,
@@ -78,7 +77,7 @@ class ReasonListing:
     """
 
     def __init__(self, catalog: Catalog, *, notes: bool = False) -> None:
-        listed: tuple[Listed, ...] = (NOTES,) if notes else (TABLES, COLUMNS)
+        listed = [NOTES] if notes else [TABLES, COLUMNS]
         self._catalog = catalog
         self._counted = [each for kind in listed for each in counted(catalog, kind)]
         self.groups: tuple[ReasonGroup, ...] = tuple(group for group, _, _ in self._counted)
