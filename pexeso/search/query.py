@@ -115,7 +115,7 @@ def query_from_values(
         own_name = getattr(values, "name", None)
         column = name if name is not None else (str(own_name) if own_name is not None else None)
         return QueryColumn(column_texts(values), column=column)
-    position = _position(frame, on)
+    position = _position(frame, on, values)
     cells = frame.column(position)
     column = name if name is not None else label_columns(frame.names)[position]
     if isinstance(cells, CountedValues):
@@ -148,9 +148,9 @@ def _no_table(values: Any, on: Any) -> QueryError:
     )
 
 
-def _position(frame: Frame, on: Any) -> int:
+def _position(frame: Frame, on: Any, values: Any) -> int:
     """Return the position of the column that is searched with."""
-    kind, listed = type(frame.table).__name__, names_shown(frame.names)
+    listed = names_shown(frame.names) if frame.names else "It has no columns."
     if isinstance(on, list | tuple) and len(on) == 1:
         on = on[0]
     if isinstance(on, str) or (isinstance(on, int) and not isinstance(on, bool)):
@@ -159,7 +159,8 @@ def _position(frame: Frame, on: Any) -> int:
         first = label_columns(frame.names)[0] if frame.names else "city"
         taken = "" if frame.kind in ("lazy", "spark") else f", or take it: table[{first!r}]"
         raise QueryError(
-            f"A query column must be one column of values. Got {kind}{_size(frame.table)} instead. "
+            "A query column must be one column of values. Got "
+            f"{type(values).__name__}{_size(values)} instead. "
             f"Name the column to search with, such as on={first!r}{taken}. {listed}"
         )
     if isinstance(on, list | tuple):

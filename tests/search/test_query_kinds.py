@@ -229,7 +229,7 @@ def test_several_columns_are_a_key(index):
         (pd.MultiIndex.from_tuples([("a", 1)]), None, r"Got MultiIndex of shape \(1,\) instead"),
         (np.zeros((2, 2)), None, r"Got ndarray of shape \(2, 2\) instead"),
         (pl.col("place"), None, r"must be a list of values\. Got Expr instead"),
-        ({}, None, r"Got dict instead.*The columns are \."),
+        ({}, None, r"Got dict instead.*It has no columns\."),
     ],
     ids=lambda each: each if isinstance(each, str) else type(each).__name__,
 )
