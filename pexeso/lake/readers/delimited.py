@@ -11,7 +11,6 @@ from typing import IO
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.dialect import Dialect, detect_dialect
 from pexeso.lake.readers.encoding import Encoding, detect_encoding
 from pexeso.lake.readers.layout.beginning import (
     Beginning,
@@ -20,9 +19,10 @@ from pexeso.lake.readers.layout.beginning import (
     join_header,
     separator_line,
 )
+from pexeso.lake.readers.layout.dialect import Dialect, detect_dialect
 from pexeso.lake.readers.layout.ending import MAX_ROWS_BELOW, rows_below
 from pexeso.lake.readers.layout.prose import require_table
-from pexeso.lake.readers.options import ReadingOptions
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
     Table,
     check_cells,
@@ -41,7 +41,6 @@ _ROWS_A_PLAIN_CHUNK = 4096
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROL_FRACTION = 0.1
 _SELDOM_TABLES = (".txt",)
-_AS_FOUND = ReadingOptions()
 _LAST_LINE = "\x00pexeso end of table\x00"
 """Fed to the parser after the last line: it comes back as a row of its own unless a quotation mark
 is still open.
@@ -56,7 +55,7 @@ def parse_delimited(
     extension: str,
     *,
     max_cell_bytes: int,
-    options: ReadingOptions = _AS_FOUND,
+    options: ReadingOptions = AS_FOUND,
 ) -> Table:
     """Parse a delimited text; its first row that is no title, comment or blank line is the header.
 

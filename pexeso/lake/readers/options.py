@@ -110,3 +110,7 @@ def _check_count(name: str, what: str, given: object, most: int) -> None:
         raise InputError(
             f"{name} must be a number of {what}, a whole number from 0 to {most:,}. Got {given!r}."
         )
+
+
+AS_FOUND = ReadingOptions()
+"""Nothing is said: all is found."""
