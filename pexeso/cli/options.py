@@ -35,7 +35,7 @@ from pexeso.options import (
     parse_bytes,
 )
 from pexeso.registry import DEFAULT_FILTERS, ROW_FILTERS, choices
-from pexeso.service.bases import DistanceRequest, Request, RequestError
+from pexeso.service.bases import DistanceRequest, QueryRequest, Request, RequestError
 from pexeso.service.requests import SearchRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -421,10 +421,21 @@ def complete_path(
 
 
 index_argument = click.argument("index", metavar="INDEX", shell_complete=complete_path)
-query_argument = click.argument(
-    "query",
-    metavar="FILE:COLUMN",
-    callback=take_standard_input,
-    shell_complete=complete_path,
+_of_query = partial(field_option, QueryRequest)
+query_argument = with_options(
+    click.argument(
+        "query",
+        metavar="FILE:COLUMN",
+        callback=take_standard_input,
+        shell_complete=complete_path,
+    ),
+    _of_query(
+        "delimiter",
+        "What separates the cells of FILE, such as ';', tab or space.",
+        metavar="CHARACTER",
+    ),
+    _of_query("encoding", "Character encoding of FILE, such as latin-1.", metavar="NAME"),
+    _of_query("header", "Rows of the header of FILE; 0: it has none.", metavar="ROWS"),
+    _of_query("skip_rows", "Lines of FILE before its header.", metavar="LINES"),
 )
 """Of a `QueryCommand`."""

@@ -15,6 +15,7 @@ from pexeso.frames.columns import column_texts
 from pexeso.frames.tables import ACCEPTED, frame_of
 from pexeso.lake.key_columns import KeyColumn, find_key_columns, names_one_column
 from pexeso.lake.key_texts import key_texts
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.reader import read_table
 from pexeso.search.query import split_spec
 
@@ -129,17 +130,17 @@ def key_table(table: Any, columns: str | Iterable[str] | None = None) -> KeyTabl
     return KeyTable(names, cells, tuple(find_key_columns(names, columns)), file)
 
 
-def composite_spec(spec: Any) -> KeyTable | None:
+def composite_spec(spec: Any, reading: ReadingOptions = AS_FOUND) -> KeyTable | None:
     """Read ``FILE:COLUMN,COLUMN``; None where a text names one column or a file alone.
 
-    The file is read only where there is a comma behind the last colon.
+    The file is read, as `reading` says, only where there is a comma behind the last colon.
     """
     if not isinstance(spec, str):
         return None
     file, columns = split_spec(spec)
     if columns is None or "," not in columns:
         return None
-    read = read_table(file)
+    read = read_table(file, options=reading)
     if names_one_column(read.names, columns):
         return None
     key = tuple(find_key_columns(read.names, columns))

@@ -146,7 +146,7 @@ class TwoTables:
         if self._query.file is None:
             return None
         try:
-            table = read_table(self._query.file)
+            table = read_table(self._query.file, options=self._query.reading)
         except PexesoError as error:
             return str(error)
         if any(len(values) != len(self._query.values) for values in table.columns):

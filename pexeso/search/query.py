@@ -17,6 +17,7 @@ from pexeso.frames.spark import CountedValues, is_spark_column
 from pexeso.frames.tables import Frame, frame_of
 from pexeso.lake.columns import find_column, label_columns, names_shown
 from pexeso.lake.readers.jsonlines import read_json
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import profile_column
 
@@ -36,6 +37,8 @@ class QueryColumn:
         Where it came from.
     column : str or None
         Its name, or ``#position``.
+    reading : ReadingOptions
+        How its file is read.
     counts : int64 array or None
         How many rows each entry stands for, where that is not one: a column of Spark is collected
         as its distinct values.
@@ -44,6 +47,7 @@ class QueryColumn:
     values: pa.StringArray
     file: str | None = None
     column: str | None = None
+    reading: ReadingOptions = AS_FOUND
     counts: np.ndarray | None = field(default=None, compare=False)
 
     @property
@@ -212,7 +216,12 @@ def split_spec(spec: str) -> tuple[str, str | None]:
     return file, column
 
 
-def read_query(spec: str | os.PathLike[str], column: str | None = None) -> QueryColumn:
+def read_query(
+    spec: str | os.PathLike[str],
+    column: str | None = None,
+    *,
+    reading: ReadingOptions = AS_FOUND,
+) -> QueryColumn:
     """Read a query column from a table file.
 
     Parameters
@@ -222,6 +231,8 @@ def read_query(spec: str | os.PathLike[str], column: str | None = None) -> Query
     column : str, optional
         The column, when `spec` is the file alone. Without one the text column with most distinct
         values is taken.
+    reading : ReadingOptions, optional
+        How to read delimited text; what is not set is found.
 
     Raises
     ------
@@ -235,26 +246,31 @@ def read_query(spec: str | os.PathLike[str], column: str | None = None) -> Query
     file = os.fspath(spec)
     if column is None:
         file, column = split_spec(file)
-    table = read_table(file)
+    table = read_table(file, options=reading)
     position = (
         find_column(table.names, column) if column is not None else _widest_column(file, table)
     )
-    return _column(file, table, position)
+    return _column(file, table, position, reading)
 
 
 def read_every_query(
-    file: str | os.PathLike[str], *, kinds: Sequence[str] = TEXT_KINDS
+    file: str | os.PathLike[str],
+    *,
+    kinds: Sequence[str] = TEXT_KINDS,
+    reading: ReadingOptions = AS_FOUND,
 ) -> list[QueryColumn]:
     """Read the columns of some kinds of a table file as query columns.
 
-    By default these are columns of text and of dates.
+    By default these are columns of text and of dates. See also `read_query`.
     """
-    table = read_table(os.fspath(file))
-    return [_column(os.fspath(file), table, position) for position in _columns_of(table, kinds)]
+    name = os.fspath(file)
+    table = read_table(name, options=reading)
+    return [_column(name, table, position, reading) for position in _columns_of(table, kinds)]
 
 
-def _column(file: str, table: Any, position: int) -> QueryColumn:
-    return QueryColumn(table.columns[position], file, label_columns(table.names)[position])
+def _column(file: str, table: Any, position: int, reading: ReadingOptions) -> QueryColumn:
+    label = label_columns(table.names)[position]
+    return QueryColumn(table.columns[position], file, label, reading)
 
 
 def _columns_of(table: Any, kinds: Sequence[str]) -> list[int]:

@@ -21,11 +21,17 @@ from pexeso.service.plain_fields import from_plain, to_plain, typed
 from pexeso.thresholds.advice import ASKED, require_min_precision
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pexeso.composite_search.query import KeyTable
+    from pexeso.lake.readers.options import ReadingOptions
     from pexeso.search.query import QueryColumn
 
 REQUESTS: dict[str, type[Request]] = {}
 """The class of each verb."""
+
+OF_READING = ("delimiter", "encoding", "header", "skip_rows")
+"""The fields of a request that say how its file is read."""
 
 _FIELD = re.compile(r"{(\w+)}")
 
@@ -172,9 +178,43 @@ class QueryRequest(IndexRequest):
     query : str or tuple
         ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), ``FILE`` (its text column with most
         distinct values is taken), or the values themselves, one a row.
+    delimiter, encoding, header, skip_rows
+        How the file of `query` is read, where it is delimited text; see
+        `pexeso.lake.readers.options.ReadingOptions`. None: found.
     """
 
     query: str | tuple[Any, ...]
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: int | None = None
+    skip_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reading and not isinstance(self.query, str):
+            given = ", ".join(f"{{{name}}}" for name in self.reading.to_dict())
+            raise RequestError(f"{given} tell how a file is read. Got values.")
+
+    @property
+    def reading(self) -> ReadingOptions:
+        """How the file of `query` is read."""
+        from pexeso.lake.readers.options import ReadingOptions
+
+        return ReadingOptions(**{name: getattr(self, name) for name in OF_READING})
+
+    def read_table(self) -> pa.Table:
+        """Return the table of the file that `query` is, every cell as text."""
+        import pyarrow as pa
+
+        from pexeso.lake.columns import label_columns
+        from pexeso.lake.readers.reader import read_table
+
+        read = read_table(str(self.query), options=self.reading)
+        return pa.Table.from_arrays(read.columns, names=label_columns(read.names))
+
+    def require_use(self, usable: Collection[str], what: str) -> None:
+        """Refuse fields that were given and have no use; a file may always be told how to read."""
+        super().require_use({*usable, *OF_READING}, what)
 
     @property
     def column(self) -> str | None:
@@ -198,7 +238,7 @@ class QueryRequest(IndexRequest):
         """
         from pexeso.composite_search.query import composite_spec
 
-        return composite_spec(self.query)
+        return composite_spec(self.query, self.reading)
 
     def read_column(self) -> QueryColumn:
         """Return the query column.
@@ -210,7 +250,9 @@ class QueryRequest(IndexRequest):
         """
         from pexeso.search.query import query_from_values, read_query
 
-        return (read_query if isinstance(self.query, str) else query_from_values)(self.query)
+        if isinstance(self.query, str):
+            return read_query(self.query, reading=self.reading)
+        return query_from_values(self.query)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +300,9 @@ class ColumnsRequest(QueryRequest):
 
         if not self.all_columns:
             return [self.read_column()]
-        queries = read_every_query(str(self.query), kinds=KINDS if numbers else TEXT_KINDS)
+        queries = read_every_query(
+            str(self.query), kinds=KINDS if numbers else TEXT_KINDS, reading=self.reading
+        )
         if not queries:
             kinds = "text, dates or numbers" if numbers else "text or dates"
             raise QueryError(f"'{self.query}' has no column of {kinds} to search with.")

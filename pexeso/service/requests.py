@@ -22,6 +22,7 @@ from pexeso.options import (
 )
 from pexeso.registry import require_parts
 from pexeso.service.bases import (
+    OF_READING,
     ColumnsRequest,
     DistanceRequest,
     IndexRequest,
@@ -48,7 +49,10 @@ _OF_TRANSFORM = (
     "suffix",
     "provenance",
 )
-_OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies")
+_OF_TOKENS = (
+    *("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies"),
+    *OF_READING,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +123,8 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
             raise RequestError("{keys} takes a file alone. Got %r.", self.query)
         from pexeso.composite.candidate_keys import choose_key
 
-        columns = ",".join(f"#{position}" for position in choose_key(self.query).positions)
+        table = self.read_table() if self.reading else self.query
+        columns = ",".join(f"#{position}" for position in choose_key(table).positions)
         return replace(self, query=f"{self.query}:{columns}", keys=None)
 
     def by_keys(self, *, similar: bool) -> dict[str, Any]:

@@ -92,7 +92,8 @@ def join_by_program(request: JoinRequest) -> JoinResponse:
     name, columns = split_lake_key(str(request.lake_column))
     target = lake_side(request.index, name, columns)
     query = request.query
-    source = side_of(query if isinstance(query, str) else {"values": list(query)})
+    given = query if isinstance(query, str) else {"values": list(query)}
+    source = side_of(given, reading=request.reading)
     found = join_learned(source, target, program=request.program)
     options = JoinOptions(**{each: getattr(request, each) for each in OF_JOIN})
     columns_of_query = [source.texts.names[at] for at in found.source_columns]

@@ -15,7 +15,7 @@ from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import BuildOptions, parse_bytes
 from pexeso.service import acquisition, composite_keys, redundancy, requests, transform
-from pexeso.service.bases import ColumnsRequest, DistanceRequest, Request, RequestError
+from pexeso.service.bases import OF_READING, ColumnsRequest, DistanceRequest, Request, RequestError
 from pexeso.service.responses import (
     Answer,
     BatchResponse,
@@ -202,7 +202,7 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
 
     def answer(service: Service, request: ColumnsRequest) -> SearchResponse:
         search = getattr(service.open_tokens(request.index), method)
-        others = ("index", "query", "all_columns", "explain")
+        others = ("index", "query", "all_columns", "explain", *OF_READING)
         given = {name: value for name, value in vars(request).items() if name not in others}
         queries = request.read_columns(numbers=True)
         return SearchResponse(request, [search(query, **given) for query in queries])
@@ -294,7 +294,7 @@ def _table_of(column: QueryColumn) -> tuple[pa.Table, int]:
 
     if column.file is None:
         return pa.table([column.values], names=[column.column or "value"]), 0
-    table = read_table(column.file)
+    table = read_table(column.file, options=column.reading)
     labels = label_columns(table.names)
     return pa.Table.from_arrays(table.columns, names=labels), labels.index(str(column.column))
 

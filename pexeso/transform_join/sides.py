@@ -16,6 +16,7 @@ from pexeso.composite_search.query import columns_of
 from pexeso.errors import InputError, PexesoError, QueryError, TableReadError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.key_columns import names_in, names_one_column
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.reader import read_table
 from pexeso.lake.rows import read_rows
 from pexeso.search.query import split_spec
@@ -75,7 +76,12 @@ class Side:
         return len(self.cells[0])
 
 
-def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
+def side_of(
+    table: Any,
+    columns: str | Iterable[str] | None = None,
+    *,
+    reading: ReadingOptions = AS_FOUND,
+) -> Side:
     """Read a table.
 
     Parameters
@@ -85,6 +91,8 @@ def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
         ``:COLUMN`` behind it where one is meant.
     columns : str or iterable of str, optional
         Names, or ``#`` and a position; without them those are taken that hold text.
+    reading : ReadingOptions, optional
+        How to read delimited text; what is not set is found.
 
     Raises
     ------
@@ -94,7 +102,7 @@ def side_of(table: Any, columns: str | Iterable[str] | None = None) -> Side:
     file: str | None = None
     if isinstance(table, str | os.PathLike):
         file = os.fspath(table)
-        names, cells, columns = _read(file, columns)
+        names, cells, columns = _read(file, columns, reading)
     else:
         given, cells = columns_of(table)
         names = tuple(label_columns(given))
@@ -171,7 +179,7 @@ def _lake_table(index: str, table: str) -> tuple[tuple[str, ...], tuple[Any, ...
 
 
 def _read(
-    spec: str, columns: str | Iterable[str] | None
+    spec: str, columns: str | Iterable[str] | None, reading: ReadingOptions
 ) -> tuple[tuple[str, ...], tuple[Any, ...], str | Iterable[str] | None]:
     index, colon, rest = spec.partition(".pexeso:")
     if colon and (Path(index + ".pexeso") / "manifest.json").is_file():
@@ -179,7 +187,7 @@ def _read(
         return *_lake_table(index + ".pexeso", table), columns or column or None
     if columns is None:
         spec, columns = split_spec(spec)
-    read = read_table(spec)
+    read = read_table(spec, options=reading)
     return tuple(label_columns(read.names)), tuple(read.columns), columns
 
 

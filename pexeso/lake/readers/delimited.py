@@ -11,7 +11,6 @@ from typing import IO
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.dialect import Dialect, detect_dialect
 from pexeso.lake.readers.encoding import Encoding, detect_encoding
 from pexeso.lake.readers.layout.beginning import (
     Beginning,
@@ -20,6 +19,7 @@ from pexeso.lake.readers.layout.beginning import (
     join_header,
     separator_line,
 )
+from pexeso.lake.readers.layout.dialect import Dialect, detect_dialect
 from pexeso.lake.readers.layout.ending import MAX_ROWS_BELOW, rows_below
 from pexeso.lake.readers.layout.prose import require_table
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions

@@ -267,10 +267,9 @@ def read_table(
     r"""Read a table of a file: text, JSON, Parquet and its kin, a sheet, a database's table.
 
     The format is told by the extension; a file with another extension is Parquet where it starts
-    like Parquet, JSON where it begins with an object, else delimited text. Text may have
-    any encoding and dialect, and may be packed by
-    gzip, bzip2, xz or zstd. Memory: about three times the size of the file's text, hence bounded by
-    `max_bytes`.
+    like Parquet, JSON where it begins with an object, else delimited text. Text may have any
+    encoding and dialect, and may be packed by gzip, bzip2, xz or zstd. Memory: about three times
+    the size of the file's text, hence bounded by `max_bytes`.
 
     Parameters
     ----------
@@ -307,6 +306,7 @@ def parse_table(
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
+    options: ReadingOptions = AS_FOUND,
 ) -> Table:
     """Make a table of a file's content; `shown`, its name, gives the format and stands in messages.
 
@@ -316,8 +316,8 @@ def parse_table(
     found = format_of(shown)
     if found is not None and found.holds_several:
         source, inner = enter(source, _only_member(source))
-        return OpenTable(shown, source, inner, None).text(max_cell_bytes=max_cell_bytes)
-    return OpenTable(shown, source, None, None).text(max_cell_bytes=max_cell_bytes)
+        return OpenTable(shown, source, inner, None, options).text(max_cell_bytes=max_cell_bytes)
+    return OpenTable(shown, source, None, None, options).text(max_cell_bytes=max_cell_bytes)
 
 
 def _only_member(source: FileSource) -> str:

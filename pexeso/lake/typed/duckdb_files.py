@@ -132,7 +132,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
         if "table" not in request:
             return {"tables": [[name, _reason(connection, found[name])] for name in found]}, None
         if request["table"] not in found:
-            raise TableReadError(f"{{shown}} has no table {request['table']!r}.")
+            raise TableReadError(f"{{shown}} has no such table: {request['table']!r}.")
         return {}, _table(connection, found[request["table"]], request["max_bytes"])
 
 

@@ -1,1 +1,1 @@
-"""Where the table is in a delimited text: what stands above it, its header, what stands below."""
+"""The layout of a delimited text: its dialect, where the table begins, its header, where it ends."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
-from pexeso.lake.readers.dialect import Dialect
+from pexeso.lake.readers.layout.dialect import Dialect
 from pexeso.lake.readers.layout.kinds import (
     NUMBER,
     column_kinds,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.dialect import Dialect
+from pexeso.lake.readers.layout.dialect import Dialect
 
 _MIN_ALIKE = 0.8
 _MIN_ROWS = 2
