@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from benchmarks.datasets.tables import web_sources
 from pexeso.errors import InputError, TableReadError
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import profile_columns
 from pexeso.lake.tokens import distinct_tokens
 

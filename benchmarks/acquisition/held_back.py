@@ -20,8 +20,8 @@ from pexeso.enrichment.enrich import enrich_from
 from pexeso.enrichment.features import CLASSIFICATION, REGRESSION, read_target
 from pexeso.errors import LakeError, PexesoError
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers.reader import read_table
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 DEMO = "demo"

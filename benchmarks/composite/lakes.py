@@ -14,9 +14,9 @@ from benchmarks.datasets.tables import web_sources
 from benchmarks.datasets.tpch import write_tpch
 from pexeso.composite.row_keys import RowKeys, build_row_keys, row_keys_of
 from pexeso.errors import InputError, LakeError, PexesoError
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.key_texts import key_texts
-from pexeso.lake.readers.reader import read_table
 from pexeso.runtime.ranges import offsets_of
 
 REAL = ("wikitables", "baseball", "fivethirtyeight", "pudding")

@@ -34,7 +34,7 @@ from benchmarks.effectiveness.judged import (
 )
 from benchmarks.effectiveness.tasks import Task, incidence_of
 from pexeso.errors import InputError
-from pexeso.lake.readers.reader import read_table
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.sniff import profile_column
 
 Column = tuple[str, str]

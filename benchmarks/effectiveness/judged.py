@@ -25,7 +25,7 @@ import pyarrow.csv as pv
 import scipy.sparse as sp
 
 from pexeso.errors import InputError
-from pexeso.lake.readers.reader import read_table
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.rows import table_path
 
 MIN_MATCHES = 4

@@ -17,7 +17,7 @@ from benchmarks.effectiveness.judged import MIN_JOINABILITY, MIN_MATCHES, Judged
 from benchmarks.effectiveness.partners import PartnerLake, partner_lake
 from benchmarks.effectiveness.tasks import NAMES, Task, read_tasks
 from pexeso.errors import InputError
-from pexeso.lake.readers.reader import read_table
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.sniff import profile_column
 
 ROOT = Path(__file__).resolve().parent.parent.parent

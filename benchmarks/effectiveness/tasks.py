@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from benchmarks.effectiveness.judged import fold
 from pexeso.errors import InputError
-from pexeso.lake.readers.reader import read_table
+from pexeso.lake.containers.reader import read_table
 
 NAMES = ("title", "name")
 """What the column to be joined is called; the first that a table has."""

@@ -13,7 +13,7 @@ Reader = Callable[[Path], Found]
 
 def read_pexeso(path: Path) -> Found:
     """Read with pexeso, without any option."""
-    from pexeso.lake.readers.reader import read_table
+    from pexeso.lake.containers.reader import read_table
 
     table = read_table(path)
     columns = [[cell or "" for cell in column.to_pylist()] for column in table.columns]

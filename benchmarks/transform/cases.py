@@ -24,7 +24,7 @@ import pyarrow as pa
 from benchmarks.datasets.tables import SHARED
 from pexeso.errors import InputError
 from pexeso.lake.columns import find_column, label_columns
-from pexeso.lake.readers.reader import read_table
+from pexeso.lake.containers.reader import read_table
 from pexeso.transform.texts import cleaned
 
 TWO_TABLES = "two web tables"

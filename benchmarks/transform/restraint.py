@@ -24,8 +24,8 @@ from benchmarks.transform.learned import warm_up
 from benchmarks.transform.scores import counted
 from pexeso.errors import PexesoError
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers.reader import read_table
 from pexeso.transform_join.joined import TransformJoin, learn_transformation
 
 TASK_SETS = ("autofj", "entity-pairs")

@@ -33,8 +33,8 @@ from pexeso.composite_search.query import columns_of
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
 from pexeso.io.location import Location
 from pexeso.lake.columns import did_you_mean, find_column, label_columns
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import names_in, spec_of
-from pexeso.lake.readers.reader import read_table
 from pexeso.options import parse_bytes
 from pexeso.parts.metadata import require_contents
 from pexeso.runtime.formatting import plain_scalar, shown

@@ -16,9 +16,9 @@ import pexeso.errors
 from pexeso.errors import PexesoError
 from pexeso.io.location import Location
 from pexeso.lake.choose import ColumnRules
+from pexeso.lake.containers.reader import table_fingerprint
 from pexeso.lake.files import TableFile, path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import table_fingerprint
 from pexeso.lake.records import Records, lake_records
 from pexeso.parts.base import Batches, Filled
 from pexeso.store.local.target import PartitionTarget, entry_to_json

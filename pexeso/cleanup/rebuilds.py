@@ -20,8 +20,8 @@ from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import ReadFile, rows_of_file
 from pexeso.errors import InputError, PexesoError
 from pexeso.io.location import Location
+from pexeso.lake.containers.formats import table_format
 from pexeso.lake.files import TableFile, path_from_text
-from pexeso.lake.formats import table_format
 from pexeso.redundancy.cell_hashes import HALVES
 from pexeso.redundancy.filters import find_transformation
 from pexeso.redundancy.pieces import StoredPiece, stored_pieces

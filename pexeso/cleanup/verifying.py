@@ -20,8 +20,8 @@ from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import rows_of_file
 from pexeso.cleanup.table_logs import CannotRead, live_files, log_in
 from pexeso.errors import InputError, PexesoError, TableReadError
+from pexeso.lake.containers.formats import table_format
 from pexeso.lake.files import TableFile, find_tables
-from pexeso.lake.formats import table_format
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.redundancy.sql import quoted

@@ -41,9 +41,9 @@ from pexeso.composite.unique_columns import (
 from pexeso.errors import InputError, QueryError
 from pexeso.frames.tables import ACCEPTED, frame_of
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import spec_of
 from pexeso.lake.key_texts import key_texts
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.tokens import texts_of_cells
 from pexeso.runtime.formatting import percent
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 from pexeso.errors import QueryError
 from pexeso.frames.columns import column_texts
 from pexeso.frames.tables import ACCEPTED, frame_of
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import KeyColumn, find_key_columns, names_one_column
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.readers.reader import read_table
 from pexeso.search.query import split_spec
 
 if TYPE_CHECKING:

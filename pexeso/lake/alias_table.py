@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.normalise.aliases import Aliases
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import read_table
 from pexeso.runtime.formatting import shown
 
 _ROWS_AT_ONCE = 1 << 16
@@ -31,7 +31,7 @@ def read_aliases(file: str | os.PathLike[str], normaliser: Normaliser) -> Aliase
         stands for.
     normaliser
         Gives both their form, each cell by itself. Memory is bounded by the limits of
-        `pexeso.lake.readers.reader.read_table`.
+        `pexeso.lake.containers.reader.read_table`.
 
     Raises
     ------

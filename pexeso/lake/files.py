@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, PlaceEntry, is_refusal, locate
+from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.containers.tables_inside import tables_inside
-from pexeso.lake.formats import format_of, reason_not_read
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.settings import LakeSettings
@@ -47,7 +47,7 @@ class TableFile:
     path
         Where the file can be opened: a path of this machine, or a place of another storage.
     format
-        The name of one of `pexeso.lake.formats.FORMATS`.
+        The name of one of `pexeso.lake.containers.formats.FORMATS`.
     n_bytes
         Size on disk in bytes, before any decompression; of a member of an archive unpacked, of a
         sheet or a database's table its share of the file.

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.lake.choose import ColumnRules, reason_left_out, reason_too_few
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import OpenTable, open_table, reading_options, with_reading
 from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.reader import OpenTable, open_table, reading_options, with_reading
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.lake.record_schema import column_batches, record_batches

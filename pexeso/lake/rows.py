@@ -9,10 +9,10 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.io.location import Location, locate
 from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.containers.formats import format_of
+from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
 from pexeso.lake.containers.tables_inside import split_member
-from pexeso.lake.formats import format_of
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.reader import OpenTable, open_table, reading_options
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 from pexeso.lake.settings import LakeSettings
 

@@ -16,9 +16,9 @@ from pexeso.frames.columns import column_texts
 from pexeso.frames.spark import CountedValues, is_spark_column
 from pexeso.frames.tables import Frame, frame_of
 from pexeso.lake.columns import find_column, label_columns, names_shown
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.readers.jsonlines import read_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import profile_column
 
 TEXT_KINDS = ("text", "date")

@@ -207,7 +207,7 @@ class QueryRequest(IndexRequest):
         import pyarrow as pa
 
         from pexeso.lake.columns import label_columns
-        from pexeso.lake.readers.reader import read_table
+        from pexeso.lake.containers.reader import read_table
 
         read = read_table(str(self.query), options=self.reading)
         return pa.Table.from_arrays(read.columns, names=label_columns(read.names))

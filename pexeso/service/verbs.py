@@ -290,7 +290,7 @@ def _table_of(column: QueryColumn) -> tuple[pa.Table, int]:
     import pyarrow as pa
 
     from pexeso.lake.columns import label_columns
-    from pexeso.lake.readers.reader import read_table
+    from pexeso.lake.containers.reader import read_table
 
     if column.file is None:
         return pa.table([column.values], names=[column.column or "value"]), 0

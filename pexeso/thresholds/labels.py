@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pexeso.errors import InputError, PexesoError, QueryError
-from pexeso.lake.readers.reader import read_table
+from pexeso.lake.containers.reader import read_table
 from pexeso.search.query import QueryColumn, read_query
 
 VALUE_HEADER = ("query_value", "lake_value", "same")

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from pexeso.composite_search.query import columns_of
 from pexeso.errors import InputError, PexesoError, QueryError, TableReadError
 from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import names_in, names_one_column
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.rows import read_rows
 from pexeso.search.query import split_spec
 from pexeso.transform.texts import TextColumn, TextTable, cleaned

@@ -134,7 +134,7 @@ def test_no_input_is_an_empty_table(outcome, tmp_path):
 
 def test_more_than_a_table_may_hold(outcome, monkeypatch):
     monkeypatch.setattr(pexeso.lake.readers.content, "DEFAULT_MAX_BYTES", 20)
-    monkeypatch.setitem(pexeso.lake.readers.reader.read_table.__kwdefaults__, "max_bytes", 20)
+    monkeypatch.setitem(pexeso.lake.containers.reader.read_table.__kwdefaults__, "max_bytes", 20)
     code, _, said = outcome(["keys", "-"], b"name\n" + b"x\n" * 5_000)
     assert code == 1
     assert said.startswith("Error: /dev/stdin holds more than 20 bytes")

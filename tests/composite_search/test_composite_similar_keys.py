@@ -12,9 +12,9 @@ from pexeso.composite_search import similar
 from pexeso.composite_search.query import key_table
 from pexeso.errors import InputError, QueryError
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import read_table
 
 COUNTRIES = ["Burma", "Germany", "United Kingdom", "Ivory Coast", "São Tomé", "Straße Nord", "ΟΔΟΣ"]
 TABLES = {

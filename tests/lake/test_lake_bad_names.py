@@ -5,8 +5,8 @@ import json
 import pytest
 
 from pexeso.errors import InputError, TableReadError
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import read_table
 from pexeso.search.query import read_batch_line
 
 

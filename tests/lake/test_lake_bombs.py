@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.parquet import parse_parquet
-from pexeso.lake.readers.reader import read_table
+from pexeso.lake.containers.reader import read_table
+from pexeso.lake.typed.parquet import parse_parquet
 
 LIMITS = {"max_bytes": 8 << 20, "max_cell_bytes": 1 << 20}
 LONG = "b" * 50_000

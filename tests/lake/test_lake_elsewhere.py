@@ -18,10 +18,10 @@ from pexeso.join.matched_rows import find_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import join_table
 from pexeso.lake.choose import ColumnRules
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import TableFile, find_tables, list_folder, look_at_lake, path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.content import fingerprint_file, read_content
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.records import table_records
 from pexeso.lake.rows import read_rows, table_path
 from pexeso.results import Pair

@@ -4,8 +4,8 @@ import os
 import pytest
 
 from pexeso.errors import LakeError
+from pexeso.lake.containers.formats import table_format
 from pexeso.lake.files import find_tables, list_folder, path_from_text
-from pexeso.lake.formats import table_format
 
 
 def touch(root, *names):

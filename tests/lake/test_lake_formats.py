@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.errors import TableReadError
+from pexeso.lake.containers.reader import parse_table
 from pexeso.lake.readers.content import Content
-from pexeso.lake.readers.reader import parse_table
 
 
 def parquet(columns, **options):

@@ -7,10 +7,10 @@ from every_format import TABLE, every_file
 
 from pexeso.errors import TableReadError
 from pexeso.lake.choose import ColumnRules
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.left_out.reasons import grouped
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows, read_typed_rows
 from pexeso.search.query import read_query

@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pexeso.errors import TableReadError
+from pexeso.lake.containers.reader import parse_table, read_table
 from pexeso.lake.readers import delimited
 from pexeso.lake.readers.content import Content
-from pexeso.lake.readers.reader import parse_table, read_table
 from pexeso.lake.readers.table import MAX_COLUMNS
 
 

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import read_table
 
 pytestmark = pytest.mark.lakes
 EVERY = 12

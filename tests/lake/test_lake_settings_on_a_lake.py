@@ -1,9 +1,9 @@
 """Files of a lake read as its `lake.toml` says, in the listing, in records, and in later reads."""
 
 from pexeso.lake.choose import ColumnRules
+from pexeso.lake.containers.reader import table_fingerprint
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import table_fingerprint
 from pexeso.lake.records import table_records
 from pexeso.lake.rows import read_rows
 

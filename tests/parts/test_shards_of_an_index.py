@@ -16,8 +16,8 @@ from pexeso.build.append import require_files
 from pexeso.errors import InputError, LakeError
 from pexeso.index import build_index, open_index
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.tokens import distinct_tokens
 from pexeso.overlap.index.saving import ARRAYS
 from pexeso.overlap.index.sets import build_index as build_overlap

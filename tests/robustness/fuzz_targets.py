@@ -25,10 +25,10 @@ from pexeso.cli.main import cli
 from pexeso.errors import PexesoError, SparkError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.formats import table_format
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import TableFile
-from pexeso.lake.formats import table_format
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.records import table_records
 from pexeso.lake.sniff import profile_columns
 from pexeso.search.query import (

@@ -12,8 +12,8 @@ from searching_stores import SmallLake, scan_of
 
 from embed.lexical.hashing import create
 from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import profile_column
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import prepare

@@ -27,9 +27,9 @@ from benchmarks.effectiveness.sets import SHARED, TruthSet, shared_set
 from benchmarks.effectiveness.tasks import Task, incidence_of
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules, reason_left_out
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import profile_columns
 
 Prepare = Callable[[Sequence[pa.StringArray]], list[list[str]]]

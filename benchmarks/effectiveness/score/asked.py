@@ -47,8 +47,8 @@ from benchmarks.effectiveness.lexical.misspelt import SHORTEST, may_be_same, mis
 from benchmarks.effectiveness.sets import DATA, SHARED, shared_set
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules, reason_left_out
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.sniff import ColumnProfile, profile_columns
 
 MISSPELT, TRANSFORM = "misspelt-", "transform"

@@ -102,8 +102,8 @@ def equal_cells(lake: Path, file: Path, column: str) -> tuple[int, int]:
     """Count the rows of a column, and those whose exact text occurs in a cell of the lake."""
     import pyarrow.compute as pc
 
+    from pexeso.lake.containers.reader import read_table
     from pexeso.lake.files import find_tables
-    from pexeso.lake.readers.reader import read_table
     from pexeso.search.query import read_query
 
     values = read_query(file, column).values

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pexeso.errors import TableReadError
 from pexeso.io.location import Location
 from pexeso.lake.containers.archives import members_of, read_member
-from pexeso.lake.formats import format_of, reason_not_read
+from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.readers.content import unpacked
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.typed.table import InnerTable, TypedTable
@@ -34,7 +34,7 @@ class TableInside:
     member : str
         What follows the file's own name in the name of the table.
     format : str
-        That of `pexeso.lake.formats` which holds the rows.
+        That of `pexeso.lake.containers.formats` which holds the rows.
     n_bytes : int
         Of what it is read from, shared out among the tables of a book or database.
     reason : str or None

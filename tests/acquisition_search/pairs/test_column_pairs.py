@@ -22,8 +22,8 @@ from pexeso.acquisition_search.pairs.column_pairs import (
 from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.tokens import distinct_tokens
 from pexeso.parts.token_sets.open import Shard
 

@@ -7,9 +7,9 @@ import pytest
 
 from pexeso.errors import TableReadError
 from pexeso.lake.containers.archives import members_of, read_member
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.readers.reader import read_table
 from pexeso.lake.rows import read_rows
 
 CITIES = b"city,country\nOslo,Norway\nRome,Italy\n"

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.io.location import Location, locate
+from pexeso.lake.containers.formats import format_of, without_packing
 from pexeso.lake.containers.tables_inside import (
     enter,
     read_inner,
     split_member,
     tables_inside,
 )
-from pexeso.lake.formats import format_of, without_packing
 from pexeso.lake.readers.content import (
     DEFAULT_MAX_BYTES,
     Content,
@@ -30,9 +30,9 @@ from pexeso.lake.readers.delimited import parse_delimited
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.jsonlines import parse_json, starts_as_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.readers.parquet import parse_parquet
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows, json_rows, parquet_rows
+from pexeso.lake.typed.parquet import parse_parquet
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.text import text_table
 
