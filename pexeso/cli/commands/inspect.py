@@ -15,6 +15,7 @@ from pexeso.cli.output.build_report import group_lines, listing_lines, report_li
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
+    heading,
     human_bytes,
     output_options,
     plain,
@@ -205,7 +206,8 @@ def _numbered_lines(noun: str, folders: list[dict[str, Any]], names: tuple[str, 
         (str(number), *(f"{facts.get(name, 0):,}" for name in names))
         for number, facts in enumerate(folders[:MAX_PARTITIONS_SHOWN])
     ]
-    lines = table_lines((noun, *names), rows, ">" * (1 + len(names)))
+    header, *lines = table_lines((noun, *names), rows, ">" * (1 + len(names)))
+    lines = [heading(header), *lines]
     n_more = len(folders) - len(rows)
     return [*lines, f"and {count(n_more, f'more {noun}')} (--json lists all)"] if n_more else lines
 

@@ -24,6 +24,7 @@ from pexeso.cli.output.output import (
     plain,
     talk,
     tell_column,
+    warn,
 )
 from pexeso.cli.output.report import percent
 from pexeso.cli.output.tables import require_writable, write_table
@@ -202,7 +203,7 @@ def _tell(
         f"{count(report.joined_rows, 'row')}{where}"
     )
     for line in report.lines():
-        talk(plain(line, MAX_NAME))
+        warn(plain(line, MAX_NAME))
     if conflicts is not None and report.counts:
         talk(f"Every conflict, one row for each value that takes part, is in '{conflicts}'.")
     elif conflicts is not None:

@@ -11,10 +11,12 @@ from pexeso.cli.options import complete_path, field_option, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
+    heading,
     output_options,
     plain,
     table_lines,
     talk,
+    warn,
     write_json,
 )
 from pexeso.cli.standard_input import QueryCommand, take_standard_input
@@ -64,7 +66,7 @@ def keys(request: KeysRequest, form: str | None) -> None:
         click.echo("\n".join(key_lines(found)))
         talk(_rows(found))
     for note in found.notes:
-        talk(f"Note: {note}")
+        warn(f"Note: {note}")
 
 
 def key_lines(found: FoundKeys) -> list[str]:
@@ -75,7 +77,9 @@ def key_lines(found: FoundKeys) -> list[str]:
         (key.spec, key.kind, percent(key.uniqueness), f"{key.missing:,}", _why(key))
         for key in found.keys
     ]
-    return table_lines(("key", "kind", "unique", "missing", "why"), rows, "<<>><", most=MAX_NAME)
+    names = ("key", "kind", "unique", "missing", "why")
+    header, *lines = table_lines(names, rows, "<<>><", most=MAX_NAME)
+    return [heading(header), *lines]
 
 
 def _why(key: CandidateKey) -> str:

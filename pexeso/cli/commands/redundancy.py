@@ -17,6 +17,7 @@ from pexeso.cli.output.output import (
     plain,
     table_lines,
     talk,
+    warn,
     write_json,
 )
 from pexeso.cli.output.pages import require_page, write_page
@@ -114,9 +115,9 @@ def find(request: RedundancyRequest, html: str | None, form: str | None) -> None
         click.echo("\n".join(redundancy_lines(found)))
         talk(stages_line(found))
     for each in found.left_out[:_SHOWN]:
-        talk(f"Left out: {plain(each.table, MAX_NAME)}: {plain(each.reason, MAX_NAME)}")
+        warn(f"Left out: {plain(each.table, MAX_NAME)}: {plain(each.reason, MAX_NAME)}")
     if len(found.left_out) > _SHOWN:
-        talk(f"Left out: {count(len(found.left_out) - _SHOWN, 'more table')} (--json lists all)")
+        warn(f"Left out: {count(len(found.left_out) - _SHOWN, 'more table')} (--json lists all)")
     if request.plan is not None:
         n_tables = count(len(found.plan.delete), "table")
         talk(f"Plan: '{request.plan}', which sets {n_tables} aside when it is applied")

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from pexeso.cli.options import field_option, index_argument, query_argument, search_settings, takes
 from pexeso.cli.output.advice import tell_advice
-from pexeso.cli.output.output import output_options, talk, tell_column
+from pexeso.cli.output.output import output_options, talk, tell_column, warn
 from pexeso.cli.output.pages import page_options, require_page, write_page
 from pexeso.cli.output.report import (
     ALIKE,
@@ -131,7 +131,7 @@ def search(
         tell_advice(result.options for result in results)
         for result in results:
             for line in unmatchable(result):
-                talk(line)
+                warn(line)
     layout, many = _LAYOUTS.get(request.method, EQUAL), request.all_columns
     write_results(layout, results, form, n_shown, explain=request.explain, name_queries=many)
     if html is not None:
@@ -151,7 +151,7 @@ def _write_composite(
             "--html shows what is found with one column: leave it out for a composite key."
         )
     for line in incomplete_rows(result):
-        talk(line)
+        warn(line)
     write_results(COMPOSITE, [result], form, n_shown, explain=explain, name_queries=False)
     tell_work(COMPOSITE, [result], name_queries=False)
 

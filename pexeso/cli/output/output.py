@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pexeso.cli.output.streams import styled
 from pexeso.runtime.formatting import MAX_CELL, plain
 from pexeso.runtime.formatting import human_bytes as human_bytes
 
@@ -103,6 +104,16 @@ def write_data(text: str) -> None:
 def talk(message: str) -> None:
     """Write a line on stderr."""
     click.echo(message, err=True)
+
+
+def warn(message: str) -> None:
+    """Write a line on stderr that one should not pass over: yellow on a terminal."""
+    talk(styled(message, err=True, fg="yellow"))
+
+
+def heading(line: str) -> str:
+    """Return the header of a table for stdout: bold on a terminal."""
+    return styled(line, bold=True)
 
 
 def tell_column(request: QueryRequest, found: Any) -> None:

@@ -16,12 +16,15 @@ from pexeso.cli.output.beside import copies_line, hint_lines, rest_lines, with_b
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
+    heading,
     table_lines,
     talk,
+    warn,
     write_csv,
     write_json,
     write_json_line,
 )
+from pexeso.cli.output.streams import styled
 from pexeso.options import ROWS
 from pexeso.runtime.formatting import percent, plain
 
@@ -138,7 +141,7 @@ def write_results(
 
 def tell_nothing(layout: Layout, result: Any) -> None:
     """Write on stderr that nothing was found, what came near, and what the index lacks."""
-    talk(layout.nothing(result))
+    warn(layout.nothing(result))
     for line in hint_lines(result.hints()):
         talk(line)
 
@@ -168,6 +171,10 @@ def result_lines(layout: Layout, result: Any, n_shown: float, option: str = "--p
     """
     names, rows, alignment = with_beside(layout.table(result), result)
     header, *lines = table_lines(names, rows, alignment, most=MAX_NAME)
+    # What the columns are ranked by stands first, and is aligned to the right.
+    width = max(len(row[0]) for row in (names, *rows))
+    header = heading(header)
+    lines = [styled(line[:width], fg="cyan") + line[width:] for line in lines]
     if not n_shown:
         return [header, *lines, *rest_lines(result)]
     below = [[*copies_line(match), *layout.why(match, n_shown, option)] for match in result]

@@ -12,10 +12,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
+
+import click
 
 from pexeso.errors import OutputError
 
@@ -37,6 +40,45 @@ def without_control_characters(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+_ERROR = "Error:"
+
+_MARK = f"\ue000{secrets.token_hex(8)}"
+"""Stands for the escape character of our own colours until a `SafeStream` writes them.
+
+It is another one in every process, so that no text of a lake can hold it.
+"""
+
+
+def wants_colours(stream: TextIO) -> bool:
+    """Return whether a stream shows colours: a terminal that has them, or ``FORCE_COLOR``.
+
+    ``NO_COLOR`` comes first. Each counts where it is set and not empty.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def styled(text: str, *, err: bool = False, **style: Any) -> str:
+    """Return a text with a style of `click.style`, or as it is where no colours are shown.
+
+    Control characters in it are escaped. To be measured before it is styled.
+
+    Parameters
+    ----------
+    text : str
+    err : bool
+        It is for stderr.
+    **style
+        Such as ``bold=True``, ``fg="yellow"``.
+    """
+    if not getattr(sys.stderr if err else sys.stdout, "coloured", False):
+        return text
+    return click.style(without_control_characters(text), **style).replace("\x1b", _MARK)
+
+
 class SafeStream:
     """Text stream that writes to another stream, with control characters escaped if `escapes`.
 
@@ -47,11 +89,16 @@ class SafeStream:
     is_data : bool
         A failed write raises an OutputError; otherwise what cannot be written is lost, as there is
         nobody to read it.
+    coloured : bool
+        `styled` texts are shown in their style, and errors in red.
     """
 
     # No attribute `buffer`: what is written must come through here.
-    def __init__(self, stream: TextIO, *, escapes: bool, is_data: bool) -> None:
+    def __init__(
+        self, stream: TextIO, *, escapes: bool, is_data: bool, coloured: bool = False
+    ) -> None:
         self._stream, self._escapes, self._is_data = stream, escapes, is_data
+        self.coloured = coloured
 
     @property
     def encoding(self) -> str:
@@ -93,6 +140,10 @@ class SafeStream:
         if self._escapes:
             start = 1 if not self._is_data and text.startswith("\r") else 0
             shown = text[:start] + without_control_characters(text[start:])
+        if self.coloured:
+            if not self._is_data and shown.startswith(_ERROR):  # click's own errors too
+                shown = click.style(_ERROR, fg="red", bold=True) + shown.removeprefix(_ERROR)
+            shown = shown.replace(_MARK, "\x1b")
         with self._failures():
             self._stream.write(shown)
         return len(text)
@@ -132,8 +183,10 @@ class SafeStream:
 def safe_streams() -> Iterator[None]:
     """Put a `SafeStream` before stdout and stderr of this process for the duration of the block."""
     stdout, stderr = sys.stdout, sys.stderr
-    sys.stdout = SafeStream(stdout, escapes=stdout.isatty(), is_data=True)
-    sys.stderr = SafeStream(stderr, escapes=True, is_data=False)
+    sys.stdout = SafeStream(
+        stdout, escapes=stdout.isatty(), is_data=True, coloured=wants_colours(stdout)
+    )
+    sys.stderr = SafeStream(stderr, escapes=True, is_data=False, coloured=wants_colours(stderr))
     try:
         yield
     finally:
