@@ -95,6 +95,8 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
     except Exception as error:  # fastavro lets through whatever goes wrong while it decodes
         lines = str(error).strip().splitlines()
         reason = lines[0].rstrip(".") if lines else type(error).__name__
+        if isinstance(error, EOFError):
+            reason = "it ends in the middle of a record"
         raise TableReadError(f"{{shown}} is no readable Avro file: {reason}.") from error
 
 

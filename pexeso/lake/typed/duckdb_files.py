@@ -145,7 +145,7 @@ def _opened(path: str) -> Iterator[Any]:
             yield connection
     except duckdb.Error as error:
         text = str(error)
-        if "lock" in text.lower():
+        if "set lock on file" in text:
             raise TableReadError(
                 "{shown} is being written by another program; index it again when that is done."
             ) from error

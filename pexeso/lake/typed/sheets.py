@@ -109,7 +109,7 @@ def _read(book: Any, name: str, max_bytes: int) -> tuple[dict[str, Any], pa.Tabl
 
 
 def _fill_down(rows: list[list[object]], merged: list[Any], first: int, end: int) -> int:
-    """Give the value of a merged cell to the rows below that it spans; how many got one.
+    """Copy the value of a merged cell to the rows below that it spans; return how many got it.
 
     A person reads it as belonging to each of these rows, and a join needs it there. Columns to the
     right of it stay empty: they have meanings of their own.
