@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,7 @@ from pexeso.transform.transformation import (
 )
 from pexeso.transform_join.saved import fitted, read_program, saved_direction, write_program
 from pexeso.transform_join.side_by_side import side_by_side
-from pexeso.transform_join.sides import Side, file_name, side_of
+from pexeso.transform_join.sides import Side, file_name, other_ways, side_of
 from pexeso.transform_join.steps import RowSteps, first_rows, program_numbers, row_steps
 from pexeso.transform_join.telling import repeated_key, why_no_program
 
@@ -46,11 +46,14 @@ class TransformJoin:
     source, target : Side
     found : Transformation
         Its programs read rows of the source, or of the target: see ``direction`` of it.
+    max_compared : int, optional
+        Where a side has more distinct values, for which reason similar ones were not joined.
     """
 
     source: Side
     target: Side
     found: Transformation = field(repr=False)
+    max_compared: int | None = None
 
     @property
     def forward(self) -> bool:
@@ -392,7 +395,8 @@ def learn_transformation(
         Use programs that were saved instead of learning.
     fuzzy : bool
         Join what is nearly equal of what programs leave; and the most similar keys where columns
-        of both tables are named and no program is found.
+        of both tables are named and no program is found, among at most 15,000 distinct values of
+        either.
     max_programs : int
         At least 1; each is learned from the rows that the ones before it left.
     seed : int
@@ -438,7 +442,7 @@ def join_learned(
         return _with_saved(*sides, program, options)
     found = learn(source.texts, target.texts, options)
     if not found.kinds.any() and not (source.named and target.named):
-        for some, keys_repeat in _other_ways(source, target):
+        for some, keys_repeat in other_ways(source, target):
             found = learn(some[0].texts, some[1].texts, replace(options, keys_repeat=keys_repeat))
             sides = some
             if found.kinds.any():
@@ -446,18 +450,12 @@ def join_learned(
     joined = TransformJoin(*sides, found)
     if found.programs or not options.fuzzy or not (source.named and target.named):
         return joined
-    from pexeso.transform_join.similar import with_similar  # brings the model
+    from pexeso.transform_join import similar  # brings the model
 
-    return replace(joined, found=with_similar(found, joined.reading.texts, joined.keyed.texts))
-
-
-def _other_ways(source: Side, target: Side) -> Iterator[tuple[tuple[Side, Side], bool]]:
-    """Yield tables with what else may be a key, and whether its values may repeat."""
-    if len(source.columns) > 1 or len(target.columns) > 1:
-        yield (source, target), True
-    wider = source.with_all_columns(), target.with_all_columns()
-    if (wider[0].columns, wider[1].columns) != (source.columns, target.columns):
-        yield wider, False
+    nearest = similar.with_similar(found, joined.reading.texts, joined.keyed.texts)
+    if nearest is None:
+        return replace(joined, max_compared=similar.MAX_VALUES)
+    return replace(joined, found=nearest)
 
 
 def _with_saved(

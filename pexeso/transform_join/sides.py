@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -206,6 +206,15 @@ def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:
         numbers = pc.sum(pc.match_substring_regex(texts, _NUMBER)).as_py() or 0
         (others if numbers >= _MOSTLY * n_filled else usable).append(place)
     return tuple(usable or others)
+
+
+def other_ways(source: Side, target: Side) -> Iterator[tuple[tuple[Side, Side], bool]]:
+    """Yield tables with what else may be a key, and whether its values may repeat."""
+    if len(source.columns) > 1 or len(target.columns) > 1:
+        yield (source, target), True
+    wider = source.with_all_columns(), target.with_all_columns()
+    if (wider[0].columns, wider[1].columns) != (source.columns, target.columns):
+        yield wider, False
 
 
 def file_name(spec: str | None) -> str | None:

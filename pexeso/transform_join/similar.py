@@ -24,20 +24,32 @@ from pexeso.parts.encode import sparse_vectors
 from pexeso.transform.texts import TextTable
 from pexeso.transform.transformation import KINDS, Transformation
 
+MAX_VALUES = 15_000
+"""Distinct values of a side that are compared at most. All pairs of so many e-mail addresses take 3
+seconds of one core, and of titles of four words 17: the time grows with the number of pairs."""
+
 _ROWS = 500
 """Texts that are compared with all keys at a time."""
 
 
-def with_similar(found: Transformation, reading: TextTable, keyed: TextTable) -> Transformation:
+def with_similar(
+    found: Transformation, reading: TextTable, keyed: TextTable
+) -> Transformation | None:
     """Join the rows that have no partner with the most similar key, as a search would.
 
-    Keys may have several rows.
+    Keys may have several rows. Where more than `MAX_VALUES` distinct values have no partner, or
+    there are more keys, nothing is compared.
 
     Parameters
     ----------
     found : Transformation
     reading, keyed : TextTable
         The table whose rows are joined, and the one with the keys.
+
+    Returns
+    -------
+    Transformation or None
+        None where there are too many values.
     """
     free = np.flatnonzero(found.partners < 0)
     cells = reading.columns[found.columns[0]].cells.take(pa.array(free))
@@ -45,6 +57,8 @@ def with_similar(found: Transformation, reading: TextTable, keyed: TextTable) ->
     keys = keyed.columns[found.key_column].values
     if not len(texts) or not len(keys):
         return found
+    if max(len(texts), len(keys)) > MAX_VALUES:
+        return None
     places, distances = nearest_values(texts, keys)
     at = pc.fill_null(pc.index_in(cells, texts), -1).to_numpy(zero_copy_only=False)
     # Behind the last text stands what an empty cell is joined with: nothing.

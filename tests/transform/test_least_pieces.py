@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from pexeso.transform.learning.least_pieces import least_pieces
+from pexeso.transform.learning.least_pieces import least_pieces, piece_starts
 from pexeso.transform.programs.program import lower, upper
 from tests.transform.test_learning import drawn_program, drawn_rows
 
@@ -74,3 +74,43 @@ def test_signs_and_casings_count_for_nothing():
 
 def test_what_stands_nowhere_takes_more_than_all_letters():
     assert least_pieces([["abc"], ["def"]], ["abq", "def"]) == [4, 1]
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "starts"),
+    [
+        (["Moore, Kelly", None, "x"], "KMOORE", [(0, 1, 0), (0, 0, 0)]),
+        # No piece reaches from one word into the next, and the longest counts, not the first.
+        (["34-05", "405"], "405", [(1, 0, 0)]),
+        (["ab abc"], "a.bc-b", [(0, 1, 0), (0, 0, 1)]),
+        (["ab"], "xaay", [(-1, -1, -1), (0, 0, 0), (0, 0, 0), (-1, -1, -1)]),
+        ([None, ""], "a", [(-1, -1, -1)]),
+        (["a"], "-", []),
+    ],
+)
+def test_where_the_pieces_of_a_key_begin(row, key, starts):
+    assert piece_starts(row, key) == tuple(starts)
+
+
+def test_pieces_are_as_long_as_any_word_allows():
+    drawn = random.Random(3)
+    for _ in range(300):
+        row = [" ".join(drawn_text(drawn, "ab1") for _ in range(2)) for _ in range(2)]
+        key = drawn_text(drawn, "ab1")
+        at = 0
+        for cell, number, begin in piece_starts(row, key):
+            lengths = [
+                length
+                for text in row
+                for word in text.split()
+                for length in range(1, len(key) - at + 1)
+                if key[at : at + length] in word
+            ]
+            longest = max(lengths, default=1)
+            if cell >= 0:
+                word = row[cell].split()[number]
+                assert word[begin : begin + longest] == key[at : at + longest]
+            else:
+                assert not lengths
+            at += longest
+        assert at == len(key)

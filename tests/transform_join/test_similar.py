@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from embed.corpus import CorpusOptions, write_corpus
 from embed.registry import create_embedder
@@ -11,6 +12,7 @@ from pexeso import learn_transformation
 from pexeso.engine.sparse.vectors import pair_distances
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.parts.encode import sparse_vectors
+from pexeso.transform_join import similar
 from pexeso.transform_join.similar import nearest_values
 
 TEAMS = ["Buffalo Bills", "New York Jets", "Oakland Raiders", "Denver Broncos", "Miami Dolphins"]
@@ -51,3 +53,33 @@ def test_named_columns_without_a_program_are_joined_by_similarity():
     for options in ({}, {"columns": "a"}, {"columns": "a", "target_columns": "b", "fuzzy": False}):
         alone = learn_transformation(*tables, **options)
         assert alone.pairs == [("Denver Broncos", "Denver Broncos", "equal")]
+
+
+@pytest.mark.parametrize(
+    ("texts", "keys", "most"),
+    [
+        # Six texts have no partner: what repeats, and what is equal to a key, does not count.
+        ([*LIKE, *LIKE, "Denver Broncos"], TEAMS, 6),
+        (TEAMS[:2], [*LIKE, "Denver Broncos"], 7),
+    ],
+)
+def test_more_values_than_the_limit_are_not_compared(monkeypatch, texts, keys, most):
+    def joined(limit):
+        monkeypatch.setattr(similar, "MAX_VALUES", limit)
+        return learn_transformation({"a": texts}, {"b": keys}, columns="a", target_columns="b")
+
+    compared, left_out = joined(most), joined(most - 1)
+    assert "fuzzy" in {kind for *_, kind in compared.pairs}
+    assert "fuzzy" not in {kind for *_, kind in left_out.pairs}
+    assert left_out.tried == (
+        f"{compared.tried}; similar values were not joined either, as a column has more than "
+        f"{most - 1} distinct ones: index one table and use 'pexeso join', or give fewer rows"
+    )
+
+
+def test_columns_of_many_different_values_end_at_once():
+    n_values = similar.MAX_VALUES + 1
+    many = {"a": [f"{number:x}" for number in np.random.default_rng(0).permutation(n_values)]}
+    joined = learn_transformation(many, {"b": ["zz top"]}, columns="a", target_columns="b")
+    assert joined.pairs == []
+    assert "more than 15,000 distinct ones" in joined.tried

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.transform.learning.examples_to_program import Row
-from pexeso.transform.learning.least_pieces import least_pieces
+from pexeso.transform.learning.least_pieces import PieceStart, least_pieces, piece_starts
 from pexeso.transform.learning.options import FindingOptions
 from pexeso.transform.learning.row_pairs import RowPairs, find_row_pairs
-from pexeso.transform.learning.sampling import sample_sizes, sample_texts
+from pexeso.transform.learning.sampling import SampleSizes, sample_sizes, sample_texts
 from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
 from pexeso.transform.programs.program import lower
 from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable
@@ -38,6 +38,13 @@ _WHOLE = 20_000
 
 _MAX_PAIRS = 2000
 """Of all columns together whose keys are taken to pieces, but `n_pairs` for two columns each."""
+
+_MAX_PAIRS_BY_STARTS = 20_000
+"""Of all columns together whose keys are told apart by where their pieces begin, but `n_pairs` for
+two columns each."""
+
+_MAX_STARTS, _SETS_OF_STARTS = 6, 2
+"""Of two columns, and sets of either size that are drawn for each."""
 
 _MAX_ROWS_BY_WORDS = 400
 _MAX_KEYS_BY_WORDS = 2000
@@ -87,6 +94,40 @@ def example_sets(
         yield from _sets_of(
             group, [rows[each] for each in order], [keys[each] for each in order], n_sets, options
         )
+
+
+def example_sets_by_starts(
+    source: TextTable, targets: Sequence[TextColumn], min_length: int, options: FindingOptions
+) -> Iterator[tuple[ExampleGroup, Pairs, Pairs]]:
+    """Yield sets of pairs of samples whose keys take their pieces from the same places of the rows.
+
+    Where no piece is rare, such as the years of a million dates, few of the likely pairs join: of
+    two dates of one year one in 365. Those that do agree in where the pieces of their keys begin.
+    Of columns that are looked at as a whole there are none.
+    """
+    if not _is_sampled(source, targets, options):
+        return
+    groups, left, right = _groups(source, targets, min_length, options)
+    most = max(options.n_pairs, _MAX_PAIRS_BY_STARTS // max(1, len(groups)))
+    for group in sorted(groups, key=lambda each: (*each.rank, each.source, each.target)):
+        pairs = _at(group.pairs, slice(most))
+        values = np.array(left[group.source], np.int64)[pairs.sources]
+        rows = source.rows(source.columns[group.source].first_rows[values])
+        keys = [right[group.target][number] for number in pairs.targets.tolist()]
+        alike: dict[tuple[PieceStart, ...], list[int]] = defaultdict(list)
+        for place, (row, key) in enumerate(zip(rows, keys, strict=True)):
+            alike[piece_starts(row, key)].append(place)
+        enough = [each for each in alike if len(alike[each]) >= 2 * options.n_examples]
+        enough.sort(key=lambda each: (len(each), -len(alike[each]), each))
+        for starts in enough[:_MAX_STARTS]:
+            order = alike[starts]
+            yield from _sets_of(
+                replace(group, pairs=_at(pairs, order)),
+                [rows[each] for each in order],
+                [keys[each] for each in order],
+                _SETS_OF_STARTS,
+                options,
+            )
 
 
 def example_sets_by_words(
@@ -214,16 +255,9 @@ def _groups(
     right : list of lists of str
         For each target column, the values that were looked at.
     """
-    n_targets = max((len(column.values) for column in targets), default=0)
-    n_sources = max((len(column.values) for column in source.columns), default=0)
-    sizes = sample_sizes(n_sources, n_targets, participation=options.participation)
-    sizes = replace(
-        sizes,
-        n_source=max(sizes.n_source, min(n_sources, _WHOLE)),
-        n_target=max(sizes.n_target, min(n_targets, _WHOLE)),
-    )
+    sizes = _sizes(source, targets, options)
     limit = options.n_pairs
-    if sizes.n_source < n_sources or sizes.n_target < n_targets:
+    if _is_sampled(source, targets, options):
         limit = max(2 * options.n_examples, min(40, int(sizes.expected_pairs)))
     left = [_looked_at(column, sizes.n_source, 2 * options.seed) for column in source.columns]
     numbers = [_looked_at(column, sizes.n_target, 2 * options.seed + 1) for column in targets]
@@ -248,6 +282,29 @@ def _groups(
                 )
                 groups.append(ExampleGroup(one, number, pairs, limit))
     return groups, left, texts[len(source.columns) :]
+
+
+def _sizes(
+    source: TextTable, targets: Sequence[TextColumn], options: FindingOptions
+) -> SampleSizes:
+    """Return how many values of a source and of a target column are looked at."""
+    n_sources, n_targets = _most_values(source.columns), _most_values(targets)
+    sizes = sample_sizes(n_sources, n_targets, participation=options.participation)
+    return replace(
+        sizes,
+        n_source=max(sizes.n_source, min(n_sources, _WHOLE)),
+        n_target=max(sizes.n_target, min(n_targets, _WHOLE)),
+    )
+
+
+def _is_sampled(source: TextTable, targets: Sequence[TextColumn], options: FindingOptions) -> bool:
+    sizes = _sizes(source, targets, options)
+    whole = sizes.n_source >= _most_values(source.columns)
+    return not (whole and sizes.n_target >= _most_values(targets))
+
+
+def _most_values(columns: Sequence[TextColumn]) -> int:
+    return max((len(column.values) for column in columns), default=0)
 
 
 def _at(pairs: RowPairs, places: Any) -> RowPairs:

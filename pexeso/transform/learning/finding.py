@@ -16,6 +16,7 @@ from pexeso.transform.learning.example_sets import (
     ExampleGroup,
     Pairs,
     example_sets,
+    example_sets_by_starts,
     example_sets_by_words,
 )
 from pexeso.transform.learning.examples_to_program import (
@@ -55,6 +56,10 @@ _MAX_FRUITLESS = 24
 
 _MAX_FRUITLESS_AT_FIRST = 64
 """The same where none is good enough yet."""
+
+
+Sets = Iterable[tuple[ExampleGroup, Pairs, Pairs]]
+"""Of examples, with more pairs to check a program by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +114,9 @@ def find_program(
         In which keys are looked for.
     options : FindingOptions, optional
     thorough : bool
-        Where no program is accepted, look on with any text as a separator, with pairs of rows that
-        share shorter pieces, and with those that share several words.
+        Where no program is accepted, look on with pairs of sampled rows whose keys take pieces from
+        the same places, with any text as a separator, with pairs of rows that share shorter pieces,
+        and with those that share several words.
 
     Returns
     -------
@@ -121,18 +127,19 @@ def find_program(
     best: Found | None = None
     effort = Effort(options.max_effort)
     first, *shorter = MIN_LENGTHS
-    ways = [(first, False)]
+
+    def likely(min_length: int) -> Sets:
+        return example_sets(source, targets, min_length, options)
+
+    # Nothing is computed before it is asked for.
+    ways: list[tuple[Sets, bool]] = [(likely(first), False)]
     if thorough:
-        ways += [(first, True), *((length, False) for length in shorter)]
+        ways.append((example_sets_by_starts(source, targets, first, options), False))
+        ways += [(likely(first), True), *((likely(length), False) for length in shorter)]
     if thorough and len(source.columns) > 1:
-        ways.append((0, False))
-    for min_length, any_separator in ways:
-        sets = (
-            example_sets(source, targets, min_length, options)
-            if min_length
-            else example_sets_by_words(source, targets, options)
-        )
-        later = (min_length, any_separator) != ways[0]
+        ways.append((example_sets_by_words(source, targets, options), False))
+    for number, (sets, any_separator) in enumerate(ways):
+        later = number > 0
         for found in _programs(source, targets, sets, any_separator, later, options, effort):
             if best is None or _rank(found) < _rank(best):
                 best = found
@@ -150,7 +157,7 @@ def _rank(found: Found) -> tuple[bool, int, int, int]:
 def _programs(
     source: TextTable,
     targets: Sequence[TextColumn],
-    sets: Iterable[tuple[ExampleGroup, Pairs, Pairs]],
+    sets: Sets,
     any_separator: bool,
     later: bool,
     options: FindingOptions,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -9,6 +11,11 @@ from pexeso.transform.programs.program import lower, upper
 
 _BETWEEN = "\0"
 """Stands between cells; it is no letter, so that no key has it."""
+
+_WORD = re.compile(r"[^\W_]+")
+
+PieceStart = tuple[int, int, int]
+"""Number of the cell, of the word in it, and of the character in that; -1 where none holds it."""
 
 
 def least_pieces(
@@ -43,6 +50,45 @@ def least_pieces(
         held = _BETWEEN.join(_letters(cell) for cell in row if cell)
         found.append(_count(key, held, plain if constants else None))
     return found
+
+
+def piece_starts(row: Sequence[str | None], key: str) -> tuple[PieceStart, ...]:
+    """Return where the pieces of a row begin that a key can be put together from.
+
+    The key is covered from the left by the longest pieces of single words, in any casing. A letter
+    or digit that no cell holds is a piece of its own. Keys that one rule wrote mostly have equal
+    starts, and keys that look alike by chance have different ones.
+
+    Examples
+    --------
+    >>> piece_starts(["2024-05-17"], "17/05/2024")
+    ((0, 2, 0), (0, 1, 0), (0, 0, 0))
+    >>> piece_starts(["Kelly", "Moore"], "kmoore")
+    ((0, 0, 0), (1, 0, 0))
+    """
+    words: list[str] = []
+    named: list[tuple[int, int]] = []
+    for cell, text in enumerate(row):
+        of_cell = _WORD.findall(lower(upper(text))) if text else []
+        words += of_cell
+        named += [(cell, number) for number in range(len(of_cell))]
+    begins = [0]
+    for word in words:
+        begins.append(begins[-1] + len(word) + len(_BETWEEN))
+    held, wanted = _BETWEEN.join(words), _letters(key)
+    starts: list[PieceStart] = []
+    at = 0
+    while at < len(wanted):
+        end, place = at + 1, held.find(wanted[at])
+        while place >= 0 and end < len(wanted):
+            longer = held.find(wanted[at : end + 1], place)
+            if longer < 0:
+                break
+            place, end = longer, end + 1
+        word = bisect_right(begins, place) - 1
+        starts.append((*named[word], place - begins[word]) if place >= 0 else (-1, -1, -1))
+        at = end
+    return tuple(starts)
 
 
 @lru_cache(maxsize=4096)
