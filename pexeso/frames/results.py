@@ -34,7 +34,10 @@ class Tabular:
     A class that takes this over has `fields`, the names of the columns in order, and `rows`.
     """
 
-    fields: Sequence[str]
+    @property
+    def fields(self) -> Sequence[str]:
+        """The names of the columns, in order."""
+        raise NotImplementedError
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields`, a dictionary a row."""

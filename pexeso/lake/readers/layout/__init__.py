@@ -1,1 +1,1 @@
-"""The layout of a delimited text: its dialect, where the table begins and ends, its header."""
+"""The layout of a delimited text: its dialect, where its table begins and ends, its header."""
