@@ -312,7 +312,7 @@ class SearchResult(ColumnMatches[Match]):
         return self._stats.to_dict()
 
     @property
-    def fields(self) -> tuple[str, ...]:
+    def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """What `to_pandas` and CSV tell of each column found.
 
         ``similarity`` comes last, where the search was asked to re-rank.

@@ -162,7 +162,7 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
     stats: dict[str, Any]
 
     @property
-    def fields(self) -> tuple[str, ...]:
+    def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """What `to_pandas` and CSV tell of each column found."""
         return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
 

@@ -34,10 +34,7 @@ class Tabular:
     A class that takes this over has `fields`, the names of the columns in order, and `rows`.
     """
 
-    @property
-    def fields(self) -> Sequence[str]:
-        """The names of the columns, in order."""
-        raise NotImplementedError
+    fields: Sequence[str]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields`, a dictionary a row."""

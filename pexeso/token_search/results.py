@@ -92,7 +92,7 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
     stats: dict[str, Any]
 
     @property
-    def fields(self) -> tuple[str, ...]:
+    def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """What `to_pandas` and CSV tell of each column found."""
         return (*self.measures, *(("n_copies",) if self.folded else ()), "brings")
 

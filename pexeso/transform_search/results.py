@@ -105,7 +105,7 @@ class TransformSearchResult(ColumnMatches[TransformMatch]):
     stats: dict[str, Any] = field(compare=False)
 
     @property
-    def fields(self) -> tuple[str, ...]:
+    def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """What `to_pandas` and CSV tell of each column found."""
         return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
 
