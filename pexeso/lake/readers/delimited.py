@@ -36,6 +36,7 @@ from pexeso.lake.readers.table import (
 
 _SAMPLE_CHARACTERS = 64 << 10
 _SHOWN_CHARACTERS = 60
+_MANY_ROWS = 1 << 12
 _CELLS_A_CHUNK = 1 << 18
 _ROWS_A_PLAIN_CHUNK = 4096
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
@@ -67,7 +68,7 @@ def parse_delimited(
     mark that is never closed on, quotation marks are plain characters. Every repair is a note.
     Blank lines are no rows.
 
-    Besides `data`, memory holds the columns (about the size of `data`) and two chunks of 256 Ki
+    Besides `data`, memory holds the columns (about the size of `data`) and one chunk of 256 Ki
     cells.
 
     Parameters
@@ -270,14 +271,15 @@ def _with_last(
 ) -> Iterator[tuple[list[list[str]], bool]]:
     """Yield lists of rows, and whether each is the last; that one has all rows of the end.
 
-    The first row is not held back behind further ones.
+    No more rows are held back than that takes, but for the few of a small table.
     """
     held: list[list[str]] = []
     for rows in chunks:
-        if len(held) > MAX_ROWS_BELOW:
+        held += rows
+        del rows
+        if len(held) > _MANY_ROWS:
             yield held[:-MAX_ROWS_BELOW], False
             held = held[-MAX_ROWS_BELOW:]
-        held = held + rows if held else rows
     yield held, True
 
 

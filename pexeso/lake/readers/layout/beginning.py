@@ -26,6 +26,7 @@ from pexeso.lake.readers.layout.kinds import (
 MAX_LINES_ABOVE = 100
 """Most lines above a header that are recognised as such."""
 
+_MAX_CHARACTERS = 16 << 10
 _ROWS_AT_FIRST = 50
 _MAX_ROWS = 160
 _MAX_FOUND_HEADER = 3
@@ -77,6 +78,8 @@ def comment_lines(sample: str) -> int:
 
     0 where there is no other line.
     """
+    if _COMMENT.match(sample[:_MAX_CHARACTERS]) is None:
+        return 0
     n_comments = n_blank = 0
     for line in islice(io.StringIO(sample, newline=""), MAX_LINES_ABOVE):
         if _BLANK.match(line):
@@ -123,6 +126,8 @@ def find_beginning(
 
 def _numbered_rows(sample: str, dialect: Dialect, complete: bool) -> list[tuple[int, Row]]:
     """Return the rows of a sample that are no blank lines, each with the lines before it."""
+    if sample.count("\n", 0, _MAX_CHARACTERS) > _ROWS_AT_FIRST and len(sample) > _MAX_CHARACTERS:
+        sample, complete = sample[:_MAX_CHARACTERS], False
     reader = csv.reader(io.StringIO(sample, newline=""), **dialect.csv_options())
     rows: list[tuple[int, Row]] = []
     line = 0
