@@ -185,6 +185,8 @@ def _text(path: Path) -> str:
 def _delimited(path: Path, delimiter: str, uneven_rows: str) -> tuple[list[str], list[list[str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), path.stat().st_size + 1))
     text = _text(path)
+    while text.startswith("# "):  # a comment above the header
+        text = text.partition("\n")[2]
     if uneven_rows == "pad":
         rows = _regular_rows(text, delimiter)
     else:

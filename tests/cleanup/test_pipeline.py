@@ -77,10 +77,10 @@ def test_older_versions_of_files_as_all_rows_compared(spark, lake_folder):
     found = edges_of(find_containments(spark, versions))
     contents = read_contents(versions)
     assert found == containment(contents)
-    assert len(found) == 76
+    assert len(found) == 78
     nearly = edges_of(find_containments(spark, versions, min_containment=0.9))
     assert nearly == containment(contents, min_containment=0.9)
-    assert len(nearly) == 228
+    assert len(nearly) == 230
 
 
 def test_folders_with_values_of_a_column_in_their_names(spark, tmp_path):

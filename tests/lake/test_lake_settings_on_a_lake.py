@@ -1,7 +1,7 @@
 """Files of a lake read as its `lake.toml` says, in the listing, in records, and in later reads."""
 
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.containers.reader import table_fingerprint
+from pexeso.lake.containers.reader import read_table, table_fingerprint
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import table_records
@@ -54,3 +54,11 @@ def test_a_file_counts_as_changed_where_it_is_to_be_read_in_another_way(tmp_path
     assert table_fingerprint(without.path) != table_fingerprint(
         without.path, None, with_settings.reading
     )
+
+
+def test_a_list_of_words_is_a_table_where_it_is_named_and_none_in_a_lake(tmp_path):
+    (tmp_path / "words.txt").write_text("city\nOslo\nRome\nLima\n")
+    assert read_table(tmp_path / "words.txt").columns[0].to_pylist() == ["Oslo", "Rome", "Lima"]
+    file = find_tables(tmp_path)[0][0]
+    record = next(table_records(file, ColumnRules(), Normaliser())).to_pylist()[0]
+    assert "not delimited text" in record["reason"]

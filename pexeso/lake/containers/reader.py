@@ -78,8 +78,18 @@ class OpenTable:
     def _data(self) -> bytes:
         return self.source.data or b""
 
-    def text(self, *, max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES) -> Table:
+    def text(
+        self, *, max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES, is_meant: bool = False
+    ) -> Table:
         """Read the table with all cells as texts.
+
+        Parameters
+        ----------
+        max_cell_bytes : int
+            Larger cells are read as empty, with a note.
+        is_meant : bool
+            Somebody named this very file: it is read as a table, also where its name and content
+            are those of prose, such as a list of words in a file with ``.txt``.
 
         Raises
         ------
@@ -87,7 +97,7 @@ class OpenTable:
             It cannot be read as a table: one sentence says why.
         """
         with self._errors_in_words():
-            return self._text(max_cell_bytes)
+            return self._text(max_cell_bytes, is_meant=is_meant)
 
     def rows(self, table: Table | None = None) -> Iterator[TypedRows]:
         """Yield the rows with the types of the file; at least one batch comes.
@@ -123,7 +133,7 @@ class OpenTable:
                 for p, kind in enumerate(types)
             ]
 
-    def _text(self, max_cell_bytes: int) -> Table:
+    def _text(self, max_cell_bytes: int, *, is_meant: bool) -> Table:
         kind, max_bytes = self.format, self.source.max_bytes
         if kind == "parquet":
             return parse_parquet(
@@ -136,7 +146,7 @@ class OpenTable:
             return parse_delimited(
                 self.shown,
                 self._data,
-                extension,
+                "" if is_meant and extension == ".txt" else extension,
                 max_cell_bytes=max_cell_bytes,
                 options=self.options,
             )
@@ -297,7 +307,7 @@ def read_table(
     """
     file, member = split_member(locate(path))
     found = open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
-    return found.text(max_cell_bytes=max_cell_bytes)
+    return found.text(max_cell_bytes=max_cell_bytes, is_meant=True)
 
 
 def parse_table(

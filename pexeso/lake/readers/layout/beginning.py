@@ -296,11 +296,19 @@ def _is_plain(rows: list[Row], width: int) -> bool:
     )
 
 
+def _count_on(numbers: Sequence[int]) -> bool:
+    """Return whether each number is one more than the one before."""
+    return all(after == before + 1 for before, after in pairwise(numbers))
+
+
 def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     """Return whether the numbers of a first row are names: years, or the numbers of columns."""
     positions = [
         i for i, kind in enumerate(kinds) if kind is not None and has_value(_cell(rows[0], i))
     ]
+    years = [_cell(rows[0], i).strip() for i in positions if kinds[i] == NUMBER]
+    if len(years) > 2 and all(map(is_year, years)) and _count_on(list(map(int, years))):
+        return True
     cells = [_cell(rows[0], i).strip() for i in positions]
     if not cells or any(kinds[i] != NUMBER for i in positions):
         return False
@@ -312,7 +320,7 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     numbers = [int(cell) for cell in cells]
     # A row that counts on, such as 1,2,3 above 4,5,6, could be names as well as data. Most files
     # have names.
-    counts_on = all(after == before + 1 for before, after in pairwise(numbers))
+    counts_on = _count_on(numbers)
     return counts_on and (numbers[0] in (0, 1) or len(numbers) > 2)
 
 
