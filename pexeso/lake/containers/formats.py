@@ -68,7 +68,8 @@ _KINDS_OF_FILES = {
     ".gz .bz2 .xz .zst .lz4 .z .cab .iso .dmg .whl",
     "a map": ".shp .shx .prj .cpg .gpkg .topojson .mbtiles .sbn .sbx",
     "a file of statistics software; export it as CSV or Parquet": ".sav .por .dta .sas7bdat .xpt "
-    ".rds .rda .rdata .mat .dbf",
+    ".rds .rda .rdata .mat",
+    "a dBASE table; export it as CSV": ".dbf",
     "data of a program; export it as CSV or Parquet": ".pkl .pickle .npy .npz .h5 .hdf5 .nc .hdf "
     ".pt .bin .dat .msgpack .pb .tfrecord .mdb .accdb .numbers .fwf",
     "a log or a temporary file": ".log .lock .tmp .bak .swp .crc .md5 .sha1 .sha256 .checksum",
