@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 import pexeso
 from enrichment.methods import (
@@ -28,7 +29,6 @@ from enrichment.methods import (
 )
 from enrichment.tasks import Task
 from pexeso.enrichment.features import Target, read_features, read_target
-from pexeso.enrichment.frames import columns_of
 from pexeso.enrichment.models import ModelOptions, predict_unseen, scores_of
 
 METHODS = ("none", "equi", "fuzzy", "pexeso")
@@ -120,7 +120,9 @@ def run_task(
     """
     found = find(shop, task, method, threshold)
     enriched = pexeso.enrich_from(found, task.table, task.on, target=task.target)
-    columns = columns_of(enriched.table)
+    table = enriched.table
+    names = table.column_names if isinstance(table, pa.Table) else table.columns
+    columns = {str(name): table[name] for name in names}
     share = enriched.rules.min_number_fraction
     target = read_target(columns.pop(task.target), "auto", folds=4, min_number_fraction=share)
     del columns[task.on]
