@@ -216,8 +216,9 @@ def divide(
 
 
 def _without_texts(query: EncodedQuery) -> EncodedQuery:
-    """Leave out the column as it was read, which no search needs."""
-    return replace(query, column=QueryColumn(pa.array([], pa.string())))
+    """Leave out the column as it was read, of which a search needs the number of rows alone."""
+    n_rows = np.array([query.n_rows], np.int64)
+    return replace(query, column=QueryColumn(pa.nulls(1, pa.string()), counts=n_rows))
 
 
 def search_partition_in_task(asked: _Asked, number: int, chunk: _Chunk) -> pa.RecordBatch:

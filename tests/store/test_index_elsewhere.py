@@ -100,7 +100,7 @@ def test_lake_and_index_elsewhere_answer_as_those_here(
 
     lake.joined("more.csv").write(b"town,x\nOslo,1\nRome,2\nMadrid,3\nVienna,4\nParis,5\n")
     update = built.append(lake)
-    assert (update.new, update.unchanged) == (1, 6)
+    assert (update.new, update.unchanged) == (1, 7)
     there = pexeso.open_index(url, device="cpu")
     assert "more.csv" in {table for table, *_ in answers(there)}
     assert there.delete(["more.csv"]).columns_deleted == 1
