@@ -246,7 +246,11 @@ def test_info_counts_what_is_in_and_what_was_left_out(index):
     assert info.partitions[0]["columns"] == 7
     assert [group.to_dict() for group in info.left_out] == [
         {"reason": "no readable Parquet file", "tables": 1, "examples": ["broken.parquet"]},
-        {"reason": "not a table by its extension", "tables": 1, "examples": ["notes.txt"]},
+        {
+            "reason": "text without columns, not delimited text",
+            "tables": 1,
+            "examples": ["notes.txt"],
+        },
         {
             "reason": "numbers",
             "columns": 4,

@@ -149,7 +149,7 @@ class Catalog:
         """
         reasons = self.tables(["reason"], among=pa.array([table]))["reason"].to_pylist()
         if reasons and reasons[0] is not None:
-            return f"The table '{table}' is not in the index: {reasons[0]}."
+            return f"The table '{table}' is not in the index: {reasons[0].rstrip('.')}."
         return (
             f"The lake has no table '{table}'. Tables are named by their path relative to "
             f"'{lake}', as search prints them."

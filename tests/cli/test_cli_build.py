@@ -129,7 +129,7 @@ def test_the_summary_goes_to_stderr(run, builds, small_index):
     assert rest == [
         "Left out: 2 files and 5 columns",
         "  1  file     no readable Parquet file (broken.parquet)",
-        "  1  file     not a table by its extension (notes.txt)",
+        "  1  file     text without columns, not delimited text (notes.txt)",
         "  4  columns  numbers (cities.csv:people, nested/capitals.tsv:Seat since, "
         "numbers.csv:amount, ...)",
         "  1  column   2 rows, at least 5 needed (min_rows) (short.csv:city)",

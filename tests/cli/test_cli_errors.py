@@ -138,7 +138,7 @@ def test_too_little_memory(fail, small_index, monkeypatch):
 
 
 def test_ctrl_c(run, small_index, places, monkeypatch):
-    def interrupted(*arguments):
+    def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pexeso.search.query, "read_query", interrupted)
@@ -152,7 +152,7 @@ def test_ctrl_c(run, small_index, places, monkeypatch):
 
 
 def test_a_query_error_is_a_misuse(fail, small_index, places, monkeypatch):
-    def wrong(*arguments):
+    def wrong(*arguments, **options):
         raise QueryError("It is wrong.")
 
     monkeypatch.setattr(pexeso.search.query, "read_query", wrong)

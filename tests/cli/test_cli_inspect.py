@@ -43,7 +43,7 @@ def test_info_for_people(run, small_index, small_lake):
     assert lines[17:] == [
         "Left out (--left-out lists all): 2 files and 5 columns",
         "  1  file     no readable Parquet file (broken.parquet)",
-        "  1  file     not a table by its extension (notes.txt)",
+        "  1  file     text without columns, not delimited text (notes.txt)",
         "  4  columns  numbers (cities.csv:people, nested/capitals.tsv:Seat since, "
         "numbers.csv:amount, ...)",
         "  1  column   2 rows, at least 5 needed (min_rows) (short.csv:city)",
@@ -59,7 +59,7 @@ def test_all_that_was_left_out_is_listed_by_reason(run, small_index):
         ["4 columns", "numbers"],
         ["1 column", "2 rows, at least 5 needed (min_rows)"],
     ]
-    assert blocks[1][0].startswith("1 file: not a table by its extension; tables end in ")
+    assert blocks[1][0].startswith("1 file: text without columns, not delimited text")
     assert blocks[2][0].startswith("4 columns: numbers: 100 % of the values, over the fraction")
     assert [block[1:] for block in blocks] == [
         ["  broken.parquet"],

@@ -153,7 +153,7 @@ def test_misuse_is_told(fail, small_index, visits, arguments, code, words):
     ("table", "words"),
     [
         ("broken.parquet", "The table 'broken.parquet' is not in the index: "),
-        ("notes.txt:a", "The table 'notes.txt' is not in the index: not a table by its extension"),
+        ("notes.txt:a", "is not in the index: notes.txt is text without columns, not delimited"),
     ],
 )
 def test_tables_that_are_not_indexed(fail, small_index, visits, table, words):
