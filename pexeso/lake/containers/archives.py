@@ -60,27 +60,41 @@ def members_of(source: FileSource) -> list[Member]:
         ]
 
 
-def read_member(source: FileSource, name: str) -> bytes:
+def read_member(source: FileSource, *names: str) -> tuple[str, bytes]:
     """Read one file of an archive into memory, at most `source.max_bytes`.
+
+    Parameters
+    ----------
+    source : FileSource
+        The archive.
+    names : str
+        What the file may be called; the first name that is there is meant.
+
+    Returns
+    -------
+    name, data
+        Its name, and what it holds.
 
     Raises
     ------
     TableReadError
         There is no such file, or it cannot be read.
     """
-    shown = f"{source.shown}/{name}"
     with _opened(source) as archive:
-        try:
-            info = archive.getinfo(name)
-        except KeyError:
-            raise TableReadError(f"{source.shown} holds no such file: {name!r}.") from None
+        info = next(
+            (archive.NameToInfo[name] for name in names if name in archive.NameToInfo), None
+        )
+        if info is None:
+            raise TableReadError(f"{source.shown} holds no such file: {names[0]!r}.")
+        name = info.filename
+        shown = f"{source.shown}/{name}"
         _check_sizes(source, archive, [info])
         if (reason := _reason(info, 0, source.max_bytes)) is not None:
             raise TableReadError(f"{shown} cannot be read: {reason}.")
         with archive.open(info) as stream:
             data = stream.read(source.max_bytes + 1)
         check_size(shown, len(data), source.max_bytes)
-        return data
+        return name, data
 
 
 @contextmanager

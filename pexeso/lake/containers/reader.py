@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +97,7 @@ class OpenTable:
         TableReadError
             It cannot be read as a table: one sentence says why.
         """
-        with self._errors_in_words():
+        with _errors_in_words(self.shown):
             return self._text(max_cell_bytes, is_meant=is_meant)
 
     def rows(self, table: Table | None = None) -> Iterator[TypedRows]:
@@ -125,7 +126,7 @@ class OpenTable:
         """
         if self.format in ("delimited", "jsonlines", "json"):
             return None
-        with self._errors_in_words():
+        with _errors_in_words(self.shown):
             batches = list(self.rows())
             types = [_plain(column.type) for column in batches[0].columns]
             return [
@@ -165,26 +166,18 @@ class OpenTable:
 
         return arrow_files.read(self.source)
 
-    def _errors_in_words(self) -> _InWords:
-        return _InWords(self.shown)
 
-
-class _InWords:
-    """Turns what libraries raise on a bad file into a sentence."""
-
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, MemoryError):
-            raise TableReadError(
-                f"{self._shown} does not fit into memory; lower max_bytes to leave such files out."
-            ) from error
-        if isinstance(error, pa.ArrowException | ValueError | OverflowError):
-            raise TableReadError(f"{self._shown} cannot be read as a table: {error}.") from error
+@contextmanager
+def _errors_in_words(shown: str) -> Iterator[None]:
+    """Turn what libraries raise on a bad file into a sentence."""
+    try:
+        yield
+    except MemoryError as error:
+        raise TableReadError(
+            f"{shown} does not fit into memory; lower max_bytes to leave such files out."
+        ) from error
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise TableReadError(f"{shown} cannot be read as a table: {error}.") from error
 
 
 def open_table(

@@ -22,7 +22,6 @@ from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.typed.table import InnerTable, TypedTable
 
 _CODED = re.compile(r"[%/\\\x00-\x1f\x7f]")
-_SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True)
@@ -108,20 +107,14 @@ def enter(source: FileSource, member: str) -> tuple[FileSource, str | None]:
     """
     if member.startswith("#"):
         return source, unquote(member[1:])
-    names = {each.name for each in members_of(source)}
     path = member[1:]
     # A '#' may be a part of a name in the archive: the longest name that is there is meant.
-    ends = [place for place, sign in enumerate(path) if sign == "#"]
-    for end in [len(path), *reversed(ends)]:
-        if path[:end] in names:
-            data = unpacked(
-                f"{source.shown}/{path[:end]}", read_member(source, path[:end]), source.max_bytes
-            )
-            inside = FileSource(
-                f"{source.shown}/{path[:end]}", data=data, max_bytes=source.max_bytes
-            )
-            return (inside, None) if end == len(path) else enter(inside, path[end:])
-    raise TableReadError(f"{source.shown} holds no such file: {path!r}.")
+    ends = [len(path), *(place for place, sign in enumerate(path) if sign == "#")]
+    name, data = read_member(source, *(path[:end] for end in sorted(ends, reverse=True)))
+    shown = f"{source.shown}/{name}"
+    data = unpacked(shown, data, source.max_bytes)
+    inside = FileSource(shown, data=data, max_bytes=source.max_bytes)
+    return (inside, None) if name == path else enter(inside, path[len(name) :])
 
 
 def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
@@ -187,7 +180,7 @@ def _in_archive(source: FileSource) -> Iterator[TableInside]:
 
 def _in_member(source: FileSource, path: str, kind: str, n_bytes: int) -> Iterator[TableInside]:
     try:
-        data = read_member(source, path[1:])
+        _, data = read_member(source, path[1:])
         inside = FileSource(f"{source.shown}{path}", data=data, max_bytes=source.max_bytes)
         for each in _in_book(inside, kind, n_bytes):
             yield replace(each, member=f"{path}{each.member}")
@@ -206,15 +199,13 @@ def _module(source: FileSource, kind: str):
         from pexeso.lake.typed import spreadsheets
 
         return spreadsheets
+    from pexeso.lake.typed import duckdb_files, sqlite
+
     with source.open() as stream:
-        begin = stream.read(len(_SQLITE_MAGIC))
-    if begin == _SQLITE_MAGIC:
-        from pexeso.lake.typed import sqlite
-
+        begin = stream.read(len(sqlite.MAGIC))
+    if begin == sqlite.MAGIC:
         return sqlite
-    if begin[8:12] == b"DUCK":
-        from pexeso.lake.typed import duckdb_files
-
+    if begin[8:12] == duckdb_files.MAGIC:
         return duckdb_files
     raise TableReadError(
         f"{source.shown} is no database of SQLite or DuckDB; other databases are not read."

@@ -22,6 +22,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.typed.table import TypedTable
 
 _ROWS_A_BATCH = 1 << 16
 _BASE_BYTES = 2 << 30
@@ -81,6 +83,44 @@ def read_apart(
     if (error := answer.pop("error", None)) is not None:
         raise TableReadError(error.replace("{shown}", shown))
     return answer, pa.ipc.open_stream(rest).read_all() if rest else None
+
+
+def read_file_apart(source: FileSource, module: str) -> TypedTable:
+    """Read a file of one table by a module's `answer`, asked for `path` and `max_bytes`.
+
+    Memory: the table, at most `max_bytes` of the source, here and in the process that reads.
+
+    Raises
+    ------
+    TableReadError, PlaceError
+        As `read_apart` and `FileSource.local_path`.
+    """
+    with source.local_path() as path:
+        request = {"path": os.fspath(path), "max_bytes": source.max_bytes}
+        _, table = read_apart(source.shown, module, request, n_bytes=path.stat().st_size)
+    if table is None:
+        raise TableReadError(f"{source.shown} holds no table.")
+    return TypedTable(table.column_names, table.schema.types, batches(table))
+
+
+def gathered(found: Iterable[pa.RecordBatch], schema: pa.Schema, max_bytes: int) -> pa.Table:
+    """Put batches together, for an `answer`.
+
+    Raises
+    ------
+    TableReadError
+        They take more bytes than the limit.
+    """
+    kept, n_bytes = [], 0
+    for batch in found:
+        n_bytes += batch.nbytes
+        if n_bytes > max_bytes:
+            raise TableReadError(
+                f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
+                "(max_bytes)."
+            )
+        kept.append(batch)
+    return pa.Table.from_batches(kept, schema)
 
 
 def batches(table: pa.Table) -> Iterable[list[pa.Array]]:

@@ -6,7 +6,6 @@ Feather files of the first version, and takes what memory a file asks for.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width
-from pexeso.lake.typed.apart import batches, read_apart
+from pexeso.lake.typed.apart import gathered, read_file_apart
 from pexeso.lake.typed.table import TypedTable
 
 _FEATHER_1 = b"FEA1"
@@ -40,13 +39,7 @@ def read(source: FileSource) -> TypedTable:
     PlaceError
         Its storage breaks off.
     """
-    with source.local_path() as path:
-        request = {"path": os.fspath(path), "max_bytes": source.max_bytes}
-        n_bytes = path.stat().st_size
-        _, table = read_apart(source.shown, __name__, request, n_bytes=n_bytes)
-    if table is None:
-        raise TableReadError(f"{source.shown} holds no table.")
-    return TypedTable(table.column_names, table.schema.types, batches(table))
+    return read_file_apart(source, __name__)
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
@@ -74,17 +67,12 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
 def _table(stream: BinaryIO, max_bytes: int) -> pa.Table:
     schema, found = _open(stream)
     check_width("{shown}", len(schema))
-    kept, n_bytes = [], 0
-    for batch in found:
-        batch.validate(full=True)
-        n_bytes += batch.nbytes
-        if n_bytes > max_bytes:
-            raise TableReadError(
-                f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
-                "(max_bytes)."
-            )
-        kept.append(batch)
-    return pa.Table.from_batches(kept, schema)
+    return gathered(map(_validated, found), schema, max_bytes)
+
+
+def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    batch.validate(full=True)
+    return batch
 
 
 def _open(stream: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width, strings
-from pexeso.lake.typed.apart import batches, read_apart
+from pexeso.lake.typed.apart import read_file_apart
 from pexeso.lake.typed.cells import cell_text
 from pexeso.lake.typed.table import TypedTable
 
@@ -64,13 +64,7 @@ def read(source: FileSource) -> TypedTable:
     PlaceError
         Its storage breaks off.
     """
-    with source.local_path() as path:
-        request = {"path": os.fspath(path), "max_bytes": source.max_bytes}
-        n_bytes = path.stat().st_size
-        _, table = read_apart(source.shown, __name__, request, n_bytes=n_bytes)
-    if table is None:
-        raise TableReadError(f"{source.shown} holds no table.")
-    return TypedTable(table.column_names, table.schema.types, batches(table))
+    return read_file_apart(source, __name__)
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width
-from pexeso.lake.typed.apart import batches, read_apart
+from pexeso.lake.typed.apart import batches, gathered, read_apart
 from pexeso.lake.typed.table import InnerTable, TypedTable
 
 MAGIC = b"DUCK"
@@ -174,16 +174,7 @@ def _table(connection: Any, name: tuple[str, str], max_bytes: int) -> pa.Table:
     check_width("{shown}", len(relation.columns))
     read_batches = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     reader = read_batches(_ROWS_A_BATCH)
-    kept, n_bytes = [], 0
-    for batch in reader:
-        n_bytes += batch.nbytes
-        if n_bytes > max_bytes:
-            raise TableReadError(
-                f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
-                "(max_bytes)."
-            )
-        kept.append(batch)
-    return pa.Table.from_batches(kept, reader.schema)
+    return gathered(reader, reader.schema, max_bytes)
 
 
 def _quoted(name: tuple[str, str]) -> str:

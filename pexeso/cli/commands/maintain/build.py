@@ -52,7 +52,7 @@ def index(request: BuildRequest, form: str | None) -> None:
 
 
 def summary(info: IndexInfo, seconds: float) -> str:
-    """Say in a few words what was indexed and what was not, and why."""
+    """Return in a few words what was indexed and what was not, and why."""
     return "\n".join((_indexed(info, seconds), *left_out_lines(info.left_out, info.path)))
 
 

@@ -218,7 +218,7 @@ def _add(request: AddPartsRequest, form: str | None) -> None:
 
 
 def compact_summary(done: Update) -> str:
-    """Say in a few words what a compaction did."""
+    """Return in a few words what a compaction did."""
     if not done.committed:
         return "There was nothing to compact"
     rewritten = [
@@ -237,7 +237,7 @@ def compact_summary(done: Update) -> str:
 
 
 def append_summary(done: Update) -> str:
-    """Say in a few words what an append did."""
+    """Return in a few words what an append did."""
     kept = [f"{count(done.unchanged, 'table')} unchanged"]
     if done.missing:
         kept.append(
@@ -273,7 +273,7 @@ def _held(totals: Mapping[str, Any]) -> Iterator[str]:
 
 
 def added_summary(added: Added) -> str:
-    """Say in a few words what was added."""
+    """Return in a few words what was added."""
     has = ", ".join(_held(added.of_parts))
     if not added.committed:
         return f"There was nothing to add: the index has {' and '.join(added.parts)} ({has})"
