@@ -21,7 +21,7 @@ from pexeso.lake.readers.content import unpacked
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.typed.table import InnerTable, TypedTable
 
-_CODED = re.compile(r"[%/\\\x00-\x1f\x7f]")
+_CODED = re.compile(r"[%/\\:\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ def read_inner(source: FileSource, name: str) -> TypedTable:
 def inner_name(name: str) -> str:
     """Return the name of a sheet or a database's table as it stands after ``#``.
 
-    Signs that mean something in a path are written as in an URL.
+    Signs that mean something in a path, and the colon before a column, are written as in an URL.
 
     Examples
     --------
-    >>> inner_name("Q1/Q2 %")
-    'Q1%2FQ2 %25'
+    >>> inner_name("Q1/Q2: %")
+    'Q1%2FQ2%3A %25'
     """
     return _CODED.sub(lambda sign: f"%{ord(sign[0]):02X}", name)
 
