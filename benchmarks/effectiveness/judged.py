@@ -25,7 +25,7 @@ import pyarrow.csv as pv
 import scipy.sparse as sp
 
 from pexeso.errors import InputError
-from pexeso.lake.containers.reader import read_table
+from pexeso.lake.containers.reader import open_table
 from pexeso.lake.rows import table_path
 
 MIN_MATCHES = 4
@@ -284,7 +284,7 @@ def _distinct_cells(
         wanted.setdefault(table, []).append(position)
     found = {}
     for table, positions in wanted.items():
-        columns = read_table(table_path(lake, names[table])).columns
+        columns = open_table(*table_path(lake, names[table])).text().columns
         found |= {(table, position): columns[position] for position in positions}
     return [distinct_cells(found[key]) for key in keys]
 

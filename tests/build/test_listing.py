@@ -20,7 +20,7 @@ def lake(tmp_path_factory):
         folder.mkdir(exist_ok=True)
         for number in range(int(generator.integers(0, 5))):
             (folder / f"t{number}.csv").write_text("a\n" * number, encoding="utf-8")
-    (root / "notes.txt").write_text("prose", encoding="utf-8")
+    (root / "notes.md").write_text("prose", encoding="utf-8")
     (root / ".hidden").mkdir()
     (folders[7] / "old.pexeso").mkdir()
     (folders[9] / "away.csv").symlink_to(root.parent / "nothing.csv")
@@ -31,7 +31,10 @@ def lake(tmp_path_factory):
 
 def expected(lake):
     tables, skipped = find_tables(lake)
-    rows = {(t.table, str(t.path), t.format, t.n_bytes, t.modified, t.version) for t in tables}
+    rows = {
+        (t.table, str(t.path), t.format, t.n_bytes, t.modified, t.version, t.member, t.reading)
+        for t in tables
+    }
     assert len(rows) > 60
     assert len(skipped) >= 4
     return rows, {(each.path, each.reason) for each in skipped}
@@ -63,7 +66,7 @@ def test_a_lake_of_nothing_is_listed(spark, tmp_path):
     assert (found.n_tables, found.n_bytes, found.n_skipped, found.n_rounds) == (0, 0, 0, 1)
     assert rows_of(spark, tmp_path / "tables") == []
     assert spark.read.parquet((tmp_path / "tables").as_uri()).columns == [
-        "table", "path", "format", "n_bytes", "modified", "version",
+        "table", "path", "format", "n_bytes", "modified", "version", "member", "reading",
     ]  # fmt: skip
 
 

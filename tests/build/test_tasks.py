@@ -116,7 +116,13 @@ def test_contents_are_compared_by_fingerprint(tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     known = read_content(tmp_path / "same.csv").fingerprint
     rows = [
-        {"table": name, "path": str(tmp_path / name), "old_fingerprint": known}
+        {
+            "table": name,
+            "path": str(tmp_path / name),
+            "member": None,
+            "reading": None,
+            "old_fingerprint": known,
+        }
         for name in ("same.csv", "other.csv", "gone.csv")
     ]
     found = list(tasks.compare_contents(iter([pa.RecordBatch.from_pylist(rows)]), root=tmp_path))

@@ -17,13 +17,13 @@ def test_a_small_lake_is_counted(run, small_lake):
     result = run("estimate", small_lake, "--model", "hashing", "--dimensions", 64)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].startswith(f"lake     {small_lake}: 6 files, ")
+    assert lines[0].startswith(f"lake     {small_lake}: 7 files, ")
     assert lines[1:4] == [
         "tables   5",
         "columns  12, of which 7 will be indexed",
         "values   33 distinct, in 42 (column, value) pairs",
     ]
-    assert lines[-1] == "Counted in all 6 files; bytes, memory and time are rough."
+    assert lines[-1] == "Counted in all 7 files; bytes, memory and time are rough."
     assert result.stderr == ""
 
 
@@ -48,7 +48,7 @@ def test_json(run, small_lake):
 def test_parts_for_equal_text(run, small_lake):
     asked = ("estimate", small_lake, "--model", "hashing", "--dimensions", 64, "--with", "overlap")
     lines = run(*asked).stdout.splitlines()
-    assert lines[0].startswith(f"lake        {small_lake}: 6 files, ")
+    assert lines[0].startswith(f"lake        {small_lake}: 7 files, ")
     assert lines[5].startswith(
         "equal text  overlap: 11 columns, 61 distinct values in 66 (column, value) pairs; of the "
         "index about "

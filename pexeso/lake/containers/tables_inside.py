@@ -7,6 +7,7 @@ archive, ``#`` and the name of a sheet or of a database's table: ``file.zip/inne
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -140,9 +141,9 @@ def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
                 return file, path.url[end:]
         return path, None
     text = str(path)
-    ends = () if "\0" in text or path.exists() else _ends_of_files(text)
-    for end in ends:
-        if Path(text[:end]).is_file():
+    # Not the methods of paths, which raise for names that no file can have.
+    for end in () if os.path.exists(text) else _ends_of_files(text):
+        if os.path.isfile(text[:end]):
             return Path(text[:end]), text[end:]
     return path, None
 

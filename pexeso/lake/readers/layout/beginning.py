@@ -296,31 +296,24 @@ def _is_plain(rows: list[Row], width: int) -> bool:
     )
 
 
-def _count_on(numbers: Sequence[int]) -> bool:
-    """Return whether each number is one more than the one before."""
-    return all(after == before + 1 for before, after in pairwise(numbers))
-
-
 def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     """Return whether the numbers of a first row are names: years, or the numbers of columns."""
     positions = [
         i for i, kind in enumerate(kinds) if kind is not None and has_value(_cell(rows[0], i))
     ]
+    # Years name columns as often as they are values, whatever stands beside and below them.
     years = [_cell(rows[0], i).strip() for i in positions if kinds[i] == NUMBER]
-    if len(years) > 2 and all(map(is_year, years)) and _count_on(list(map(int, years))):
+    if years and all(map(is_year, years)):
         return True
     cells = [_cell(rows[0], i).strip() for i in positions]
     if not cells or any(kinds[i] != NUMBER for i in positions):
         return False
-    if all(map(is_year, cells)):
-        below = [_cell(row, i) for row in rows[1:64] for i in positions]
-        return 2 * sum(map(is_year, below)) < len(below)
     if not all(cell.isascii() and cell.isdigit() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
     # A row that counts on, such as 1,2,3 above 4,5,6, could be names as well as data. Most files
     # have names.
-    counts_on = _count_on(numbers)
+    counts_on = all(after == before + 1 for before, after in pairwise(numbers))
     return counts_on and (numbers[0] in (0, 1) or len(numbers) > 2)
 
 
