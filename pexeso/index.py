@@ -856,8 +856,8 @@ def build_index(
     Parameters
     ----------
     lake : path
-        A folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its sub-folders;
-        or one table.
+        A folder of tables (CSV, Excel, SQLite, JSON, Parquet ...), searched through all its
+        sub-folders; or one table.
     path : path
         The index folder to write.
     overwrite : bool

@@ -18,7 +18,7 @@ LAKE, SUPPLIERS, AUTOGRAPHS = "lake", "my_suppliers.csv", "my_autographs.csv"
 
 _NEXT = """\
 Your turn:
-  pexeso index YOUR_FOLDER my.pexeso          any folder of CSV, TSV, Parquet or JSON-lines tables
+  pexeso index YOUR_FOLDER my.pexeso          any folder of tables: CSV, Excel, SQLite, JSON ...
   pexeso search my.pexeso TABLE.csv:COLUMN    what a column of yours can be joined with
   pexeso join my.pexeso TABLE.csv:COLUMN -o joined.csv"""
 

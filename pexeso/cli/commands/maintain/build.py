@@ -37,7 +37,7 @@ def index(request: BuildRequest, form: str | None) -> None:
     Example:
       pexeso index my_folder lake.pexeso
 
-    LAKE is a folder of CSV, TSV, Parquet and JSON-lines tables, searched through all its
+    LAKE is a folder of tables (CSV, Excel, SQLite, JSON, Parquet ...), searched through all its
     sub-folders, or one table; or a table or database of Spark's catalog. INDEX is the folder to
     write; it must be absent or empty. Both may be URLs, such as s3://bucket/lake. What cannot be
     read is left out and counted by reason; pexeso info INDEX --left-out lists it. A build that was
