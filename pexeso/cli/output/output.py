@@ -8,8 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import json
-import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +18,8 @@ import click
 from pexeso.cli.output.streams import styled
 from pexeso.runtime.formatting import MAX_CELL, plain
 from pexeso.runtime.formatting import human_bytes as human_bytes
+from pexeso.service.json_text import json_line, json_text
+from pexeso.service.table_files import without_formula
 
 if TYPE_CHECKING:
     from pexeso.service.bases import QueryRequest
@@ -29,10 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MAX_NAME = 1000
 """The same for names, paths and sentences, which one may want to copy."""
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
 _FORMULAS = "pexeso.escape_formulas"
-_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
 
 _HELP = {
     "table": "A table to read (the default).",
@@ -82,17 +79,6 @@ def escapes_formulas() -> bool:
     return context is not None and bool(context.find_root().meta.get(_FORMULAS))
 
 
-def without_formula(cell: Any) -> Any:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula.
-
-    Plain numbers stay as they are.
-    """
-    is_formula = (
-        isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(cell)
-    )
-    return f"'{cell}" if is_formula else cell
-
-
 def write_data(text: str) -> None:
     """Write a text to stdout unchanged.
 
@@ -129,7 +115,7 @@ def is_terminal() -> bool:
 
 def write_json(document: Any) -> None:
     """Write a document on stdout: its outer object, and the lists in it, one entry a line."""
-    write_data(f"{_laid_out(document) if isinstance(document, dict) else _compact(document)}\n")
+    write_data(f"{json_text(document)}\n")
 
 
 def write_json_with_rows(document: dict[str, Any], name: str, rows: Iterable[Any]) -> None:
@@ -137,17 +123,17 @@ def write_json_with_rows(document: dict[str, Any], name: str, rows: Iterable[Any
 
     The list is written an entry at a time; memory does not grow with it.
     """
-    write_data(_laid_out({**document, name: []}).removesuffix("]\n}"))
+    write_data(json_text({**document, name: []}).removesuffix("]\n}"))
     between = "\n"
     for row in rows:
-        write_data(f"{between}    {_compact(row)}")
+        write_data(f"{between}    {json_line(row)}")
         between = ",\n"
     write_data("]\n}\n" if between == "\n" else "\n  ]\n}\n")
 
 
 def write_json_line(document: Any) -> None:
     """Write a document on stdout on one line."""
-    write_data(f"{_compact(document)}\n")
+    write_data(f"{json_line(document)}\n")
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -201,21 +187,6 @@ def display_width(text: str) -> int:
 def count(number: int, noun: str) -> str:
     """Write a number with its noun, such as 1,200 values."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _compact(document: Any) -> str:
-    return json.dumps(document, ensure_ascii=False)
-
-
-def _laid_out(document: dict[str, Any]) -> str:
-    members = []
-    for name, value in document.items():
-        text = _compact(value)
-        if isinstance(value, list) and value:
-            entries = ",\n".join(f"    {_compact(entry)}" for entry in value)
-            text = f"[\n{entries}\n  ]"
-        members.append(f"  {_compact(name)}: {text}")
-    return "{\n" + ",\n".join(members) + "\n}"
 
 
 def _pad(text: str, width: int, side: str) -> str:

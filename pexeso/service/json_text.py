@@ -1,0 +1,42 @@
+"""JSON as every face writes it: the outer object, and the lists in it, one entry a line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def json_line(document: Any) -> str:
+    """Return a document on one line, without a line feed.
+
+    Examples
+    --------
+    >>> json_line({"city": "Århus"})
+    '{"city": "Århus"}'
+    """
+    return json.dumps(document, ensure_ascii=False)
+
+
+def json_text(document: Any) -> str:
+    """Return a document with its outer members, and the entries of lists in it, one a line.
+
+    Examples
+    --------
+    >>> print(json_text({"verb": "search", "results": [{"table": "a.csv"}]}))
+    {
+      "verb": "search",
+      "results": [
+        {"table": "a.csv"}
+      ]
+    }
+    """
+    if not isinstance(document, dict):
+        return json_line(document)
+    members = []
+    for name, value in document.items():
+        text = json_line(value)
+        if isinstance(value, list) and value:
+            entries = ",\n".join(f"    {json_line(entry)}" for entry in value)
+            text = f"[\n{entries}\n  ]"
+        members.append(f"  {json_line(name)}: {text}")
+    return "{\n" + ",\n".join(members) + "\n}"
