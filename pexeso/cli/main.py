@@ -25,6 +25,7 @@ from pexeso.cli.commands.maintain.build import index
 from pexeso.cli.commands.maintain.update import add_model, add_part, append, compact, delete
 from pexeso.cli.commands.redundancy import redundancy
 from pexeso.cli.commands.search import search
+from pexeso.cli.commands.serve import serve
 from pexeso.cli.commands.token_search import contain, overlap
 from pexeso.cli.commands.transform import transform
 from pexeso.cli.commands.tune import tune
@@ -78,6 +79,7 @@ class _Group(click.Group):
             transform,
             acquire,
             redundancy,
+            serve,
         ),
         *(keys, estimate, info, rules, check, doctor),
     ],

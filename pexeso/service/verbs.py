@@ -56,6 +56,8 @@ class Service:
     keep_open : bool
         Keep every index that was searched open, in its newest generation: for a process that
         answers many requests.
+    follow_updates : bool
+        False: keep the generation that was opened first, until `refresh`.
 
     Examples
     --------
@@ -63,8 +65,9 @@ class Service:
     3
     """
 
-    def __init__(self, *, keep_open: bool = False) -> None:
+    def __init__(self, *, keep_open: bool = False, follow_updates: bool = True) -> None:
         self._keep_open = keep_open
+        self._follow_updates = follow_updates
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._lock = Lock()
 
@@ -109,7 +112,8 @@ class Service:
         with self._lock:
             kept = self._indexes.get(key)
             if kept is not None:
-                kept.refresh()
+                if self._follow_updates:
+                    kept.refresh()
                 return kept
             index = open_index(
                 path, device=device, memory_budget=budget, kernel=kernel, model=model
@@ -117,6 +121,19 @@ class Service:
             if self._keep_open:
                 self._indexes[key] = index
             return index
+
+    def refresh(self, path: str) -> None:
+        """Switch what is kept open of an index to its newest generation.
+
+        Raises
+        ------
+        StoredIndexError
+            It is no longer there, or cannot be opened; what is open stays.
+        """
+        with self._lock:
+            for key, index in self._indexes.items():
+                if key[0] == path:
+                    index.refresh()
 
     def open_for(self, request: DistanceRequest) -> Index:
         """Return the index of a request, open where it is to be searched."""

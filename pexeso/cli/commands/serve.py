@@ -1,0 +1,49 @@
+"""``pexeso serve``: a web app on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from pexeso.cli.options import index_argument
+from pexeso.cli.output.output import talk
+from pexeso.options import parse_bytes
+
+
+@click.command()
+@index_argument
+@click.option(
+    "--port",
+    type=int,
+    metavar="N",
+    help="The port; 0 takes any that is free.  [default: 8765, or the first free one after it]",
+)
+@click.option(
+    "--max-upload",
+    default="256MiB",
+    metavar="SIZE",
+    show_default=True,
+    help="The largest table that can be given.",
+)
+def serve(index: str, port: int | None, max_upload: str) -> None:
+    """Search in a browser: give a table, see what it joins with and why, join, download.
+
+    \b
+    Example:
+      pexeso serve lake.pexeso
+      pexeso serve lake.pexeso --port 9000
+
+    Prints a link to open. It works once, and opens the app for that browser alone; if it is used
+    again, another is printed. Only programs on this machine can reach the app, and what you give it
+    stays in a temporary folder until Ctrl-C ends it.
+
+    The index may be updated meanwhile: pages go on with the state that was opened, and offer the
+    newest.
+    """  # noqa: D301  click reads \b
+    from pexeso.server.run import serve as serve_app
+
+    serve_app(
+        index,
+        port=port,
+        max_upload=parse_bytes(max_upload),
+        tell=lambda link: talk(f"Open {link}"),
+    )

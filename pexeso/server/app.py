@@ -1,0 +1,124 @@
+"""The app: its routes, what stands before them, and how errors are told."""
+
+from __future__ import annotations
+
+import logging
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from pexeso.errors import PexesoError
+from pexeso.server.guard import Guard, TooLargeError
+from pexeso.server.page import Handler, Page, Pages
+from pexeso.server.pages import PAGES
+from pexeso.server.tables import UnknownTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from pexeso.server.access import Access
+
+_log = logging.getLogger(__name__)
+
+FORM_BYTES = 64 << 10
+"""What a form may have beside the file or text in it."""
+
+
+_STATUS = {UnknownTableError: 404, TooLargeError: 413}
+
+
+def create_app(
+    pages: Pages, *, access: Access, hosts: Collection[str], cookie: str = "pexeso"
+) -> ASGIApp:
+    """Return the app for one index.
+
+    Parameters
+    ----------
+    pages : Pages
+    access : Access
+    hosts : collection of str
+        Under which it is asked, with the port.
+    cookie : str
+        The name of the session's cookie.
+    """
+    app = Starlette(routes=_routes(pages), exception_handlers=_handlers(pages))
+    return Guard(
+        app,
+        access=access,
+        hosts=hosts,
+        cookie=cookie,
+        max_body=pages.tables.max_bytes + FORM_BYTES,
+        open_paths=("/static/",),
+    )
+
+
+def _routes(pages: Pages) -> list[Route | Mount]:
+    static = StaticFiles(directory=str(files("pexeso.server") / "static"))
+    found: list[Route | Mount] = [Route("/static/page.css", _page_css), Mount("/static", static)]
+    for path, handler in PAGES.items():
+        found.append(Route(path, _answers(pages, handler), methods=["GET"]))
+        as_json = f"{'/index' if path == '/' else path}.json"
+        found.append(Route(as_json, _answers(pages, handler, as_json=True), methods=["GET"]))
+    from pexeso.server.pages import actions
+
+    return [*found, *actions.routes(pages)]
+
+
+def _page_css(request: Request) -> Response:
+    """Answer with the style of pages that are files, which the app's pages share."""
+    text = (files("pexeso.html") / "page.css").read_text(encoding="utf-8")
+    return Response(text, media_type="text/css")
+
+
+def _answers(pages: Pages, handler: Handler, *, as_json: bool = False):
+    def answer(request: Request) -> Response:
+        page = handler(pages, request)
+        return _json(page) if as_json else _html(pages, page, request)
+
+    return answer
+
+
+def _html(pages: Pages, page: Page, request: Request) -> Response:
+    return HTMLResponse(
+        page.html(pages, request), status_code=page.status, headers={"Vary": "HX-Request"}
+    )
+
+
+def _json(page: Page) -> Response:
+    return Response(page.json(), status_code=page.status, media_type="application/json")
+
+
+def _handlers(pages: Pages):
+    """Return what answers in place of a page that could not be made: a sentence, never a trace."""
+
+    def told(request: Request, sentence: str, status: int) -> Response:
+        page = Page("error.html", {"sentence": sentence}, lambda: {"error": sentence}, None, status)
+        if request.url.path.endswith(".json"):
+            return _json(page)
+        return _html(pages, page, request)
+
+    async def known(request: Request, error: Exception) -> Response:
+        status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
+        return await run_in_threadpool(told, request, str(error), status)
+
+    async def http(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 400
+        sentences = {404: "There is no such page.", 405: "This page is not asked in this way."}
+        detail = getattr(error, "detail", "")
+        return await run_in_threadpool(told, request, sentences.get(status, str(detail)), status)
+
+    async def unknown(request: Request, error: Exception) -> Response:
+        _log.exception("A page could not be made: %s", request.url.path, exc_info=error)
+        sentence = "This page could not be made, which is an error of pexeso: its log says more."
+        return await run_in_threadpool(told, request, sentence, 500)
+
+    return {PexesoError: known, HTTPException: http, Exception: unknown}

@@ -1,0 +1,191 @@
+"""What every request passes before a page answers it.
+
+Its host, its origin, its session and its size are checked, and what answers it tells the browser
+to load nothing from elsewhere and to run nothing but the app's own scripts.
+"""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from pexeso.errors import InputError
+from pexeso.server.access import TOKEN_FIELD, Access
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_SAFE_METHODS = ("GET", "HEAD")
+_METHODS = (*_SAFE_METHODS, "POST")
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""The browser runs scripts and takes styles of the app's files alone: none that stand in a page."""
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class TooLargeError(InputError):
+    """A request has a larger body than is taken."""
+
+    def __init__(self, max_body: int) -> None:
+        super().__init__(
+            f"A table of at most {max_body:,} bytes is taken here, and this one is larger. Start "
+            "'pexeso serve' with a larger --max-upload, or search with 'pexeso search'."
+        )
+
+
+class Guard:
+    """Middleware before all pages.
+
+    Parameters
+    ----------
+    app : ASGI application
+    access : Access
+    hosts : collection of str
+        What may stand in ``Host``, with the port.
+    cookie : str
+        The name of the session's cookie: cookies do not know of ports, so it has the port in it.
+    max_body : int
+        Most bytes of a request's body.
+    open_paths : collection of str
+        Paths that need no session, below which nothing of an index is.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        access: Access,
+        hosts: Collection[str],
+        cookie: str,
+        max_body: int,
+        open_paths: Collection[str] = (),
+    ) -> None:
+        self._app = app
+        self._access = access
+        self._hosts = frozenset(hosts)
+        self._cookie = cookie
+        self._max_body = max_body
+        self._open_paths = tuple(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":  # there is none
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._app(scope, receive, send)
+            return
+        send = _with_headers(send)
+        refused = self._refused(scope, Headers(scope=scope))
+        if refused is not None:
+            await refused(scope, receive, send)
+            return
+        await self._app(scope, _counted(receive, self._max_body), send)
+
+    def _refused(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the answer to a request that no page is to see; None for all others."""
+        host = headers.get("host", "")
+        if host not in self._hosts:
+            return _refusal(
+                400, f"This server is asked as {', '.join(sorted(self._hosts))}, and as no other."
+            )
+        if scope["method"] not in _METHODS:
+            return _refusal(405, f"Only {', '.join(_METHODS)} are answered.")
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if scope["method"] not in _SAFE_METHODS and (
+            origin not in (None, f"http://{host}") or site not in (None, "same-origin", "none")
+        ):
+            return _refusal(403, "A page of another site asked for this, and gets no answer.")
+        try:
+            if int(headers.get("content-length", 0)) > self._max_body:
+                return _refusal(413, str(TooLargeError(self._max_body)))
+        except ValueError:
+            return _refusal(400, "Content-Length is no whole number.")
+        return self._without_session(scope, headers)
+
+    def _without_session(self, scope: Scope, headers: Headers) -> Response | None:
+        fields = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tokens = [value for name, value in fields if name == TOKEN_FIELD]
+        known = self._access.knows(_cookie(headers, self._cookie))
+        if tokens and scope["method"] in _SAFE_METHODS:
+            session = None if known else self._access.exchange(tokens[-1])
+            if known or session is not None:
+                rest = urlencode([each for each in fields if each[0] != TOKEN_FIELD])
+                path = "/" + scope["path"].lstrip("/")  # two slashes would name another host
+                answer = RedirectResponse(path + (f"?{rest}" if rest else ""), status_code=303)
+                if session is not None:
+                    answer.set_cookie(
+                        self._cookie, session, httponly=True, samesite="strict", path="/"
+                    )
+                return answer
+        if known or scope["path"].startswith(self._open_paths or ("\0",)):
+            return None
+        return _refusal(
+            403,
+            "This page is for the browser that was opened by the link which 'pexeso serve' "
+            "printed. A link works once: if it was used, the terminal shows another one now; "
+            "if not, copy it whole.",
+        )
+
+
+def _cookie(headers: Headers, name: str) -> str | None:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return None
+    return None if found is None else found.value
+
+
+def _counted(receive: Receive, max_body: int) -> Receive:
+    """Return what receives a body and raises once it has more bytes than allowed."""
+    seen = 0
+
+    async def receive_counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > max_body:
+            raise TooLargeError(max_body)
+        return message
+
+    return receive_counted
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return send_with_headers
+
+
+def _refusal(status: int, sentence: str) -> Response:
+    return PlainTextResponse(f"{sentence}\n", status_code=status)

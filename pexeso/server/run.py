@@ -1,0 +1,127 @@
+"""Serve the app on this machine until it is stopped."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pexeso.errors import InputError, MissingPackageError, OutputError
+from pexeso.server.access import TOKEN_FIELD, Access
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+DEFAULT_PORT = 8765
+DEFAULT_MAX_UPLOAD = 256 << 20
+HOST = "127.0.0.1"
+PORTS_TRIED = 20
+
+
+def serve(
+    index: str,
+    *,
+    port: int | None = None,
+    max_upload: int = DEFAULT_MAX_UPLOAD,
+    tell: Callable[[str], None],
+) -> None:
+    """Serve an index to the browser of this machine.
+
+    Parameters
+    ----------
+    index : str
+        Folder or URL.
+    port : int or None
+        0: any that is free; None: `DEFAULT_PORT`, or one behind it.
+    max_upload : int
+        Bytes of one table that is given.
+    tell : callable
+        Called with each link that opens the app: the first once the server answers.
+
+    Raises
+    ------
+    InputError
+        The port is none, or not free.
+    MissingPackageError
+        The packages of the extra ``app`` are not installed.
+    StoredIndexError
+        There is no index.
+    """
+    try:
+        import uvicorn
+
+        from pexeso.server.app import create_app
+        from pexeso.server.page import Pages
+        from pexeso.server.served import ServedIndex
+        from pexeso.server.tables import QueryTables
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(
+            f"The app needs the package '{error.name}': install pexeso with the extra app, as in "
+            "pip install 'pexeso[app]'."
+        ) from error
+    served = ServedIndex(index)
+    with _listening(port) as listener, QueryTables(max_upload) as tables:
+        number = listener.getsockname()[1]
+        access = Access(lambda token: tell(_link(number, token)))
+        app = create_app(
+            Pages(served, tables),
+            access=access,
+            hosts=(f"{HOST}:{number}", f"localhost:{number}"),
+            cookie=f"pexeso-{number}",
+        )
+        config = uvicorn.Config(
+            _told_when_ready(app, lambda: tell(_link(number, access.token))),
+            log_level="warning",
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=2,
+        )
+        uvicorn.Server(config).run([listener])
+
+
+def _link(port: int, token: str) -> str:
+    return f"http://{HOST}:{port}/?{TOKEN_FIELD}={token}"
+
+
+def _told_when_ready(app: ASGIApp, ready: Callable[[], None]) -> ASGIApp:
+    """Return the app, which calls `ready` once its start is complete."""
+
+    async def started(scope, receive, send) -> None:
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+
+        async def send_and_tell(message) -> None:
+            await send(message)
+            if message["type"] == "lifespan.startup.complete":
+                ready()
+
+        await app(scope, receive, send_and_tell)
+
+    return started
+
+
+def _listening(port: int | None) -> socket.socket:
+    """Return a socket that listens, on the port that was asked for or one that is free."""
+    if port is not None and not 0 <= port < 65536:
+        raise InputError(f"port must be from 0 to 65535. Got {port} instead.")
+    asked = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)
+    for number in asked:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, number))
+            listener.listen()
+            return listener
+        except OSError as error:
+            listener.close()
+            reason = error.strerror or str(error)
+    if port is not None:
+        raise OutputError(
+            f"Port {port} of this machine cannot be used: {reason}. Choose another by --port, or "
+            "leave it out."
+        )
+    raise OutputError(
+        f"None of the ports {DEFAULT_PORT} to {DEFAULT_PORT + PORTS_TRIED - 1} is free. Choose one "
+        "by --port; 0 takes any."
+    )

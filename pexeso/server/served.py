@@ -1,0 +1,81 @@
+"""The index that is served: one snapshot of it, until somebody asks for the newest."""
+
+from __future__ import annotations
+
+import os
+import time
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any, Literal
+
+from pexeso.errors import PexesoError, StoredIndexError
+from pexeso.service.verbs import Service
+
+if TYPE_CHECKING:
+    from pexeso.index import Index
+    from pexeso.service.bases import Request
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks at whether the index has changed."""
+
+State = Literal["current", "updated", "gone"]
+
+
+class ServedIndex:
+    """An open index, and what answers requests for it.
+
+    Parameters
+    ----------
+    path : str
+        Folder or URL.
+
+    Attributes
+    ----------
+    path : str
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._service = Service(keep_open=True, follow_updates=False)
+        self._service.open(path)
+        self._slots = BoundedSemaphore(max(1, os.cpu_count() or 1))
+        self._looked: float | None = None
+        self._state: State = "current"
+
+    @property
+    def index(self) -> Index:
+        """The snapshot."""
+        return self._service.open(self.path)
+
+    def run(self, request: Request, **live: Any) -> Any:
+        """Answer a request, as many at once as there are processors; see `Service.run`."""
+        with self._slots:
+            return self._service.run(request, **live)
+
+    def state(self) -> State:
+        """Return whether the index has been updated or deleted since it was opened."""
+        now = time.monotonic()
+        if self._looked is None or now - self._looked >= LOOK_EVERY:
+            self._looked, self._state = now, self._look()
+        return self._state
+
+    def reload(self) -> None:
+        """Answer from the newest state of the index from now on.
+
+        Raises
+        ------
+        StoredIndexError
+            There is none any more; the snapshot goes on answering.
+        """
+        self._service.refresh(self.path)
+        self._looked = None
+
+    def _look(self) -> State:
+        from pexeso.store.opening import open_store_anywhere
+
+        try:
+            newest = open_store_anywhere(self.path).manifest.generation
+        except StoredIndexError:
+            return "gone"
+        except (PexesoError, OSError):  # a storage that cannot be reached now
+            return self._state
+        return "current" if newest == self.index.store.manifest.generation else "updated"

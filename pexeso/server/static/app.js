@@ -1,0 +1,9 @@
+// Shows what a slider stands at while it moves; all else works without a script.
+document.addEventListener("input", (event) => {
+  const slider = event.target;
+  if (slider.type !== "range") return;
+  const shown = document.querySelector(`output[for="${slider.id}"]`);
+  if (!shown) return;
+  const value = Number(slider.value);
+  shown.value = slider.name === "min_joinability" ? `${(100 * value).toFixed(1)} %` : value.toFixed(2);
+});

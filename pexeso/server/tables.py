@@ -1,0 +1,199 @@
+"""The tables that people search with: what they gave, in a folder that is emptied at the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from pexeso.errors import InputError, PexesoError
+from pexeso.lake.files import find_tables
+from pexeso.lake.rows import table_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+UPLOADS_KEPT = 20
+"""Files that are kept; of more, the one not used for longest is removed."""
+
+TABLES_OF_FILE = 200
+"""Tables of one file that can be chosen; a file of more is refused."""
+
+_UNSAFE = re.compile(r"[^\w .()+=,@-]")
+_MAX_STEM = 80
+
+
+class UnknownTableError(PexesoError):
+    """There is no table of this id."""
+
+
+@dataclass(frozen=True)
+class QueryTable:
+    """A table to search with.
+
+    Attributes
+    ----------
+    id : str
+        In the paths of pages.
+    name : str
+        For people: the file's own name, and what names the table in it.
+    spec : str
+        What requests call it.
+    siblings : tuple of (id, name)
+        All tables of the same file.
+    is_of_lake : bool
+        Whether it is a table of the lake, which a search should not find again.
+    """
+
+    id: str
+    name: str
+    spec: str
+    siblings: tuple[tuple[str, str], ...] = ()
+    is_of_lake: bool = False
+
+
+class QueryTables:
+    r"""Tables by id.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Of one file.
+
+    Examples
+    --------
+    >>> with QueryTables(1000) as tables:
+    ...     table = tables.add("my cities.csv", [b"city,people\nOslo,700000\n"])
+    ...     tables[table.id].name
+    'my cities.csv'
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._folder = Path(tempfile.mkdtemp(prefix="pexeso-serve-"))
+        self._files: OrderedDict[str, tuple[QueryTable, ...]] = OrderedDict()
+        self._lock = Lock()
+
+    def __enter__(self) -> QueryTables:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __getitem__(self, table_id: str) -> QueryTable:
+        file, _, position = table_id.partition("-")
+        with self._lock:
+            tables = self._files.get(file, ())
+            if position.isdecimal() and len(position) < 6 and int(position) < len(tables):
+                self._files.move_to_end(file)
+                return tables[int(position)]
+        raise UnknownTableError(
+            "This table is no longer here: tables are kept until the server ends, the "
+            f"{UPLOADS_KEPT} used last. Give it again."
+        )
+
+    def add(self, name: str, pieces: Iterable[bytes]) -> QueryTable:
+        """Keep a file, and return the first table of it.
+
+        Parameters
+        ----------
+        name : str
+            What the browser calls the file; nothing of it but its last part is used.
+        pieces : iterable of bytes
+            What is in it.
+
+        Raises
+        ------
+        InputError
+            It is larger than allowed, or is no table: one sentence says why.
+        """
+        file_id = secrets.token_urlsafe(9).replace("-", "_")
+        folder = self._folder / file_id
+        folder.mkdir()
+        try:
+            path = folder / safe_name(name)
+            self._write(path, pieces)
+            tables = self._tables_of(file_id, path)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self._keep(file_id, tables)
+        return tables[0]
+
+    def add_of_lake(self, lake: str, table: str) -> QueryTable:
+        """Return a table of the lake as one to search with; its file is read where it lies.
+
+        Raises
+        ------
+        InputError, TableReadError
+            The lake has no such file.
+        """
+        path, member = table_path(lake, table)
+        spec = f"{path}{member or ''}"
+        file_id = secrets.token_urlsafe(9).replace("-", "_")
+        found = QueryTable(f"{file_id}-0", table, spec, is_of_lake=True)
+        self._keep(file_id, (found,))
+        return found
+
+    def _keep(self, file_id: str, tables: tuple[QueryTable, ...]) -> None:
+        with self._lock:
+            self._files[file_id] = tables
+            gone = [
+                self._files.popitem(last=False)[0] for _ in range(len(self._files) - UPLOADS_KEPT)
+            ]
+        for each in gone:
+            shutil.rmtree(self._folder / each, ignore_errors=True)
+
+    def _write(self, path: Path, pieces: Iterable[bytes]) -> None:
+        n_bytes = 0
+        with path.open("xb") as stream:
+            for piece in pieces:
+                n_bytes += len(piece)
+                if n_bytes > self.max_bytes:
+                    raise InputError(
+                        f"A table of at most {self.max_bytes:,} bytes is taken here, and "
+                        f"'{path.name}' is larger. Start 'pexeso serve' with a larger "
+                        "--max-upload, or search with 'pexeso search'."
+                    )
+                stream.write(piece)
+
+    def _tables_of(self, file_id: str, path: Path) -> tuple[QueryTable, ...]:
+        if path.stat().st_size == 0:
+            raise InputError(f"'{path.name}' is empty: a table has a header and rows.")
+        found, skipped = find_tables(path)
+        if not found:
+            reason = skipped[0].reason if skipped else "it holds no table"
+            raise InputError(f"'{path.name}' is no table that can be searched with: {reason}")
+        if len(found) > TABLES_OF_FILE:
+            raise InputError(
+                f"'{path.name}' holds {len(found):,} tables, and at most {TABLES_OF_FILE} can be "
+                "chosen from: give the file of one of them."
+            )
+        siblings = tuple((f"{file_id}-{n}", file.table) for n, file in enumerate(found))
+        return tuple(
+            QueryTable(table_id, name, os.path.join(path.parent, name), siblings)
+            for table_id, name in siblings
+        )
+
+
+def safe_name(name: str) -> str:
+    r"""Return a file's name without folders and signs that are special in paths.
+
+    Examples
+    --------
+    >>> safe_name("../../etc/passwd"), safe_name("C:\\my files\\sales 2024.xlsx"), safe_name("")
+    ('passwd', 'sales 2024.xlsx', 'table')
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    stem, dot, extension = _UNSAFE.sub("_", last).strip(" .").rpartition(".")
+    if not dot:
+        stem, extension = extension, ""
+    # Names are limited in bytes by file systems, and a letter has at most four.
+    return f"{stem[:_MAX_STEM].strip() or 'table'}{dot}{extension[:_MAX_STEM]}"[: _MAX_STEM + 20]
