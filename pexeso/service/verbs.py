@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
 from pexeso.options import BuildOptions, parse_bytes
 from pexeso.service import acquisition, composite_keys, redundancy, requests, transform
-from pexeso.service.bases import OF_READING, ColumnsRequest, DistanceRequest, Request, RequestError
+from pexeso.service.bases import OF_READING, ColumnsRequest, Request, RequestError
+from pexeso.service.open_indexes import OpenIndexes
 from pexeso.service.responses import (
     Answer,
     BatchResponse,
@@ -29,10 +29,8 @@ from pexeso.service.responses import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pexeso.acquisition_search.searches import AcquisitionSearches
     from pexeso.build.report import BuildReport
     from pexeso.composite.candidate_keys import FoundKeys
-    from pexeso.composite_search.searches import CompositeSearches
     from pexeso.diagnostics.estimate import Estimate
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.explain.key_explanation import KeyExplanation
@@ -44,32 +42,16 @@ if TYPE_CHECKING:
     from pexeso.search.query import QueryColumn
     from pexeso.store.local.reader import Store
     from pexeso.thresholds.advice import Advice
-    from pexeso.token_search.searches import TokenSearches
-    from pexeso.transform_search.searches import TransformSearches
 
 
-class Service:
-    """Answers requests.
-
-    Parameters
-    ----------
-    keep_open : bool
-        Keep every index that was searched open, in its newest generation: for a process that
-        answers many requests.
-    follow_updates : bool
-        False: keep the generation that was opened first, until `refresh`.
+class Service(OpenIndexes):
+    """Answers requests, by indexes that it opens; see `OpenIndexes` for the parameters.
 
     Examples
     --------
     >>> Service().answer({"verb": "rules"})["version"]
     3
     """
-
-    def __init__(self, *, keep_open: bool = False, follow_updates: bool = True) -> None:
-        self._keep_open = keep_open
-        self._follow_updates = follow_updates
-        self._indexes: dict[tuple[Any, ...], Index] = {}
-        self._lock = Lock()
 
     def run(self, request: Request, **live: Any) -> Any:
         """Run a request.
@@ -96,102 +78,6 @@ class Service:
     def answer(self, values: Mapping[str, Any]) -> Answer:
         """Run a request given as plain JSON, and return the response as plain JSON."""
         return self.run(Request.from_dict(values)).to_dict()
-
-    def open(
-        self,
-        path: str,
-        device: str = "auto",
-        budget: str | int | None = None,
-        kernel: str = "auto",
-        model: str | None = None,
-    ) -> Index:
-        """Return an open index; see `pexeso.open_index`."""
-        from pexeso.index import open_index
-
-        key = (path, device, budget, kernel, model)
-        with self._lock:
-            kept = self._indexes.get(key)
-            if kept is not None:
-                if self._follow_updates:
-                    kept.refresh()
-                return kept
-            index = open_index(
-                path, device=device, memory_budget=budget, kernel=kernel, model=model
-            )
-            if self._keep_open:
-                self._indexes[key] = index
-            return index
-
-    def refresh(self, path: str) -> None:
-        """Switch what is kept open of an index to its newest generation.
-
-        Raises
-        ------
-        StoredIndexError
-            It is no longer there, or cannot be opened; what is open stays.
-        """
-        with self._lock:
-            for key, index in self._indexes.items():
-                if key[0] == path:
-                    index.refresh()
-
-    def open_for(self, request: DistanceRequest) -> Index:
-        """Return the index of a request, open where it is to be searched."""
-        where = (request.device, request.memory_budget, request.kernel, request.model)
-        index = self.open(request.index, *where)
-        metric = index.store.manifest.options["grid"]["metric"]
-        if request.min_cosine is not None and metric != "euclidean":
-            raise RequestError(
-                "{min_cosine} is for indexes with the euclidean metric; '%s' has the %s metric. "
-                "Give {max_distance} instead.",
-                request.index,
-                metric,
-            )
-        return index
-
-    def open_tokens(self, path: str) -> Index | TokenSearches:
-        """Return what searches by equal values.
-
-        It is the token sets alone, unless indexes are kept open.
-        """
-        if self._keep_open:
-            return self.open(path)
-        from pexeso.token_search.opening import open_token_sets
-
-        return open_token_sets(path)
-
-    def open_transform(self, path: str) -> TransformSearches:
-        """Return what searches for columns that join after a program.
-
-        Models are not loaded, unless indexes are kept open.
-        """
-        if self._keep_open:
-            return self.open(path).transform_searches
-        from pexeso.transform_search.searches import open_transform_searches
-
-        return open_transform_searches(path)
-
-    def open_composite(self, path: str) -> CompositeSearches:
-        """Return what searches and joins by composite keys.
-
-        It is the rows of the index alone, unless indexes are kept open.
-        """
-        if self._keep_open:
-            return self.open(path).composite_searches
-        from pexeso.composite_search.searches import open_composite
-
-        return open_composite(path)
-
-    def open_acquisition(self, path: str) -> Index | AcquisitionSearches:
-        """Return what finds tables to buy.
-
-        Models are not loaded, unless indexes are kept open.
-        """
-        if self._keep_open:
-            return self.open(path)
-        from pexeso.acquisition_search.searches import open_acquisition_searches
-
-        return open_acquisition_searches(path)
 
 
 def run(request: Request, **live: Any) -> Any:

@@ -28,6 +28,7 @@ NAMES = [
     "transform",
     "acquire",
     "redundancy",
+    "serve",
     "keys",
     "estimate",
     "info",

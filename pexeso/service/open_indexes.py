@@ -1,0 +1,130 @@
+"""The indexes that requests are answered by: opened for one request, or kept open for the next."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pexeso.service.bases import DistanceRequest, RequestError
+
+if TYPE_CHECKING:
+    from pexeso.acquisition_search.searches import AcquisitionSearches
+    from pexeso.composite_search.searches import CompositeSearches
+    from pexeso.index import Index
+    from pexeso.token_search.searches import TokenSearches
+    from pexeso.transform_search.searches import TransformSearches
+
+
+class OpenIndexes:
+    """Opens indexes.
+
+    Parameters
+    ----------
+    keep_open : bool
+        Keep every index that was searched open, in its newest generation: for a process that
+        answers many requests.
+    follow_updates : bool
+        False: keep the generation that was opened first, until `refresh`.
+    """
+
+    def __init__(self, *, keep_open: bool = False, follow_updates: bool = True) -> None:
+        self._keep_open = keep_open
+        self._follow_updates = follow_updates
+        self._indexes: dict[tuple[Any, ...], Index] = {}
+        self._lock = Lock()
+
+    def open(
+        self,
+        path: str,
+        device: str = "auto",
+        budget: str | int | None = None,
+        kernel: str = "auto",
+        model: str | None = None,
+    ) -> Index:
+        """Return an open index; see `pexeso.open_index`."""
+        from pexeso.index import open_index
+
+        key = (path, device, budget, kernel, model)
+        with self._lock:
+            kept = self._indexes.get(key)
+            if kept is not None:
+                if self._follow_updates:
+                    kept.refresh()
+                return kept
+            index = open_index(
+                path, device=device, memory_budget=budget, kernel=kernel, model=model
+            )
+            if self._keep_open:
+                self._indexes[key] = index
+            return index
+
+    def refresh(self, path: str) -> None:
+        """Switch what is kept open of an index to its newest generation.
+
+        Raises
+        ------
+        StoredIndexError
+            It is no longer there, or cannot be opened; what is open stays.
+        """
+        with self._lock:
+            for key, index in self._indexes.items():
+                if key[0] == path:
+                    index.refresh()
+
+    def open_for(self, request: DistanceRequest) -> Index:
+        """Return the index of a request, open where it is to be searched."""
+        where = (request.device, request.memory_budget, request.kernel, request.model)
+        index = self.open(request.index, *where)
+        metric = index.store.manifest.options["grid"]["metric"]
+        if request.min_cosine is not None and metric != "euclidean":
+            raise RequestError(
+                "{min_cosine} is for indexes with the euclidean metric; '%s' has the %s metric. "
+                "Give {max_distance} instead.",
+                request.index,
+                metric,
+            )
+        return index
+
+    def open_tokens(self, path: str) -> Index | TokenSearches:
+        """Return what searches by equal values.
+
+        It is the token sets alone, unless indexes are kept open.
+        """
+        if self._keep_open:
+            return self.open(path)
+        from pexeso.token_search.opening import open_token_sets
+
+        return open_token_sets(path)
+
+    def open_transform(self, path: str) -> TransformSearches:
+        """Return what searches for columns that join after a program.
+
+        Models are not loaded, unless indexes are kept open.
+        """
+        if self._keep_open:
+            return self.open(path).transform_searches
+        from pexeso.transform_search.searches import open_transform_searches
+
+        return open_transform_searches(path)
+
+    def open_composite(self, path: str) -> CompositeSearches:
+        """Return what searches and joins by composite keys.
+
+        It is the rows of the index alone, unless indexes are kept open.
+        """
+        if self._keep_open:
+            return self.open(path).composite_searches
+        from pexeso.composite_search.searches import open_composite
+
+        return open_composite(path)
+
+    def open_acquisition(self, path: str) -> Index | AcquisitionSearches:
+        """Return what finds tables to buy.
+
+        Models are not loaded, unless indexes are kept open.
+        """
+        if self._keep_open:
+            return self.open(path)
+        from pexeso.acquisition_search.searches import open_acquisition_searches
+
+        return open_acquisition_searches(path)
