@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 
 import pexeso.errors
+from pexeso.build.lake_source.listing import table_of_row
 from pexeso.errors import PexesoError
 from pexeso.io.location import Location
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import TablesInTurn
-from pexeso.lake.files import TableFile, path_from_text
+from pexeso.lake.files import path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import Records, lake_records
 from pexeso.parts.base import Batches, Filled
@@ -42,10 +43,7 @@ def read_tables(
     a record with its reason.
     """
     for batch in batches:
-        files = (
-            TableFile(**{**row, "path": path_from_text(root, row["path"])})
-            for row in _by_file(batch)
-        )
+        files = (table_of_row(root, row) for row in _by_file(batch))
         yield from lake_records(files, rules, normaliser, max_bytes=max_table_bytes, wanted=wanted)
 
 
