@@ -243,6 +243,9 @@ def _module(source: FileSource, kind: str):
         return sqlite
     if begin[8:12] == duckdb_files.MAGIC:
         return duckdb_files
+    if not begin:
+        raise TableReadError(f"{source.shown} is empty: it has no bytes.")
     raise TableReadError(
-        f"{source.shown} is no database of SQLite or DuckDB; other databases are not read."
+        f"{source.shown} is no database of SQLite or DuckDB: it does not begin like one; it may be "
+        "encrypted, or the database of another program, which are not read."
     )
