@@ -16,7 +16,7 @@ import pyarrow as pa
 from pexeso.build.append import require_files
 from pexeso.build.build import session_for
 from pexeso.build.job import BuildJob, build_bar
-from pexeso.build.lake_source.changes import CHANGED, GONE, UNCHANGED, find_changes
+from pexeso.build.lake_source.changes import CHANGED, GONE, REREAD, UNCHANGED, find_changes
 from pexeso.build.lake_source.source import LISTING, FolderSource
 from pexeso.build.recorded import options_of
 from pexeso.io.location import Location
@@ -40,8 +40,8 @@ class Added(OfParts):
     parts : tuple of str
         Those that the index has now.
     left_out : int
-        Tables of the index that are not in its new parts yet, since their files have changed or are
-        gone: the next append adds what there is.
+        Tables of the index that are not in its new parts yet, since their files have changed, are
+        read in another way now, or are gone: the next append adds what there is.
     of_parts : dict
         What the parts hold; of token sets ``columns``, as sets, their distinct ``tokens`` (counted
         in each shard), and (column, token) ``pairs``.
@@ -133,7 +133,7 @@ def _read_again(job: BuildJob, source: FolderSource) -> int:
     )
     same = job.frame("changes", "changes").where(f"change = '{UNCHANGED}'").select("table")
     job.read(source, job.frame("list", LISTING).join(same, "table", "left_semi"))
-    return found[CHANGED] + found[GONE]
+    return found[CHANGED] + found[REREAD] + found[GONE]
 
 
 def _added(

@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from pexeso.build.build import session_for
 from pexeso.build.job import BuildJob, Update, build_bar, folder_counts, ids_of
-from pexeso.build.lake_source.changes import CHANGED, GONE, NEW, UNCHANGED, find_changes
+from pexeso.build.lake_source.changes import CHANGED, GONE, NEW, REREAD, UNCHANGED, find_changes
 from pexeso.build.lake_source.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.recorded import options_of
 from pexeso.errors import InputError, LakeError
 from pexeso.io.location import Location
+from pexeso.lake.containers.formats import READERS
 from pexeso.runtime.progress import with_bar
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
@@ -54,7 +55,8 @@ def append(
     compare : {"modified", "content"}
         A file of the same size and time of change (and version, where its storage has one) is the
         same; with ``"content"`` every file of the same size is read, and compared by its
-        fingerprint. One whose time alone differs is always compared by its fingerprint.
+        fingerprint. One whose time alone differs is always compared by its fingerprint. Tables of
+        a format that pexeso reads in another way than when they were indexed are all read again.
     master, conf, progress
         See `pexeso.build_index`.
 
@@ -71,7 +73,12 @@ def append(
         raise InputError(f"compare must be 'modified' or 'content'. Got {compare!r}.")
     store = open_store_anywhere(path)
     source = require_files(store, lake)
-    asked = {"lake": source.name, "delete_missing": delete_missing, "compare": compare}
+    asked = {
+        "lake": source.name,
+        "delete_missing": delete_missing,
+        "compare": compare,
+        "readers": READERS,
+    }
     with open_writer(
         path, update=True, purpose=f"append {json.dumps(asked, sort_keys=True)}"
     ) as writer:
@@ -110,10 +117,11 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
     found = job.stage(
         "changes", lambda folder, meter: find_changes(job, source, folder, compare=compare)
     )
-    removed = _names(job, (CHANGED, GONE) if delete_missing else (CHANGED,))
+    removed = _names(job, (CHANGED, REREAD, *([GONE] if delete_missing else [])))
     counts = {
         "new": found[NEW],
         "changed": found[CHANGED],
+        "reread": found[REREAD],
         "deleted": found[GONE] if delete_missing else 0,
         "missing": 0 if delete_missing else found[GONE],
         "unchanged": found[UNCHANGED],
@@ -130,7 +138,11 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
     manifest = job.commit(
         {part.name: part.delete(store, removed) for part in job.parts},
         written,
-        facts={"lake": source.name, "next_column": first_id + added["columns"]},
+        facts={
+            "lake": source.name,
+            "next_column": first_id + added["columns"],
+            "readers": READERS,
+        },
         removed=removed,
         deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(gone)),
     )

@@ -18,6 +18,7 @@ from pexeso.build.lake_source.source import LISTING, SKIPPED, Source, source_of
 from pexeso.build.recorded import described
 from pexeso.errors import LakeError, OutputError, SparkError
 from pexeso.io.location import Location
+from pexeso.lake.containers.formats import READERS
 from pexeso.lake.left_out.groups import groups_in, in_words
 from pexeso.options import BuildOptions
 from pexeso.runtime.progress import with_bar
@@ -65,6 +66,7 @@ def build(
         "lake": source.name,
         "dimensions": options.dimensions,
         "value_vectors": options.value_vectors,
+        "readers": READERS,
         **described(options),
     }
     purpose = f"build {json.dumps(asked, sort_keys=True)}"
@@ -85,7 +87,7 @@ def build(
         if not found["postings"]:
             writer.keep = False
             raise LakeError(job.no_column(source.name))
-        facts = {"lake": source.name, "next_column": found["columns"]}
+        facts = {"lake": source.name, "next_column": found["columns"], "readers": READERS}
         if (aliases := options.normaliser.aliases) is not None:
             facts["aliases"] = aliases.count
         return job.commit({}, job.write_parts(), facts=facts)

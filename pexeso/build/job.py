@@ -108,6 +108,9 @@ class Update(OfParts):
         Tables of the index whose files are no longer in the lake, and which were left in the index.
     unchanged : int
         Tables left as they are.
+    reread : int
+        Tables that were replaced, whatever their files, since pexeso reads their format in another
+        way than when they were indexed.
     columns_added, columns_deleted : int
         Indexed columns.
     left_out : tuple of ReasonGroup
@@ -124,6 +127,7 @@ class Update(OfParts):
     deleted: int = 0
     missing: int = 0
     unchanged: int = 0
+    reread: int = 0
     columns_added: int = 0
     columns_deleted: int = 0
     left_out: tuple[ReasonGroup, ...] = ()

@@ -9,15 +9,17 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 import pexeso.errors
+from pexeso.build.lake_source.listing import table_of_row
 from pexeso.errors import PexesoError
 from pexeso.io.location import Location
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.containers.reader import table_fingerprint
-from pexeso.lake.files import TableFile, path_from_text
+from pexeso.lake.containers.reader import TablesInTurn
+from pexeso.lake.files import path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import Records, lake_records
 from pexeso.parts.base import Batches, Filled
@@ -41,10 +43,7 @@ def read_tables(
     a record with its reason.
     """
     for batch in batches:
-        files = (
-            TableFile(**{**row, "path": path_from_text(root, row["path"])})
-            for row in batch.to_pylist()
-        )
+        files = (table_of_row(root, row) for row in _by_file(batch))
         yield from lake_records(files, rules, normaliser, max_bytes=max_table_bytes, wanted=wanted)
 
 
@@ -76,13 +75,19 @@ def compare_contents(batches: Batches, *, root: Path | Location) -> Batches:
 
     The result has table and change.
     """
-    for batch in batches:
-        for row in batch.to_pylist():
+    with TablesInTurn() as tables:
+        for row in (row for batch in batches for row in _by_file(batch)):
             path = path_from_text(root, row["path"])
-            same = table_fingerprint(path, row["member"], row["reading"]) == row["old_fingerprint"]
+            found = tables.fingerprint(path, row["member"], row["reading"])
+            same = found == row["old_fingerprint"]
             yield pa.RecordBatch.from_pydict(
                 {"table": [row["table"]], "change": ["unchanged" if same else "changed"]}
             )
+
+
+def _by_file(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Return the rows of a listing with the tables of one file in a row: it is opened once."""
+    return batch.sort_by([("path", "ascending"), ("table", "ascending")]).to_pylist()
 
 
 def error_in(traceback: str) -> PexesoError | None:

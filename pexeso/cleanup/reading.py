@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pexeso.build.lake_source.listing import table_of_row, table_row
 from pexeso.build.lake_source.source import spark_schema
 from pexeso.cleanup.in_tasks import TASKS_PER_CORE
 from pexeso.cleanup.table_logs import NOTE, CannotRead, live_files, logged_tables
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, locate
 from pexeso.lake.containers.reader import open_table, reading_options
-from pexeso.lake.files import TableFile, find_tables, path_from_text
+from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file
 from pexeso.lake.readers.typed import TypedRows, parquet_rows
-from pexeso.lake.settings import LakeSettings
 from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces
 
 if TYPE_CHECKING:
@@ -134,9 +134,7 @@ def read_lake(
     n_tasks = min(len(files), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     ordered = sorted(files, key=lambda file: (-file.n_bytes, file.table))
     hands = [ordered[hand::n_tasks] for hand in range(n_tasks)]
-    rows = [
-        [(each.table, str(each.path), each.format, each.n_bytes) for each in hand] for hand in hands
-    ]
+    rows = [[table_row(each) for each in hand] for hand in hands]
     work = partial(_read_hands, rows, root, folder, max_table_bytes)
     found: list[dict[str, Any]] = []
     if files:
@@ -193,7 +191,7 @@ def row_of_log(table: str, reason: str) -> dict[str, Any]:
 
 
 def _read_hands(
-    hands: list[list[tuple[str, str, str, int]]],
+    hands: list[list[dict[str, object]]],
     root: Path | Location,
     folder: Path,
     max_bytes: int,
@@ -201,9 +199,8 @@ def _read_hands(
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            for table, path, kind, n_bytes in hands[number]:
-                file = TableFile(table, path_from_text(root, path), kind, n_bytes)
-                row = _read(file, folder, max_bytes)
+            for each in hands[number]:
+                row = _read(table_of_row(root, each), folder, max_bytes)
                 yield pa.RecordBatch.from_pylist([row], schema=FILE_ROW)
 
 
@@ -237,24 +234,9 @@ def rows_of_file(file: TableFile, max_bytes: int) -> tuple[str, list[str], Itera
     """Return the fingerprint of a file, what was repaired in it, and its rows."""
     if file.format == "parquet" and isinstance(file.path, Path):
         return fingerprint_file(file.path), [], parquet_rows(file.table, str(file.path))
-    reading = _reading_of(file) if file.format == "delimited" else None
-    opened = open_table(
-        file.path, shown=file.table, options=reading_options(reading), max_bytes=max_bytes
-    )
+    options = reading_options(file.reading)
+    opened = open_table(file.path, shown=file.table, options=options, max_bytes=max_bytes)
     if opened.format == "parquet":
         return str(opened.fingerprint), [], opened.rows()
     table = opened.text()
     return str(opened.fingerprint), table.notes, opened.rows(table)
-
-
-def _reading_of(file: TableFile) -> str | None:
-    """Return what the settings of the file's lake say of it."""
-    if isinstance(file.path, Path):
-        if not file.path.as_posix().endswith(f"/{file.table}"):
-            return None
-        root: Path | Location = file.path.parents[file.table.count("/")]
-    else:
-        folder = file.path.url.removesuffix(f"/{file.table}")
-        n_less = len(file.path.url) - len(folder)
-        root = replace(file.path, url=folder, path=file.path.path[: len(file.path.path) - n_less])
-    return LakeSettings.load(root).digest_of(file.table)

@@ -21,7 +21,7 @@ from pexeso.cleanup.reading import ReadFile, rows_of_file
 from pexeso.errors import InputError, PexesoError
 from pexeso.io.location import Location
 from pexeso.lake.containers.formats import table_format
-from pexeso.lake.files import TableFile, path_from_text
+from pexeso.lake.rows import table_file
 from pexeso.redundancy.cell_hashes import HALVES
 from pexeso.redundancy.filters import find_transformation
 from pexeso.redundancy.pieces import StoredPiece, stored_pieces
@@ -240,10 +240,7 @@ def _columns_of_file(
     file: str, lake: Path | Location, max_bytes: int
 ) -> tuple[dict[str, pa.Array], int]:
     """Return all columns of a file and of the names of its folders, and the number of rows."""
-    file_alone = isinstance(lake, Path) and lake.is_file()
-    path = lake if file_alone else path_from_text(lake, _at(lake, file))
-    about = TableFile(file, path, table_format(file) or "delimited", 0)
-    batches = list(rows_of_file(about, max_bytes)[2])
+    batches = list(rows_of_file(table_file(lake, file), max_bytes)[2])
     names = max((batch.names for batch in batches), key=len, default=[])
     n_rows = sum(batch.n_rows for batch in batches)
     columns = {}
@@ -273,10 +270,6 @@ def _joined(parts: Sequence[pa.Array], *, nested: bool = False) -> pa.Array | No
     if pa.types.is_dictionary(kind):
         joined = joined.unify_dictionaries()
     return joined.combine_chunks()
-
-
-def _at(lake: Path | Location, name: str) -> str:
-    return str(lake / name) if isinstance(lake, Path) else str(lake.joined(name))
 
 
 def _rebuild(

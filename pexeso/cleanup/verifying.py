@@ -21,9 +21,10 @@ from pexeso.cleanup.reading import rows_of_file
 from pexeso.cleanup.table_logs import CannotRead, live_files, log_in
 from pexeso.errors import InputError, PexesoError, TableReadError
 from pexeso.lake.containers.formats import table_format
-from pexeso.lake.files import TableFile, find_tables
+from pexeso.lake.files import find_tables
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.typed import TypedRows
+from pexeso.lake.rows import table_file
 from pexeso.redundancy.sql import quoted
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ def frame_of_table(
         return spark.read.option("mergeSchema", len(files) > 1).parquet(_literal(path))
     if len(files) != 1:
         raise TableReadError(f"{table} is a folder of text: it is not compared as one table.")
-    read = partial(_text_batches, str(path), table, max_bytes)
+    name = lake.name if lake.is_file() else files[0].relative_to(lake).as_posix()
+    read = partial(_text_batches, lake, name, max_bytes)
     one = spark.range(0, 1, 1, 1)
     names = json.loads(one.mapInArrow(partial(_names, read=read), "names string").first().names)
     schema = ", ".join(f"{quoted(f'c{place}')} string" for place in range(len(names)))
@@ -175,9 +177,8 @@ def _literal(path: Path) -> str:
     return "".join(f"\\{sign}" if sign in "{}[]*?\\" else sign for sign in str(path))
 
 
-def _text_batches(path: str, table: str, max_bytes: int) -> Iterator[TypedRows]:
-    file = TableFile(table, Path(path), table_format(table) or "delimited", 0)
-    yield from rows_of_file(file, max_bytes)[2]
+def _text_batches(lake: Path, name: str, max_bytes: int) -> Iterator[TypedRows]:
+    yield from rows_of_file(table_file(lake, name), max_bytes)[2]
 
 
 def _names(

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.lake.choose import ColumnRules, reason_left_out, reason_too_few
 from pexeso.lake.columns import label_columns
-from pexeso.lake.containers.reader import OpenTable, open_table, reading_options, with_reading
+from pexeso.lake.containers.reader import OpenTable, TablesInTurn, reading_options, with_reading
 from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -172,7 +172,8 @@ def lake_records(
     Parameters
     ----------
     files
-        The files, in any order.
+        The files, in any order; tables of one file are best in a row, since that is then opened
+        once.
     rules
         Which columns are kept.
     normaliser
@@ -192,16 +193,17 @@ def lake_records(
     records: list[dict[str, object]] = []
     tables: list[_Read] = []
     n_bytes = 0
-    for file in files:
-        record, table, opened = _read(file, max_bytes, max_cell_bytes)
-        size = sum(column.nbytes for column in table.columns) if table else 0
-        if n_bytes + size + _RECORD_BYTES > BATCH_BYTES and records:
-            yield from _records(records, tables, rules, normaliser, wanted)
-            records, tables, n_bytes = [], [], 0
-        records.append(record)
-        n_bytes += size + _RECORD_BYTES
-        if table is not None and opened is not None:
-            tables.append((file.table, table, opened))
+    with TablesInTurn() as in_turn:
+        for file in files:
+            record, table, opened = _read(in_turn, file, max_bytes, max_cell_bytes)
+            size = sum(column.nbytes for column in table.columns) if table else 0
+            if n_bytes + size + _RECORD_BYTES > BATCH_BYTES and records:
+                yield from _records(records, tables, rules, normaliser, wanted)
+                records, tables, n_bytes = [], [], 0
+            records.append(record)
+            n_bytes += size + _RECORD_BYTES
+            if table is not None and opened is not None:
+                tables.append((file.table, table, opened))
     if records:
         yield from _records(records, tables, rules, normaliser, wanted)
 
@@ -215,14 +217,14 @@ _Read = tuple[str, Table, OpenTable]
 
 
 def _read(
-    file: TableFile, max_bytes: int, max_cell_bytes: int
+    in_turn: TablesInTurn, file: TableFile, max_bytes: int, max_cell_bytes: int
 ) -> tuple[dict[str, object], Table | None, OpenTable | None]:
     """Return the record of a table, and the table and its file, None if it cannot be read."""
     opened: OpenTable | None = None
     table: Table | None = None
     reason = None
     try:
-        opened = open_table(
+        opened = in_turn.open(
             file.path,
             file.member,
             shown=file.table,

@@ -9,9 +9,10 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.io.location import Location, locate
 from pexeso.lake.columns import find_column, label_columns
-from pexeso.lake.containers.formats import format_of
+from pexeso.lake.containers.formats import format_of, table_format
 from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
 from pexeso.lake.containers.tables_inside import split_member
+from pexeso.lake.files import TableFile
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 from pexeso.lake.settings import LakeSettings
@@ -63,6 +64,18 @@ def table_path(
             f"The table {table!r} lies outside the lake {root}: a symbolic link leads out of it."
         )
     return path, member
+
+
+def table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile:
+    """Return a table of a lake by its name alone: its size, time and version are left open.
+
+    Parameters and errors are those of `table_path`, and of `LakeSettings.load`.
+    """
+    path, member = table_path(lake, table)
+    root = locate(lake)
+    reading = None if path == root else LakeSettings.load(root).digest_of(table)
+    kind = table_format(path.name) or "delimited"
+    return TableFile(table, path, kind, 0, member=member, reading=reading)
 
 
 def _holds_several(file: Path | Location) -> bool:
@@ -157,7 +170,6 @@ def read_typed_rows(
 
 
 def _opened(lake: str | os.PathLike[str] | Location, table: str, max_bytes: int) -> OpenTable:
-    path, member = table_path(lake, table)
-    root = locate(lake)
-    reading = None if path == root else LakeSettings.load(root).digest_of(table)
-    return open_table(path, member, options=reading_options(reading), max_bytes=max_bytes)
+    file = table_file(lake, table)
+    options = reading_options(file.reading)
+    return open_table(file.path, file.member, options=options, max_bytes=max_bytes)

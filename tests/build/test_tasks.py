@@ -1,6 +1,9 @@
 """The work of a build's tasks, without Spark."""
 
 import os
+import random
+import sqlite3
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -10,8 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.build import tasks
+from pexeso.build.lake_source.listing import table_row
+from pexeso.build.lake_source.source import LISTING_SCHEMA
 from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.lake.containers.reader import table_fingerprint
+from pexeso.lake.files import find_tables
+from pexeso.lake.readers import file_source
 from pexeso.lake.readers.content import fingerprint_file, read_content
+from pexeso.lake.readers.file_source import FileSource
 from pexeso.parts.semantic import placed as semantic_placed
 from pexeso.parts.semantic.write import write_partition
 from pexeso.store.local.folders import filling
@@ -126,9 +135,38 @@ def test_contents_are_compared_by_fingerprint(tmp_path):
         for name in ("same.csv", "other.csv", "gone.csv")
     ]
     found = list(tasks.compare_contents(iter([pa.RecordBatch.from_pylist(rows)]), root=tmp_path))
-    assert [(batch["table"][0].as_py(), batch["change"][0].as_py()) for batch in found] == [
-        ("same.csv", "unchanged"),
-        ("other.csv", "changed"),
-        ("gone.csv", "changed"),
-    ]
+    assert {batch["table"][0].as_py(): batch["change"][0].as_py() for batch in found} == {
+        "same.csv": "unchanged",
+        "other.csv": "changed",
+        "gone.csv": "changed",
+    }
     assert fingerprint_file(tmp_path / "gone.csv") is None
+
+
+def test_tables_of_one_file_are_compared_with_one_reading_of_it(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for number in range(20):
+            packed.writestr(f"{number}.csv", f"city\nOslo {number}\n")
+    for name in ("a.sqlite", "b.sqlite"):
+        base = sqlite3.connect(tmp_path / name)
+        for number in range(20):
+            base.execute(f"CREATE TABLE t{number} (city TEXT)")
+        base.close()
+    rows = [
+        {**table_row(file), "old_fingerprint": table_fingerprint(file.path, file.member)}
+        for file in find_tables(tmp_path)[0]
+    ]
+    rows[3]["old_fingerprint"] = "another"
+    random.Random(1).shuffle(rows)
+    schema = LISTING_SCHEMA.append(pa.field("old_fingerprint", pa.string()))
+    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+    read = []
+    opening, hashing = FileSource.open, file_source.fingerprint_file
+    monkeypatch.setattr(FileSource, "open", lambda own: read.append(own.shown) or opening(own))
+    monkeypatch.setattr(
+        file_source, "fingerprint_file", lambda path: read.append(str(path)) or hashing(path)
+    )
+    found = pa.Table.from_batches(tasks.compare_contents([batch], root=tmp_path)).to_pylist()
+    assert sorted(read) == [f"{tmp_path}/{name}" for name in ("a.sqlite", "a.zip", "b.sqlite")]
+    changed = {row["table"] for row in found if row["change"] == "changed"}
+    assert (len(found), changed) == (60, {"a.sqlite#t11"})

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pexeso.build.lake_source.changes import stale_formats
 from pexeso.build.recorded import described, options_of
 from pexeso.errors import IndexNotFoundError, InputError, LakeError, OutputError
 from pexeso.index import build_index, open_index
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.containers.formats import READERS
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.writer import IndexWriter
 
@@ -189,6 +192,35 @@ def test_an_append_reads_only_what_is_new(built, tmp_path):
         == 1
     )
     agrees(index, lake)
+
+
+def test_tables_are_read_again_where_the_reader_of_their_format_has_changed(
+    built, tmp_path, monkeypatch
+):
+    lake, index = copy_of(built, tmp_path)
+    (lake.folder / "other.json").write_text('[{"river": "Elbe"}, {"river": "Loire"}]')
+    assert index.append(lake.folder).new == 1
+    assert index.store.manifest.facts["readers"] == READERS
+    monkeypatch.setitem(READERS, "delimited", READERS["delimited"] + 1)
+    lake.write("t0.csv")
+    lake.write("t9.csv")
+    lake.indexed = dict(lake.there)
+    done = index.append()
+    assert (done.new, done.changed, done.reread, done.unchanged) == (1, 0, 6, 1)
+    assert (done.columns_added, done.columns_deleted) == (7, 6)
+    agrees(index, lake)
+    again = index.append()
+    assert (again.committed, again.reread, again.unchanged) == (False, 0, 8)
+
+
+def test_an_index_that_does_not_say_how_it_was_read_is_read_anew():
+    def stale(**facts):
+        return stale_formats(SimpleNamespace(manifest=SimpleNamespace(facts=facts)))
+
+    assert stale() == list(READERS)
+    assert stale(readers=READERS) == []
+    without = {name: version for name, version in READERS.items() if name != "avro"}
+    assert stale(readers={**without, "json": 0}) == ["json", "avro"]
 
 
 def test_missing_tables_stay_until_they_are_to_be_deleted(built, tmp_path):

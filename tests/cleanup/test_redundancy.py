@@ -9,6 +9,7 @@ import pytest
 
 from pexeso.cleanup.acting import apply_plan, undo_plan, verify_plan
 from pexeso.cleanup.redundancy import find_redundancy
+from pexeso.cleanup.sampled.search import find_by_samples
 from pexeso.cleanup.verifying import Statement, verify_statements
 from pexeso.errors import InputError, LakeError
 from pexeso.redundancy.costs import Costs
@@ -191,3 +192,23 @@ def test_wrong_files_of_statements_are_refused(tmp_path, text):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=r"known.toml' must be TOML of tables \[\[rebuild\]\]"):
         find_redundancy({}, statements=path)
+
+
+def test_files_are_read_as_the_lake_says_by_every_step(spark, tmp_path):
+    lake = tmp_path / "lake"
+    (lake / "parts").mkdir(parents=True)
+    rows = [f"{number},k{number % 4}" for number in range(40)]
+    (lake / "a.csv").write_text("left,over\n" + "\n".join(["id,kind", *rows]) + "\n")
+    (lake / "b.csv").write_text("\n".join(["id,kind", *rows[7:20]]) + "\n")
+    (lake / "parts" / "part-0.csv").write_text("x,y\n" + "\n".join(["id,kind", *rows[30:]]) + "\n")
+    (lake / "lake.toml").write_text(
+        "".join(
+            f'[[files]]\npattern = "{pattern}"\nskip-rows = 1\n'
+            for pattern in ("a.csv", "parts/*.csv")
+        )
+    )
+    expected = {("a.csv", "b.csv"), ("a.csv", "parts")}
+    assert set(find_by_samples(None, lake).pairs) == expected
+    found = find_redundancy(lake, costs=FREE, verified=True)
+    assert pairs(found) == expected
+    assert gone(found) == {"b.csv": "a.csv", "parts": "a.csv"}

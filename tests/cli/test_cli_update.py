@@ -100,3 +100,10 @@ def test_a_summary_says_what_is_missing():
         "(--delete-missing deletes them). "
         "5 columns more indexed, 2 fewer"
     )
+
+
+def test_a_summary_says_what_is_read_again_and_why():
+    assert append_summary(Update(2, True, reread=3, unchanged=1, columns_added=3)) == (
+        "Appended: 0 new, 0 changed; 1 table unchanged. 3 tables of formats that pexeso reads in "
+        "another way than when they were indexed, read again. 3 columns more indexed, 0 fewer"
+    )

@@ -112,7 +112,7 @@ def test_a_file_that_vanished_has_a_reason(tmp_path):
     assert found[0]["reason"].to_pylist() == ["gone.csv cannot be read: No such file or directory."]
 
 
-@pytest.mark.parametrize("place", ["open_table", "profile_cells", "normalised_values"])
+@pytest.mark.parametrize("place", ["TablesInTurn.open", "profile_cells", "normalised_values"])
 @pytest.mark.parametrize(
     "error", [MemoryError(), RuntimeError("odd\nthing"), RecursionError("deep")]
 )
@@ -121,12 +121,12 @@ def test_whatever_a_table_makes_raise_becomes_a_reason(write, tmp_path, monkeypa
         raise error
 
     write("lake/a.csv", CITIES)
-    monkeypatch.setattr(records, place, fail)
+    monkeypatch.setattr(f"{records.__name__}.{place}", fail)
     found = records_of(tmp_path / "lake")
     reasons = [reason for reason in found["reason"].to_pylist() if reason]
     assert any(type(error).__name__ in reason and "\n" not in reason for reason in reasons)
     assert len(of_kind(found, "table")) == 1
-    assert len(of_kind(found, "column")) == (0 if place == "open_table" else 4)
+    assert len(of_kind(found, "column")) == (0 if place == "TablesInTurn.open" else 4)
     assert len(of_kind(found, "value")) == 0
 
 

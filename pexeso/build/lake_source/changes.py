@@ -5,6 +5,7 @@ Listings are compared in Spark's tasks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from pexeso.build.lake_source.source import (
 from pexeso.build.stages import Facts
 from pexeso.io.location import read_parquet, spark_path
 from pexeso.lake.catalog import COLUMNS, COLUMNS_SCHEMA, REMOVED, TABLES, TABLES_SCHEMA
+from pexeso.lake.containers.formats import READERS
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from pexeso.build.job import BuildJob
 
 NEW, CHANGED, GONE, UNCHANGED = "new", "changed", "gone", "unchanged"
+REREAD = "reread"
+"""Of a format that is read in another way than when the index was written."""
+
 _DOUBTFUL = "doubtful"
 
 SCHEMAS = {TABLES: TABLES_SCHEMA, COLUMNS: COLUMNS_SCHEMA}
@@ -41,8 +46,8 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
     Returns
     -------
     dict
-        How many are ``new``, ``changed``, ``gone``, ``unchanged``; ``rows``, how many rows the
-        catalog will get.
+        How many are ``new``, ``changed``, ``reread``, ``gone``, ``unchanged``; ``rows``, how many
+        rows the catalog will get.
     """
     from pyspark.sql import functions as sql
 
@@ -56,7 +61,7 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
         ),
     )
     judged = listing.join(known.withColumn("known", sql.lit(True)), "table", "left").withColumn(
-        "change", _judgement(compare)
+        "change", _judgement(compare, stale_formats(job.index))
     )
     judged.write.parquet(spark_path(folder / "judged"))
     judged = read_parquet(spark, folder / "judged")
@@ -71,7 +76,9 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
     decided.unionByName(gone).write.parquet(spark_path(folder / "changes"))
     changes = read_parquet(spark, folder / "changes")
     to_read = listing.join(
-        changes.where(f"change in ('{NEW}', '{CHANGED}')").select("table"), "table", "left_semi"
+        changes.where(f"change in ('{NEW}', '{CHANGED}', '{REREAD}')").select("table"),
+        "table",
+        "left_semi",
     )
     to_read.write.parquet(spark_path(folder / LISTING))
     skipped.join(known, "table", "left_anti").write.parquet(spark_path(folder / SKIPPED))
@@ -79,12 +86,21 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
         row.change: row.n
         for row in changes.groupBy("change").agg(sql.count("*").alias("n")).collect()
     }
-    facts = {kind: counts.get(kind, 0) for kind in (NEW, CHANGED, GONE, UNCHANGED)}
+    facts = {kind: counts.get(kind, 0) for kind in (NEW, CHANGED, REREAD, GONE, UNCHANGED)}
     n_skipped = read_parquet(spark, folder / SKIPPED).count()
-    return {**facts, "rows": facts[NEW] + facts[CHANGED] + n_skipped}
+    return {**facts, "rows": facts[NEW] + facts[CHANGED] + facts[REREAD] + n_skipped}
 
 
-def _judgement(compare: str) -> Column:
+def stale_formats(store: Store) -> list[str]:
+    """Return the formats whose reader is another one than when an index was written.
+
+    All, where the index does not say which it was.
+    """
+    known = store.manifest.facts.get("readers", {})
+    return [name for name, version in READERS.items() if known.get(name) != version]
+
+
+def _judgement(compare: str, stale: Sequence[str]) -> Column:
     """Return what the listing alone tells of a table."""
     from pyspark.sql import functions as sql
 
@@ -98,6 +114,7 @@ def _judgement(compare: str) -> Column:
         trusted = trusted & sql.col("old_fingerprint").isNull()
     return (
         sql.when(sql.col("known").isNull(), NEW)
+        .when(sql.col("format").isin(*stale), REREAD)
         .when(trusted, UNCHANGED)
         .when(comparable, _DOUBTFUL)
         .otherwise(CHANGED)

@@ -9,16 +9,16 @@ folder's names and the folders that it has still to look into.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pexeso.io.location import Location, read_parquet, spark_path
-from pexeso.lake.files import Listing, SkippedFile, TableFile, list_folder
+from pexeso.lake.files import Listing, SkippedFile, TableFile, list_folder, path_from_text
 from pexeso.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -172,6 +172,11 @@ def table_row(file: TableFile) -> dict[str, object]:
     """Return the row of a listing for a table: its fields, the path as text."""
     path = file.path if isinstance(file.path, Location) else file.path.absolute()
     return {**vars(file), "path": str(path)}
+
+
+def table_of_row(root: Path | Location, row: Mapping[str, Any]) -> TableFile:
+    """Return the table that `table_row` has made a row of, for a table of a lake."""
+    return TableFile(**{**row, "path": path_from_text(root, row["path"])})
 
 
 def skipped_row(file: SkippedFile) -> dict[str, object]:

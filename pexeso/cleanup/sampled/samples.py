@@ -27,8 +27,8 @@ from pexeso.redundancy.schema_tokens import leaves
 from pexeso.redundancy.tables import constant_column
 
 Place = Mapping[str, Any]
-"""A file of a table: ``file``, ``path``, ``format``, ``n_rows``; ``wanted`` and ``told`` are those
-of `pexeso.redundancy.tables.place_of_cells`."""
+"""A file of a table: ``path``, ``n_rows``, and ``file``, its row of a listing (`table_row`);
+``wanted`` and ``told`` are those of `pexeso.redundancy.tables.place_of_cells`."""
 
 
 def required_samples(epsilon: float, delta: float, n_edges: int = 1) -> int:
@@ -130,7 +130,7 @@ def _batches_with(
     place: Place, rows: np.ndarray, max_table_bytes: int
 ) -> Iterator[tuple[int, TypedRows]]:
     """Yield batches that hold some rows of a file, each with the number of its first one."""
-    if place["format"] != "parquet":
+    if place["file"]["format"] != "parquet":
         begin = 0
         for batch in _batches(place, max_table_bytes):
             yield begin, batch
@@ -149,10 +149,10 @@ def _batches_with(
 
 
 def _batches(place: Place, max_table_bytes: int) -> Iterator[TypedRows]:
-    if place["format"] == "parquet":
-        yield from parquet_rows(place["file"], place["path"])
+    if place["file"]["format"] == "parquet":  # without a fingerprint, for which all is read
+        yield from parquet_rows(place["file"]["table"], place["path"])
         return
-    file = TableFile(place["file"], Path(place["path"]), place["format"], 0)
+    file = TableFile(**{**place["file"], "path": Path(place["path"])})
     yield from rows_of_file(file, max_table_bytes)[2]
 
 

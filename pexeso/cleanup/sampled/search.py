@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from pexeso.build.lake_source.listing import table_row
 from pexeso.cleanup.in_tasks import done_in_tasks
 from pexeso.cleanup.pipeline import Candidates, Clock, LeftOut, Stage, candidates_of
 from pexeso.cleanup.reading import (
@@ -38,13 +39,15 @@ if TYPE_CHECKING:
 _PROFILE = pa.schema(
     [
         ("file", pa.string()),
-        ("format", pa.string()),
         ("n_bytes", pa.int64()),
         ("reason", pa.string()),
         ("n_rows", pa.int64()),
         ("facts", pa.string()),
     ]
 )
+Listed = Mapping[str, Mapping[str, object]]
+"""Rows of a listing by the path of the file."""
+
 _SAMPLES = pa.schema([("table", pa.int64()), ("hashes", pa.binary())])
 _FOUND = pa.schema([("parent", pa.int64()), ("child", pa.int64())])
 
@@ -148,7 +151,7 @@ def find_by_samples(
         raise InputError(f"Rows are sampled from folders that tasks can open. Got '{lake}'.")
     clock = Clock()
     started = time.perf_counter()
-    read, formats = _profiles(spark, place.absolute(), options.scan_missing, max_table_bytes)
+    read, listed = _profiles(spark, place.absolute(), options.scan_missing, max_table_bytes)
     clock.stages.append(Stage("read", 0, time.perf_counter() - started))
     candidates = candidates_of(
         read,
@@ -158,7 +161,7 @@ def find_by_samples(
         synonyms=synonyms,
     )
     clock.begin("sampled")
-    pairs = _unrefuted(spark, candidates, formats, options, max_table_bytes)
+    pairs = _unrefuted(spark, candidates, listed, options, max_table_bytes)
     clock.end("sampled", len(pairs))
     names = [table.name for table in candidates.tables]
     named = tuple(sorted((names[parent], names[child]) for parent, child in pairs))
@@ -167,12 +170,12 @@ def find_by_samples(
 
 def _profiles(
     spark: SparkSession | None, root: Path, scan: bool, max_table_bytes: int
-) -> tuple[LakeRows, dict[str, str]]:
-    """Return what is known of all files, as pieces without cells, and the formats of files."""
+) -> tuple[LakeRows, Listed]:
+    """Return what is known of all files, as pieces without cells, and their rows of a listing."""
     files, logged, unreadable = files_and_logs(root)
     if not files and not unreadable:
         raise LakeError(f"'{root}' has no table: give a folder with CSV, Parquet or JSON lines.")
-    units = [json.dumps([each.table, str(each.path), each.format, each.n_bytes]) for each in files]
+    units = [json.dumps(table_row(each)) for each in files]
     work = partial(_profile, scan=scan, max_table_bytes=max_table_bytes)
     rows = sorted(done_in_tasks(spark, units, work, _PROFILE), key=lambda row: row["file"])
     paths = {each.table: each.path for each in files}
@@ -185,8 +188,9 @@ def _profiles(
         for row in rows
         if row["reason"] is None
     }
-    formats = {str(paths[row["file"]]): row["format"] for row in rows}
-    return LakeRows(root, str(root), listed, pieces, logged), formats
+    return LakeRows(root, str(root), listed, pieces, logged), {
+        str(each.path): table_row(each) for each in files
+    }
 
 
 def _facts(text: str) -> tuple[ColumnFacts, ...]:
@@ -197,16 +201,16 @@ def _facts(text: str) -> tuple[ColumnFacts, ...]:
 
 
 def _profile(unit: str, *, scan: bool, max_table_bytes: int) -> list[dict[str, Any]]:
-    table, path, kind, n_bytes = json.loads(unit)
-    row = {"file": table, "format": kind, "n_bytes": n_bytes, "reason": None}
+    listed = json.loads(unit)
+    file = TableFile(**{**listed, "path": Path(listed["path"])})
+    row = {"file": file.table, "n_bytes": file.n_bytes, "reason": None}
     try:
-        if kind == "parquet":
-            n_rows, facts = facts_of_parquet(table, path, scan=scan)
+        if file.format == "parquet":
+            n_rows, facts = facts_of_parquet(file.table, str(file.path), scan=scan)
         else:
-            file = TableFile(table, Path(path), kind, n_bytes)
             n_rows, facts = facts_of_rows(rows_of_file(file, max_table_bytes)[2])
     except (PexesoError, pa.ArrowException, ValueError, OSError) as error:
-        return [{**row, "reason": f"{table} cannot be read: {str(error).splitlines()[0]}"}]
+        return [{**row, "reason": f"{file.table} cannot be read: {str(error).splitlines()[0]}"}]
     told = json.dumps([[each.token, each.family, each.stats.to_json()] for each in facts])
     return [{**row, "n_rows": n_rows, "facts": told}]
 
@@ -214,7 +218,7 @@ def _profile(unit: str, *, scan: bool, max_table_bytes: int) -> list[dict[str, A
 def _unrefuted(
     spark: SparkSession | None,
     candidates: Candidates,
-    formats: Mapping[str, str],
+    listed: Listed,
     options: SampleOptions,
     max_table_bytes: int,
 ) -> list[tuple[int, int]]:
@@ -228,13 +232,13 @@ def _unrefuted(
         for child in children
     }
     units = (
-        _unit_of_child(child, tables[child], drawn[child], formats, options) for child in children
+        _unit_of_child(child, tables[child], drawn[child], listed, options) for child in children
     )
     hashed = done_in_tasks(
         spark, units, partial(hash_samples, max_table_bytes=max_table_bytes), _SAMPLES
     )
     samples = {row["table"]: row["hashes"].hex() for row in hashed}
-    units = _units_of_parents(candidates, drawn, samples, formats, options)
+    units = _units_of_parents(candidates, drawn, samples, listed, options)
     found = done_in_tasks(spark, units, partial(look_up, max_table_bytes=max_table_bytes), _FOUND)
     return sorted((row["parent"], row["child"]) for row in found)
 
@@ -244,10 +248,10 @@ def _seed_of(table: TableOfPieces, options: SampleOptions) -> str:
 
 
 def _places(
-    table: TableOfPieces, tokens: Sequence[Token], formats: Mapping[str, str]
+    table: TableOfPieces, tokens: Sequence[Token], listed: Listed
 ) -> list[dict[str, object]]:
     return [
-        {**place, "file": piece.table, "format": formats[str(piece.path)], "n_rows": piece.n_rows}
+        {**place, "file": listed[str(piece.path)], "n_rows": piece.n_rows}
         for place, piece in zip(place_of_cells(table, tokens), table.pieces, strict=True)
     ]
 
@@ -256,14 +260,14 @@ def _unit_of_child(
     number: int,
     table: TableOfPieces,
     search: list[int],
-    formats: Mapping[str, str],
+    listed: Listed,
     options: SampleOptions,
 ) -> str:
     tokens = ordered_tokens(table)
     return json.dumps(
         {
             "table": number,
-            "places": _places(table, tokens, formats),
+            "places": _places(table, tokens, listed),
             "tokens": [name_of(token) for token in tokens],
             "search": search,
             "on_search": options.compared == "drawn",
@@ -278,7 +282,7 @@ def _units_of_parents(
     candidates: Candidates,
     drawn: Mapping[int, list[int]],
     samples: Mapping[int, str],
-    formats: Mapping[str, str],
+    listed: Listed,
     options: SampleOptions,
 ) -> Iterator[str]:
     """Yield a unit for each parent, with its children by the columns that are compared."""
@@ -299,7 +303,7 @@ def _units_of_parents(
         yield json.dumps(
             {
                 "table": parent,
-                "places": _places(tables[parent], (), formats),
+                "places": _places(tables[parent], (), listed),
                 "sets": [
                     {
                         "tokens": [name_of(token) for token in tokens],

@@ -6,10 +6,11 @@ limit, and an archive that unpacks to far more than archives of tables do is ref
 
 from __future__ import annotations
 
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -43,58 +44,97 @@ class Member:
     reason: str | None = None
 
 
-def members_of(source: FileSource) -> list[Member]:
-    """List the files of an archive in its order; folders are left out.
+class Archive:
+    """An archive that is opened once, when it is first read, and closed as a context manager.
 
-    Raises
-    ------
-    TableReadError
-        It is no zip archive, is damaged, or unpacks to far more than it may.
-    """
-    with _opened(source) as archive:
-        by_name = {info.filename: info for info in archive.infolist() if info.filename[-1:] != "/"}
-        _check_sizes(source, archive, list(by_name.values()))
-        return [
-            Member(name, info.file_size, _reason(info, number, source.max_bytes))
-            for number, (name, info) in enumerate(by_name.items())
-        ]
-
-
-def read_member(source: FileSource, *names: str) -> tuple[str, bytes]:
-    """Read one file of an archive into memory, at most `source.max_bytes`.
+    After an error it is opened anew: what holds it open turns the errors of its storage into ours,
+    and does so once.
 
     Parameters
     ----------
     source : FileSource
         The archive.
-    names : str
-        What the file may be called; the first name that is there is meant.
-
-    Returns
-    -------
-    name, data
-        Its name, and what it holds.
-
-    Raises
-    ------
-    TableReadError
-        There is no such file, or it cannot be read.
     """
-    with _opened(source) as archive:
-        info = next(
-            (archive.NameToInfo[name] for name in names if name in archive.NameToInfo), None
-        )
-        if info is None:
-            raise TableReadError(f"{source.shown} holds no such file: {names[0]!r}.")
-        name = info.filename
+
+    def __init__(self, source: FileSource) -> None:
+        self.source = source
+        self._stack = ExitStack()
+        self._file: zipfile.ZipFile | None = None
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file = None
+        self._stack.close()
+
+    def members(self) -> list[Member]:
+        """List the files of the archive in its order; folders are left out.
+
+        Raises
+        ------
+        TableReadError
+            It is no zip archive, is damaged, or unpacks to far more than it may.
+        PlaceError
+            Its storage breaks off.
+        """
+        source = self.source
+        with self._opened() as file:
+            by_name = {info.filename: info for info in file.infolist() if info.filename[-1:] != "/"}
+            _check_sizes(source, file, list(by_name.values()))
+            return [
+                Member(name, info.file_size, _reason(info, number, source.max_bytes))
+                for number, (name, info) in enumerate(by_name.items())
+            ]
+
+    def find(self, *names: str) -> str:
+        """Return the first of some names that a file of the archive has.
+
+        Raises
+        ------
+        TableReadError, PlaceError
+            There is no such file, or as `members`.
+        """
+        with self._opened() as file:
+            found = next((name for name in names if name in file.NameToInfo), None)
+        if found is None:
+            raise TableReadError(f"{self.source.shown} holds no such file: {names[0]!r}.")
+        return found
+
+    def read(self, name: str) -> bytes:
+        """Read one file of the archive into memory, at most `max_bytes` of the source.
+
+        Raises
+        ------
+        TableReadError, PlaceError
+            There is no such file, or it cannot be read.
+        """
+        source, name = self.source, self.find(name)
         shown = f"{source.shown}/{name}"
-        _check_sizes(source, archive, [info])
-        if (reason := _reason(info, 0, source.max_bytes)) is not None:
-            raise TableReadError(f"{shown} cannot be read: {reason}.")
-        with archive.open(info) as stream:
-            data = stream.read(source.max_bytes + 1)
-        check_size(shown, len(data), source.max_bytes)
-        return name, data
+        with self._opened() as file:
+            info = file.NameToInfo[name]
+            _check_sizes(source, file, [info])
+            if (reason := _reason(info, 0, source.max_bytes)) is not None:
+                raise TableReadError(f"{shown} cannot be read: {reason}.")
+            with file.open(info) as stream:
+                data = stream.read(source.max_bytes + 1)
+            check_size(shown, len(data), source.max_bytes)
+            return data
+
+    @contextmanager
+    def _opened(self) -> Iterator[zipfile.ZipFile]:
+        try:
+            if self._file is None:
+                self._file = self._stack.enter_context(_opened(self.source))
+            yield self._file
+        except BaseException:
+            self._file = None
+            self._stack.__exit__(*sys.exc_info())  # raises it in words
+            raise
 
 
 @contextmanager

@@ -21,12 +21,19 @@ class FileFormat:
     holds_several : bool
         A file may hold several tables. Each is named by what follows the file's own name:
         ``book.xlsx#Sheet1``, ``file.zip/inner.csv``.
+    reader : int
+        Version of what is read out of such files. Add 1 in each change after which some file of the
+        format has other names of columns, rows or texts of cells, or is read where it was refused:
+        the next append to an index reads the format's tables again. What several formats share,
+        such as the text of a number, is a change of all of them. New tables in a file, a name that
+        stands for a format now, or a faster reader need nothing.
     """
 
     name: str
     extensions: tuple[str, ...]
     is_text: bool = False
     holds_several: bool = False
+    reader: int = 1
 
 
 FORMATS = (
@@ -42,6 +49,9 @@ FORMATS = (
     FileFormat("archive", (".zip",), holds_several=True),
 )
 """All formats that are read."""
+
+READERS = {each.name: each.reader for each in FORMATS}
+"""The version of the reader of each format, which an index records."""
 
 PACKED_EXTENSIONS = (".gz", ".bz2", ".xz", ".zst")
 """How the names of packed files of text end, after the extension of the text."""

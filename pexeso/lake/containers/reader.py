@@ -15,7 +15,7 @@ from pexeso.errors import TableReadError
 from pexeso.io.location import Location, locate
 from pexeso.lake.containers.formats import format_of, without_packing
 from pexeso.lake.containers.tables_inside import (
-    enter,
+    Container,
     read_inner,
     split_member,
     tables_inside,
@@ -211,21 +211,8 @@ def open_table(
     PlaceError
         The file is elsewhere, and its storage cannot be reached.
     """
-    location = locate(path)
-    file_shown = str(path) if shown is None else shown.removesuffix(member or "")
-    found = format_of(location.name)
-    if found is None or not found.holds_several:
-        if member is not None:
-            raise TableReadError(f"{file_shown} holds one table: {member!r} names none in it.")
-        content = read_content(location, max_bytes=max_bytes, shown=file_shown)
-        data = FileSource(file_shown, data=content.data, max_bytes=max_bytes)
-        return OpenTable(file_shown, data, None, content.fingerprint, options)
-    whole = FileSource(file_shown, location, max_bytes=max_bytes)
-    if member is None:
-        member = _only_member(whole)
-    source, inner = enter(whole, member)
-    fingerprint = _fingerprint(location, source)
-    return OpenTable(f"{file_shown}{member}", source, inner, fingerprint, options)
+    with TablesInTurn() as tables:
+        return tables.open(path, member, shown=shown, options=options, max_bytes=max_bytes)
 
 
 def table_fingerprint(
@@ -239,13 +226,80 @@ def table_fingerprint(
 
     A file of one table is read in pieces; a member of an archive is read whole.
     """
-    if member is None or member.startswith("#"):
-        return with_reading(fingerprint_file(path), reading)
-    try:
-        source, _ = enter(FileSource(str(path), path, max_bytes=max_bytes), member)
-    except TableReadError:
-        return None
-    return with_reading(_fingerprint(path, source), reading)
+    with TablesInTurn() as tables:
+        return tables.fingerprint(path, member, reading, max_bytes=max_bytes)
+
+
+class TablesInTurn:
+    """Opens tables one after the other, and each file once whose tables follow one another.
+
+    To be closed, as a context manager. Holds the file that a table was last taken of, where that
+    may hold several.
+    """
+
+    def __init__(self) -> None:
+        self._file: Container | None = None
+
+    def __enter__(self) -> TablesInTurn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file that is held."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def open(
+        self,
+        path: str | os.PathLike[str] | Location,
+        member: str | None = None,
+        *,
+        shown: str | None = None,
+        options: ReadingOptions = AS_FOUND,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> OpenTable:
+        """Open one table; see `open_table`."""
+        location = locate(path)
+        file_shown = str(path) if shown is None else shown.removesuffix(member or "")
+        found = format_of(location.name)
+        if found is None or not found.holds_several:
+            if member is not None:
+                raise TableReadError(f"{file_shown} holds one table: {member!r} names none in it.")
+            content = read_content(location, max_bytes=max_bytes, shown=file_shown)
+            data = FileSource(file_shown, data=content.data, max_bytes=max_bytes)
+            return OpenTable(file_shown, data, None, content.fingerprint, options)
+        file = self._held(FileSource(file_shown, location, max_bytes=max_bytes))
+        if member is None:
+            member = _only_member(file.source)
+        source, inner = file.enter(member)
+        return OpenTable(f"{file_shown}{member}", source, inner, source.fingerprint, options)
+
+    def fingerprint(
+        self,
+        path: Path | Location,
+        member: str | None = None,
+        reading: str | None = None,
+        *,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> str | None:
+        """Compute the fingerprint of one table; see `table_fingerprint`."""
+        if member is None:
+            return with_reading(fingerprint_file(path), reading)
+        file = self._held(FileSource(str(path), path, max_bytes=max_bytes))
+        try:
+            source, _ = file.enter(member)
+        except TableReadError:
+            return None
+        return with_reading(source.fingerprint, reading)
+
+    def _held(self, source: FileSource) -> Container:
+        if self._file is None or self._file.source != source:
+            self.close()
+            self._file = Container(source)
+        return self._file
 
 
 def reading_options(reading: str | None) -> ReadingOptions:
@@ -318,7 +372,8 @@ def parse_table(
     source = FileSource(shown, data=content.data, max_bytes=max_bytes)
     found = format_of(shown)
     if found is not None and found.holds_several:
-        source, inner = enter(source, _only_member(source))
+        with Container(source) as file:
+            source, inner = file.enter(_only_member(source))
         return OpenTable(shown, source, inner, None, options).text(max_cell_bytes=max_cell_bytes)
     return OpenTable(shown, source, None, None, options).text(max_cell_bytes=max_cell_bytes)
 
@@ -341,12 +396,6 @@ def _only_member(source: FileSource) -> str:
 
 
 _NAMES_SHOWN = 8
-
-
-def _fingerprint(location: Path | Location, source: FileSource) -> str | None:
-    if source.data is not None:
-        return bytes_fingerprint(source.data)
-    return fingerprint_file(location)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from pexeso.errors import TableReadError
 from pexeso.io.location import Location
-from pexeso.lake.containers.archives import members_of, read_member
+from pexeso.lake.containers.archives import Archive
 from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.readers.content import unpacked
 from pexeso.lake.readers.file_source import FileSource
@@ -89,33 +89,63 @@ def inner_name(name: str) -> str:
     return _CODED.sub(lambda sign: f"%{ord(sign[0]):02X}", name)
 
 
-def enter(source: FileSource, member: str) -> tuple[FileSource, str | None]:
-    """Return the file that holds the rows of a table inside a file, and its name there.
+class Container:
+    """A file that holds several tables, opened and hashed once for all of them.
+
+    To be closed, as a context manager. The book that a table was last taken of is held in memory.
 
     Parameters
     ----------
     source : FileSource
         The file.
-    member : str
-        What follows its name in the name of the table; see `TableInside`.
-
-    Returns
-    -------
-    source : FileSource
-        A file of one table, a book or a database.
-    name : str or None
-        Of the sheet or table; None for a file of one table.
     """
-    if member.startswith("#"):
-        return source, unquote(member[1:])
-    path = member[1:]
-    # A '#' may be a part of a name in the archive: the longest name that is there is meant.
-    ends = [len(path), *(place for place, sign in enumerate(path) if sign == "#")]
-    name, data = read_member(source, *(path[:end] for end in sorted(ends, reverse=True)))
-    shown = f"{source.shown}/{name}"
-    data = unpacked(shown, data, source.max_bytes)
-    inside = FileSource(shown, data=data, max_bytes=source.max_bytes)
-    return (inside, None) if name == path else enter(inside, path[len(name) :])
+
+    def __init__(self, source: FileSource) -> None:
+        self.source = source
+        self._archive = Archive(source)
+        self._book: FileSource | None = None
+
+    def __enter__(self) -> Container:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._book = None
+        self._archive.close()
+
+    def enter(self, member: str) -> tuple[FileSource, str | None]:
+        """Return the file that holds the rows of a table, and the name of the table there.
+
+        Parameters
+        ----------
+        member : str
+            What follows the name of the file in the name of the table; see `TableInside`.
+
+        Returns
+        -------
+        source : FileSource
+            A file of one table, a book or a database.
+        name : str or None
+            Of the sheet or table; None for a file of one table.
+        """
+        if member.startswith("#"):
+            return self.source, unquote(member[1:])
+        path = member[1:]
+        # A '#' may be a part of a name in the archive: the longest name that is there is meant.
+        ends = [len(path), *(place for place, sign in enumerate(path) if sign == "#")]
+        name = self._archive.find(*(path[:end] for end in sorted(ends, reverse=True)))
+        shown = f"{self.source.shown}/{name}"
+        if self._book is None or self._book.shown != shown:
+            self._book = None  # both would be in memory
+            data = unpacked(shown, self._archive.read(name), self.source.max_bytes)
+            inside = FileSource(shown, data=data, max_bytes=self.source.max_bytes)
+            if name == path:
+                return inside, None
+            self._book = inside
+        return self._book, unquote(path[len(name) + 1 :])
 
 
 def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
@@ -164,7 +194,12 @@ def _ends_of_files(text: str) -> Iterator[int]:
 
 
 def _in_archive(source: FileSource) -> Iterator[TableInside]:
-    for member in members_of(source):
+    with Archive(source) as archive:
+        yield from _in_members(source, archive)
+
+
+def _in_members(source: FileSource, archive: Archive) -> Iterator[TableInside]:
+    for member in archive.members():
         path = f"/{member.name}"
         found = format_of(member.name)
         if member.reason is not None or found is None:
@@ -174,14 +209,14 @@ def _in_archive(source: FileSource) -> Iterator[TableInside]:
             reason = "an archive inside an archive; unpack it"
             yield TableInside(path, found.name, member.n_bytes, reason)
         elif found.holds_several:
-            yield from _in_member(source, path, found.name, member.n_bytes)
+            yield from _in_member(archive, path, found.name, member.n_bytes)
         else:
             yield TableInside(path, found.name, member.n_bytes)
 
 
-def _in_member(source: FileSource, path: str, kind: str, n_bytes: int) -> Iterator[TableInside]:
+def _in_member(archive: Archive, path: str, kind: str, n_bytes: int) -> Iterator[TableInside]:
     try:
-        _, data = read_member(source, path[1:])
+        source, data = archive.source, archive.read(path[1:])
         inside = FileSource(f"{source.shown}{path}", data=data, max_bytes=source.max_bytes)
         for each in _in_book(inside, kind, n_bytes):
             yield replace(each, member=f"{path}{each.member}")
@@ -208,6 +243,9 @@ def _module(source: FileSource, kind: str):
         return sqlite
     if begin[8:12] == duckdb_files.MAGIC:
         return duckdb_files
+    if not begin:
+        raise TableReadError(f"{source.shown} is empty: it has no bytes.")
     raise TableReadError(
-        f"{source.shown} is no database of SQLite or DuckDB; other databases are not read."
+        f"{source.shown} is no database of SQLite or DuckDB: it does not begin like one; it may be "
+        "encrypted, or the database of another program, which are not read."
     )

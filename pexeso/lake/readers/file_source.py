@@ -8,12 +8,19 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.io.location import Location, is_refusal
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, check_size, require_regular_file
+from pexeso.lake.readers.content import (
+    DEFAULT_MAX_BYTES,
+    bytes_fingerprint,
+    check_size,
+    fingerprint_file,
+    require_regular_file,
+)
 
 _COPIED_BYTES = 8 << 20
 
@@ -38,6 +45,13 @@ class FileSource:
     location: Path | Location | None = None
     data: bytes | None = field(default=None, repr=False)
     max_bytes: int = DEFAULT_MAX_BYTES
+
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """`Content.fingerprint` of what it held when this was first asked; None if unreadable."""
+        if self.data is not None:
+            return bytes_fingerprint(self.data)
+        return None if self.location is None else fingerprint_file(self.location)
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

@@ -90,15 +90,6 @@ def _answer(
     source: FileSource, request: dict[str, object]
 ) -> tuple[dict[str, Any], pa.Table | None]:
     with source.local_path() as path:
-        with open(path, "rb") as stream:
-            start = stream.read(12)
-        if not start:
-            raise TableReadError(f"{source.shown} is empty: it has no bytes.")
-        if start[8:] != MAGIC:
-            raise TableReadError(
-                f"{source.shown} is no DuckDB database: it does not begin like one; it may be "
-                "encrypted, or the database of another program."
-            )
         if find_spec("duckdb") is None:
             raise TableReadError(
                 f"{source.shown} needs the package duckdb, which is not installed: "

@@ -32,7 +32,8 @@ _STEPS_A_BYTE = 64
 _MAX_TEXT_BYTES = 64 << 20
 _COLUMNS_A_STATEMENT = 300
 _WAITS_SECONDS = 1.0
-_WAL = 2
+_WAL = b"\2"
+"""What stands at byte 18 of a database that keeps a log."""
 _BESIDE = ("-wal", "-journal")
 _JOURNAL_MAGIC = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 _ALLOWED = frozenset(
@@ -284,18 +285,11 @@ def _opened(source: FileSource) -> Iterator[_Database]:
         path = Path(os.path.realpath(stack.enter_context(source.local_path())))
         before = _state(source.shown, path)
         with open(path, "rb") as stream:
-            start = stream.read(20)
-        if not start:
-            raise TableReadError(f"{source.shown} is empty: it has no bytes.")
-        if not start.startswith(MAGIC) or len(start) < 20:
-            raise TableReadError(
-                f"{source.shown} is no SQLite database: it does not begin like one; it may be "
-                "encrypted, or the database of another program."
-            )
+            has_log = stream.read(19)[18:] == _WAL
         how = "mode=ro"
-        if _has_unfinished(path, start[18] == _WAL):
+        if _has_unfinished(path, has_log):
             path, how = _copy(source, path, stack), "mode=rw"
-        elif start[18] == _WAL:
+        elif has_log:
             how = "mode=ro&immutable=1"  # without this, files of the log are made beside it
         connection = _connect(source.shown, path, how, stack)
         is_copy = source.data is not None or not isinstance(source.location, Path)

@@ -1,15 +1,22 @@
 import io
+import os
 import random
 import struct
 import zipfile
 
+import openpyxl
 import pytest
 
-from pexeso.errors import TableReadError
-from pexeso.lake.containers.archives import members_of, read_member
-from pexeso.lake.containers.reader import read_table
+from pexeso.errors import PlaceError, TableReadError
+from pexeso.io.location import locate
+from pexeso.lake.choose import ColumnRules
+from pexeso.lake.containers import archives
+from pexeso.lake.containers.archives import Archive
+from pexeso.lake.containers.reader import TablesInTurn, read_table
 from pexeso.lake.files import find_tables
+from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows
 
 CITIES = b"city,country\nOslo,Norway\nRome,Italy\n"
@@ -25,6 +32,43 @@ def archive(**members):
 
 def source(data, **options):
     return FileSource("a.zip", data=data, **options)
+
+
+def book(*sheets):
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for name in sheets:
+        sheet = made.create_sheet(name)
+        for row in (("city", "people"), ("Oslo", 709037), ("Rome", 2748109)):
+            sheet.append(row)
+    saved = io.BytesIO()
+    made.save(saved)
+    return saved.getvalue()
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The names of the archives whose directories have been parsed."""
+    names, parse = [], zipfile.ZipFile
+
+    def parsing(stream, *given, **named):
+        name = os.path.basename(getattr(stream, "name", ""))
+        if name.endswith(".zip"):  # books are archives too
+            names.append(name)
+        return parse(stream, *given, **named)
+
+    monkeypatch.setattr(archives.zipfile, "ZipFile", parsing)
+    return names
+
+
+def members_of(source):
+    with Archive(source) as opened:
+        return opened.members()
+
+
+def read_member(source, name):
+    with Archive(source) as opened:
+        return opened.read(name)
 
 
 def listed(folder):
@@ -143,3 +187,78 @@ def test_flipped_bytes_raise_nothing_else():
                 said.add(str(error))
     assert said
     assert all(each.startswith("a.zip") and each.endswith(".") for each in said)
+
+
+def test_an_archive_is_opened_once_for_all_its_tables(tmp_path, opened):
+    for name in ("one.zip", "two.zip"):
+        members = {f"t{number}_csv": CITIES for number in range(40)}
+        (tmp_path / name).write_bytes(archive(**members, deep__book_xlsx=book("a", "b")))
+    files = find_tables(tmp_path)[0]
+    assert (len(files), opened) == (84, ["one.zip", "two.zip"])
+    opened.clear()
+    batches = list(lake_records(files, ColumnRules(), Normaliser()))
+    assert sum(row["record"] == "table" for each in batches for row in each.to_pylist()) == 84
+    assert opened == ["one.zip", "two.zip"]
+
+
+def test_one_archive_is_open_at_a_time_and_none_afterwards(tmp_path):
+    for name in ("one.zip", "two.zip"):
+        (tmp_path / name).write_bytes(archive(a_csv=CITIES, b_csv=CITIES))
+    with TablesInTurn() as tables:
+        held = []
+        for name in ("one.zip", "two.zip", "one.zip"):
+            assert tables.open(tmp_path / name, "/b.csv").text().n_rows == 2
+            held.append(tables._file._archive._file)
+        assert [each.fp is None for each in held] == [True, True, False]
+    assert held[-1].fp is None
+
+
+def test_a_damaged_member_says_so_and_the_others_are_read(tmp_path):
+    data = bytearray(archive(a_csv=CITIES, b_csv=CITIES * 9, c_csv=CITIES))
+    data[data.index(b"b.csv") + 8] ^= 255
+    (tmp_path / "a.zip").write_bytes(data)
+    said = {}
+    with TablesInTurn() as tables:
+        for name in "abca":
+            try:
+                said[name] = tables.open(tmp_path / "a.zip", f"/{name}.csv").text().n_rows
+            except TableReadError as error:
+                said[name] = str(error)
+    assert said.pop("b").startswith(f"{tmp_path}/a.zip is no zip archive, or a damaged one")
+    assert said == {"a": 2, "c": 2}
+
+
+def test_a_storage_that_breaks_off_while_an_archive_is_open_is_not_the_archives_fault(monkeypatch):
+    from fsspec.implementations.memory import MemoryFile
+
+    place = locate("memory://broken-off")
+    random_bytes = random.Random(3).randbytes(3 << 20).hex()
+    text = f"city\n{random_bytes}\n".encode()
+    place.joined("a.zip").write(archive(a_csv=CITIES, b_csv=text, c_csv=CITIES))
+    try:
+        with TablesInTurn() as tables:
+            assert tables.open(place.joined("a.zip"), "/a.csv").text().n_rows == 2
+            with monkeypatch.context() as patched:
+
+                def refuse(*_):
+                    raise TimeoutError("too slow")
+
+                patched.setattr(MemoryFile, "read", refuse)
+                with pytest.raises(PlaceError, match="cannot be read: too slow"):
+                    tables.open(place.joined("a.zip"), "/b.csv")
+            assert tables.open(place.joined("a.zip"), "/c.csv").text().n_rows == 2
+    finally:
+        place.joined("a.zip").remove()
+
+
+def test_the_tables_of_a_book_in_an_archive_are_read_from_one_copy(tmp_path, monkeypatch):
+    (tmp_path / "a.zip").write_bytes(archive(a_xlsx=book("a", "b", "c"), b_csv=CITIES))
+    read = []
+    with TablesInTurn() as tables:
+        for member in ("/a.xlsx#a", "/a.xlsx#b", "/b.csv", "/a.xlsx#c"):
+            read.append(tables.open(tmp_path / "a.zip", member))
+    assert [each.text().n_rows for each in read] == [2] * 4
+    data = [each.source.data for each in read]
+    assert data[0] is data[1]
+    assert data[0] == data[3]
+    assert read[0].fingerprint == read[3].fingerprint != read[2].fingerprint

@@ -250,8 +250,14 @@ def append_summary(done: Update) -> str:
         f"{done.changed:,} changed",
         *([f"{done.deleted:,} deleted"] if done.deleted else []),
     ]
+    reread = (
+        f"{count(done.reread, 'table')} of formats that pexeso reads in another way than when they "
+        "were indexed, read again. "
+        if done.reread
+        else ""
+    )
     return (
-        f"Appended: {', '.join(parts)}; {', '.join(kept)}. "
+        f"Appended: {', '.join(parts)}; {', '.join(kept)}. {reread}"
         f"{count(done.columns_added, 'column')} more indexed, {done.columns_deleted:,} fewer"
     )
 
