@@ -47,10 +47,12 @@ if TYPE_CHECKING:
     from pexeso.index import Index, build_index, open_index
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise.normaliser import Normaliser
+    from pexeso.lake.readers.options import ReadingOptions
     from pexeso.results import Match, SearchResult
     from pexeso.runtime.progress import set_verbosity
     from pexeso.token_search.results import TokenMatch, TokenSearchResult
-    from pexeso.transform_join.joined import TransformJoin, learn_transformation
+    from pexeso.transform_join.joined import TransformJoin
+    from pexeso.transform_join.learned import learn_transformation
     from pexeso.transform_search.results import TransformMatch, TransformSearchResult
 
 __version__ = "0.1.0"
@@ -68,9 +70,11 @@ _HOMES = {
     "pexeso.index": ("Index", "build_index", "open_index"),
     "pexeso.lake.choose": ("ColumnRules",),
     "pexeso.lake.normalise.normaliser": ("Normaliser",),
+    "pexeso.lake.readers.options": ("ReadingOptions",),
     "pexeso.results": ("Match", "SearchResult"),
     "pexeso.runtime.progress": ("set_verbosity",),
-    "pexeso.transform_join.joined": ("TransformJoin", "learn_transformation"),
+    "pexeso.transform_join.joined": ("TransformJoin",),
+    "pexeso.transform_join.learned": ("learn_transformation",),
     "pexeso.transform_search.results": ("TransformMatch", "TransformSearchResult"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -102,6 +106,7 @@ __all__ = [
     "PlaceError",
     "PlanCheck",
     "QueryError",
+    "ReadingOptions",
     "Redundancy",
     "SearchResult",
     "SparkError",

@@ -14,6 +14,7 @@ from pexeso.frames.results import html_table
 from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import (
     DEFAULT_COLUMNS,
     DEFAULT_MIN_CONTAINMENT,
@@ -426,6 +427,7 @@ class Index:
         labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
         *,
         min_precision: float | None = None,
+        reading: ReadingOptions = AS_FOUND,
     ) -> Advice:
         """Choose thresholds from labelled pairs, and from `advise` where these are too few to tell.
 
@@ -437,6 +439,8 @@ class Index:
         min_precision : float, optional
             In (0, 1], that must hold on the labels; by default F1 on them is to be as high as can
             be.
+        reading : ReadingOptions
+            How to read a file of labels, where it is delimited text; what is not set is found.
 
         Returns
         -------
@@ -455,7 +459,7 @@ class Index:
         >>> index.tune("labels.csv").max_distance  # doctest: +SKIP
         0.34
         """
-        return self._answering.thresholds.tune(labels, min_precision)
+        return self._answering.thresholds.tune(labels, min_precision, reading)
 
     def overlap(
         self,
@@ -598,7 +602,8 @@ class Index:
             (``"country~"``) the values of a column match similar ones, in columns of the lake that
             semantic search holds: see `pexeso.composite_search.similar`.
         **options
-            `k` (20; ``"all"``), `min_joinability` (None: any), `exclude_self` (False);
+            `k` (20; ``"all"``), `min_joinability` (None: any), `exclude_self` (False); `reading`,
+            a `pexeso.ReadingOptions`, says how a file of delimited text is read;
             `max_distance` of columns marked ``~`` (`usual_max_distance`); without such a column
             `row_filter` ("auto") and `first_column` ("postings"), which change the time alone: see
             `pexeso.composite.search.search_keys`.
@@ -639,12 +644,14 @@ class Index:
         columns: str | Iterable[str] | None,
         lake_table: str,
         lake_columns: str | Iterable[str] | None = None,
+        *,
+        reading: ReadingOptions = AS_FOUND,
     ) -> KeyExplanation:
         """Explain why a key of several columns is joined with a table of the lake or not.
 
         Parameters
         ----------
-        table, columns
+        table, columns, reading
             As in `search_composite`.
         lake_table : str
             As results name it; it is read whole. The index needs no part for this.
@@ -660,7 +667,7 @@ class Index:
         """
         from pexeso.explain.key_evidence import explain_keys  # brings numba
 
-        pair = self._answering.composite.pair(table, columns, lake_table)
+        pair = self._answering.composite.pair(table, columns, lake_table, reading=reading)
         return explain_keys(pair, lake_columns)
 
     def acquire(self, have: Any, want: Any = None, **options: Any) -> AcquisitionResult:

@@ -14,7 +14,7 @@ from benchmarks.transform.generated import RULES, SYNTHETIC, planted_pair
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.describing import in_words
 from pexeso.transform.programs.storing import program_from_text, program_to_json
-from pexeso.transform_join.joined import learn_transformation
+from pexeso.transform_join.learned import learn_transformation
 
 LEARNED_FROM = 1_000
 N_ROWS = 1_000_000

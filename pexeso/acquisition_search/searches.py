@@ -35,6 +35,7 @@ from pexeso.io.location import Location
 from pexeso.lake.columns import did_you_mean, find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import names_in, spec_of
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import parse_bytes
 from pexeso.parts.metadata import require_contents
 from pexeso.runtime.formatting import plain_scalar, shown
@@ -73,6 +74,7 @@ class AcquisitionSearches:
         sample_rate: float | None = None,
         graph: str | os.PathLike[str] | None = None,
         k: int = DEFAULT_PLANS,
+        reading: ReadingOptions = AS_FOUND,
     ) -> AcquisitionResult:
         """Find the tables to buy or fetch so that their columns explain yours, for a budget.
 
@@ -125,6 +127,8 @@ class AcquisitionSearches:
             updated where the lake has changed.
         k : int
             Most plans.
+        reading : ReadingOptions
+            How to read the file of `have`, where it is delimited text; what is not set is found.
 
         Returns
         -------
@@ -171,7 +175,7 @@ class AcquisitionSearches:
         tables, joins = _names(exclude_tables, "exclude_tables"), _pairs(exclude_joins)
         for name in tables:
             self._require(name)
-        own, in_lake = _owned(have, columns, self._taken)
+        own, in_lake = _owned(have, columns, self._taken, reading)
         copy = None if own is None or own.file is None else self.opened.table_of(own.file)
         if copy is not None and not self._taken(copy):
             copy = None
@@ -318,12 +322,16 @@ class AcquisitionSearches:
 
 
 def _owned(
-    have: Any, columns: str | Iterable[str] | None, taken: Callable[[str], bool]
+    have: Any,
+    columns: str | Iterable[str] | None,
+    taken: Callable[[str], bool],
+    reading: ReadingOptions,
 ) -> tuple[OwnTable | None, tuple[str, str] | None]:
     """Return the user's table, or the table and columns of the lake that are meant."""
     if have is None:
         if columns is not None:
             raise InputError("columns are those of have, which is not given.")
+        reading.require_none("no table")
         return None, None
     file: str | None = None
     if isinstance(have, str | os.PathLike):
@@ -331,10 +339,12 @@ def _owned(
         if columns is None:
             file, columns = split_spec(file)
         if not os.path.exists(file) and columns is not None and taken(file):
+            reading.require_none(f"'{file}' of the lake, which lake.toml tells how to read")
             return None, (file, columns if isinstance(columns, str) else spec_of(columns))
-        read = read_table(file)
+        read = read_table(file, options=reading)
         names, cells = tuple(read.names), tuple(read.columns)
     else:
+        reading.require_none("a table in memory")
         names, cells = columns_of(have)
     labels = label_columns(names)
     if columns is None:

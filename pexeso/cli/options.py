@@ -421,7 +421,44 @@ def complete_path(
 
 
 index_argument = click.argument("index", metavar="INDEX", shell_complete=complete_path)
-_of_query = partial(field_option, QueryRequest)
+
+
+def reading_options(
+    kind: type, *, of: str = "FILE", prefix: str = ""
+) -> Callable[[Command], Command]:
+    """Return the options that say how a file is read.
+
+    Parameters
+    ----------
+    kind : type
+        The request.
+    of : str
+        What the help texts call the file.
+    prefix : str
+        Of the names of the fields: one request may read two files.
+    """
+    return with_options(
+        field_option(
+            kind,
+            f"{prefix}delimiter",
+            f"What separates the cells of {of}, such as ';', tab or space.",
+            metavar="CHARACTER",
+        ),
+        field_option(
+            kind,
+            f"{prefix}encoding",
+            f"Character encoding of {of}, such as latin-1.",
+            metavar="NAME",
+        ),
+        field_option(
+            kind, f"{prefix}header", f"Rows of the header of {of}; 0: it has none.", metavar="ROWS"
+        ),
+        field_option(
+            kind, f"{prefix}skip_rows", f"Lines of {of} before its header.", metavar="LINES"
+        ),
+    )
+
+
 query_argument = with_options(
     click.argument(
         "query",
@@ -429,13 +466,6 @@ query_argument = with_options(
         callback=take_standard_input,
         shell_complete=complete_path,
     ),
-    _of_query(
-        "delimiter",
-        "What separates the cells of FILE, such as ';', tab or space.",
-        metavar="CHARACTER",
-    ),
-    _of_query("encoding", "Character encoding of FILE, such as latin-1.", metavar="NAME"),
-    _of_query("header", "Rows of the header of FILE; 0: it has none.", metavar="ROWS"),
-    _of_query("skip_rows", "Lines of FILE before its header.", metavar="LINES"),
+    reading_options(QueryRequest),
 )
 """Of a `QueryCommand`."""

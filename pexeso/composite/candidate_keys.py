@@ -44,6 +44,7 @@ from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import spec_of
 from pexeso.lake.key_texts import key_texts
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.tokens import texts_of_cells
 from pexeso.runtime.formatting import percent
 
@@ -149,6 +150,7 @@ def find_keys(
     max_columns: int = DEFAULT_MAX_COLUMNS,
     nearly: float = DEFAULT_NEARLY,
     k: int = DEFAULT_KEYS,
+    reading: ReadingOptions = AS_FOUND,
 ) -> FoundKeys:
     """Propose keys for a table: the fewest columns that tell its rows apart.
 
@@ -163,6 +165,8 @@ def find_keys(
         each complete; 1: none.
     k : int
         Most keys, from 1 on.
+    reading : ReadingOptions
+        How to read a file of delimited text; what is not set is found.
 
     Returns
     -------
@@ -191,12 +195,10 @@ def find_keys(
     [('country', 'year')]
     """
     require_key_options(max_columns, nearly, k)
-    return _Table(table).found(max_columns, nearly, k)
+    return _Table(table, reading).found(max_columns, nearly, k)
 
 
-def choose_key(
-    table: Any, *, max_columns: int = DEFAULT_MAX_COLUMNS, nearly: float = DEFAULT_NEARLY
-) -> CandidateKey:
+def choose_key(table: Any, **options: Any) -> CandidateKey:
     """Return the first key that `find_keys` proposes, unless it has columns that are rarely keys.
 
     Raises
@@ -204,7 +206,7 @@ def choose_key(
     QueryError
         There is none.
     """
-    found = find_keys(table, max_columns=max_columns, nearly=nearly, k=1)
+    found = find_keys(table, k=1, **options)
     reason = found.reason
     if found.keys:
         key = found.keys[0]
@@ -221,8 +223,8 @@ def choose_key(
 class _Table:
     """A table whose keys are looked for."""
 
-    def __init__(self, table: Any) -> None:
-        self.file, names, self.columns = _columns_of(table)
+    def __init__(self, table: Any, reading: ReadingOptions) -> None:
+        self.file, names, self.columns = _columns_of(table, reading)
         self.labels = label_columns(names)
         self.n_rows = len(self.columns[0]) if self.columns else 0
         codes = np.empty((len(self.columns), self.n_rows), np.int32)
@@ -340,16 +342,19 @@ def _note_width(search: UniqueSearch, size: int, notes: list[str]) -> None:
         notes.append(note)
 
 
-def _columns_of(table: Any) -> tuple[str | None, list[str], list[pa.Array]]:
+def _columns_of(
+    table: Any, reading: ReadingOptions
+) -> tuple[str | None, list[str], list[pa.Array]]:
     """Return the file, the names and the columns of a table; cells without text are refused."""
     if isinstance(table, str | os.PathLike):
-        read = read_table(table)
+        read = read_table(table, options=reading)
         return os.fspath(table), read.names, list(read.columns)
     frame = frame_of(table)
     if frame is None:
         raise InputError(
             f"Keys are found for a table: a path, {ACCEPTED}. Got {type(table).__name__}."
         )
+    reading.require_none("a table in memory")
     labels = label_columns(frame.names)
     columns = zip(frame.arrow_columns(), labels, strict=True)
     return None, list(frame.names), [_texts(*each) for each in columns]

@@ -87,7 +87,12 @@ class KeyTable:
         }
 
 
-def key_table(table: Any, columns: str | Iterable[str] | None = None) -> KeyTable:
+def key_table(
+    table: Any,
+    columns: str | Iterable[str] | None = None,
+    *,
+    reading: ReadingOptions = AS_FOUND,
+) -> KeyTable:
     """Take the columns of a composite key from a table.
 
     Parameters
@@ -97,6 +102,8 @@ def key_table(table: Any, columns: str | Iterable[str] | None = None) -> KeyTabl
         with `columns`, a file.
     columns : str or iterable of str, optional
         See `pexeso.lake.key_columns.find_key_columns`.
+    reading : ReadingOptions
+        How to read a file of delimited text; what is not set is found.
 
     Raises
     ------
@@ -118,9 +125,10 @@ def key_table(table: Any, columns: str | Iterable[str] | None = None) -> KeyTabl
         file = os.fspath(table)
         if columns is None:
             file, columns = split_spec(file)
-        read = read_table(file)
+        read = read_table(file, options=reading)
         names, cells = tuple(read.names), tuple(read.columns)
     else:
+        reading.require_none("a table in memory")
         names, cells = columns_of(table)
     if columns is None:
         raise QueryError(

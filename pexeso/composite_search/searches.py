@@ -13,6 +13,7 @@ from pexeso.composite_search.query import KeyTable, key_table
 from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
 from pexeso.errors import InputError
 from pexeso.io.location import Location
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import ALL, columns_wanted
 from pexeso.parts.metadata import has_aliases, require_contents
 from pexeso.parts.row_keys.open import RowShard
@@ -52,13 +53,14 @@ class CompositeSearches:
         max_distance: float | None = None,
         row_filter: str = "auto",
         first_column: str | int = "postings",
+        reading: ReadingOptions = AS_FOUND,
     ) -> CompositeResult:
         """Find the tables that join most keys, exactly."""
         started = time.perf_counter()
         wanted, least = columns_wanted(k), plain_scalar(min_joinability)
         require_min_joinability(least)
         shards = self.opened.row_shards
-        asked = key_table(table, columns)
+        asked = key_table(table, columns, reading=reading)
         query = asked.query(self._normaliser)
         own = self._own_table(asked) if exclude_self else None
         at_least = keys_needed(least, query.n_keys)
@@ -94,12 +96,19 @@ class CompositeSearches:
             n_more=0 if wanted is None or len(found) < wanted else None,
         )
 
-    def pair(self, table: Any, columns: str | Iterable[str] | None, lake_table: str) -> TablePair:
+    def pair(
+        self,
+        table: Any,
+        columns: str | Iterable[str] | None,
+        lake_table: str,
+        *,
+        reading: ReadingOptions = AS_FOUND,
+    ) -> TablePair:
         """Read a table of the lake, to be joined with a key of yours.
 
         Parameters
         ----------
-        table, columns
+        table, columns, reading
             As in `search`.
         lake_table : str
             Its name.
@@ -118,7 +127,8 @@ class CompositeSearches:
                 "A Spark DataFrame is joined by one column. To join by a key of several, give what "
                 "its toPandas() or toArrow() gives."
             )
-        return open_pair(self.opened, key_table(table, columns), lake_table)
+        asked = key_table(table, columns, reading=reading)
+        return open_pair(self.opened, asked, lake_table)
 
     def _keys(
         self,

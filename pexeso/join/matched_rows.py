@@ -198,9 +198,12 @@ def expand(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return owner, ranges(starts, sizes)
 
 
-def found_types(labels: list[str], options: JoinOptions) -> list[pa.DataType]:
-    """Return the types of what `FoundRows.take` gives of a table of texts with these columns."""
+def found_types(
+    labels: list[str], types: Sequence[pa.DataType], options: JoinOptions
+) -> list[pa.DataType]:
+    """Return the types of what `FoundRows.take` gives of a table with these columns."""
     ways = options.ways(labels) or ["first"] * len(labels)
-    return [PROVENANCE_TYPES[name] for name in PROVENANCE if name in options.provenance] + [
-        type_of(way) for way in ways
+    provenance = [PROVENANCE_TYPES[name] for name in PROVENANCE if name in options.provenance]
+    return provenance + [
+        kind if way == "first" else type_of(way) for way, kind in zip(ways, types, strict=True)
     ]

@@ -8,6 +8,9 @@ its dates is the one that the index has. Of a table of Spark's own the distinct 
 column go to one task for the same reason; its rows are put together in buckets of query values. The
 user's rows are looked up by their text, for which the search has decided what it means, so no part
 of them needs to be seen as a whole. The driver holds the mapping, never rows.
+
+A DataFrame has its types before its rows: those of a file that has types are found by a task that
+reads it once more, beforehand.
 """
 
 from __future__ import annotations
@@ -37,15 +40,19 @@ from pexeso.join.matched_rows import FoundRows, find_rows, found_types
 from pexeso.join.naming import choose_names
 from pexeso.join.options import JoinOptions
 from pexeso.join.report import JoinReport, count_conflicts
+from pexeso.join.spark_types import spark_columns, spark_type
 from pexeso.join.tables import Joined, position_of
 from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.containers.formats import format_of
+from pexeso.lake.containers.reader import FORMATS_OF_TEXTS
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.rows import read_rows
+from pexeso.lake.rows import read_typed_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 ROWS_PER_BATCH = 1 << 14
 QUERIES_PER_BUCKET = 64
@@ -81,17 +88,32 @@ class FoundTable:
     max_table_bytes: int
     mapping: JoinMapping
     options: JoinOptions
+    types: tuple[pa.DataType, ...] | None = None
 
-    def rows_of(self, given: pa.Table) -> FoundRows:
-        """Find the joined rows in the whole of the table."""
+    def read(self) -> tuple[pa.Table, list[pa.ChunkedArray]]:
+        """Read the whole of a table that is a file, as texts and as Spark gets its columns."""
+        rows, typed = read_typed_rows(self.where, self.table, max_bytes=self.max_table_bytes)
+        if rows.column_names != self.labels:
+            raise TableReadError(
+                f"'{self.table}' has other columns than when it was indexed: bring the "
+                "index up to date with append."
+            )
+        return rows, spark_columns(rows, typed)
+
+    def joined_rows(self) -> FoundRows:
+        """Find the joined rows in the whole of a table that is a file."""
+        rows, columns = self.read()
+        if self.types is not None and tuple(each.type for each in columns) != self.types:
+            raise TableReadError(f"'{self.table}' was replaced while it was read: join again.")
         return find_rows(
-            self.table, self.column, given, self.mapping, self.normaliser, self.options
+            self.table, self.column, rows, self.mapping, self.normaliser, self.options, columns
         )
 
     @property
     def schema(self) -> pa.Schema:
         """What tasks give: the query value, then what `FoundRows.take` gives."""
-        types = found_types(self.labels, self.options)
+        types = self.types or (pa.string(),) * len(self.labels)
+        types = found_types(self.labels, types, self.options)
         return pa.schema(
             [(_QUERY, pa.int64()), *((f"c{location}", each) for location, each in enumerate(types))]
         )
@@ -186,6 +208,9 @@ class _File:
 
     def __init__(self, spark: SparkSession, asked: FoundTable) -> None:
         self._spark, self._asked = spark, replace(asked, mapping=_slim(asked.mapping))
+        found = format_of(asked.table)
+        if "#" in asked.table or found is None or found.name not in FORMATS_OF_TEXTS:
+            self._asked = replace(self._asked, types=self._types())
 
     def rows(self) -> DataFrame:
         """Return the rows beside those of the user, by query value."""
@@ -195,11 +220,14 @@ class _File:
         """Return the conflicts that its rows make."""
         return self._run(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
 
-    def _run(self, work: Work, schema: pa.Schema) -> DataFrame:
-        from pyspark.sql.pandas.types import from_arrow_schema
+    def _types(self) -> tuple[pa.DataType, ...]:
+        task = partial(_read_types, asked=self._asked)
+        (row,) = self._spark.range(0, 1, 1, 1).mapInArrow(task, "types binary").collect()
+        return tuple(pa.ipc.read_schema(pa.py_buffer(bytes(row.types))).types)
 
+    def _run(self, work: Work, schema: pa.Schema) -> DataFrame:
         task = partial(_read_file, asked=self._asked, work=work)
-        return self._spark.range(0, 1, 1, 1).mapInArrow(task, from_arrow_schema(schema))
+        return self._spark.range(0, 1, 1, 1).mapInArrow(task, _in_spark(schema))
 
 
 def _read_file(
@@ -207,13 +235,23 @@ def _read_file(
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for _ in range(batch.num_rows):
-            rows = read_rows(asked.where, asked.table, max_bytes=asked.max_table_bytes)
-            if rows.column_names != asked.labels:
-                raise TableReadError(
-                    f"'{asked.table}' has other columns than when it was indexed: bring the "
-                    "index up to date with append."
-                )
-            yield from work(asked.rows_of(rows))
+            yield from work(asked.joined_rows())
+
+
+def _read_types(
+    batches: Iterator[pa.RecordBatch], *, asked: FoundTable
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for _ in range(batch.num_rows):
+            _, columns = asked.read()
+            schema = pa.schema([(f"c{at}", each.type) for at, each in enumerate(columns)])
+            yield pa.RecordBatch.from_pydict({"types": [schema.serialize().to_pybytes()]})
+
+
+def _in_spark(schema: pa.Schema) -> StructType:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def _joined_rows(found: FoundRows) -> Iterator[pa.RecordBatch]:
@@ -251,8 +289,18 @@ class _SparkTable:
                 f"'{asked.table}' has other columns than when it was indexed: build the index "
                 "again."
             )
-        frame = frame.toDF(*(f"c{location}" for location in range(len(asked.labels))))
-        self._cells = frame.select(*(sql.col(name).cast("string") for name in frame.columns))
+        names = [f"c{location}" for location in range(len(asked.labels))]
+        frame = frame.toDF(*names)
+        types = _arrow_types(frame)
+        self._asked = replace(self._asked, types=types)
+        self._cells = frame.select(
+            *(sql.col(name).cast("string") for name in names),
+            *(
+                sql.col(name).alias(f"t{name}")
+                for name, kind in zip(names, types, strict=True)
+                if kind != pa.string()
+            ),
+        )
         self._key = f"c{find_column(asked.labels, asked.column)}"
 
     def rows(self) -> DataFrame:
@@ -299,7 +347,6 @@ class _SparkTable:
 
     def _buckets(self, work: Work, schema: pa.Schema) -> DataFrame:
         from pyspark.sql import functions as sql
-        from pyspark.sql.pandas.types import from_arrow_schema
 
         asked, mapping = self._asked, self._asked.mapping
         n_buckets = max(1, math.ceil(len(np.unique(mapping.query)) / QUERIES_PER_BUCKET))
@@ -312,7 +359,25 @@ class _SparkTable:
         def task(group: pa.Table) -> pa.Table:
             return _of_bucket(group, asked, work, schema)
 
-        return rows.groupBy(_BUCKET).applyInArrow(task, from_arrow_schema(schema))
+        return rows.groupBy(_BUCKET).applyInArrow(task, _in_spark(schema))
+
+
+def _arrow_types(frame: DataFrame) -> tuple[pa.DataType, ...]:
+    """Return the types of columns of Spark in Arrow: of text where it is nested, or has none."""
+    from pyspark.sql import types
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    kept = (
+        *(types.NumericType, types.BooleanType, types.DateType),
+        *(types.TimestampNTZType, types.BinaryType),
+    )
+    return tuple(
+        pa.timestamp("us", "UTC")
+        if isinstance(field.dataType, types.TimestampType)
+        else (isinstance(field.dataType, kept) and spark_type(to_arrow_type(field.dataType)))
+        or pa.string()
+        for field in frame.schema.fields
+    )
 
 
 def _of_bucket(group: pa.Table, asked: FoundTable, work: Work, schema: pa.Schema) -> pa.Table:
@@ -321,7 +386,7 @@ def _of_bucket(group: pa.Table, asked: FoundTable, work: Work, schema: pa.Schema
     A row is repeated for each query value that it is joined with.
     """
     mapping = asked.mapping
-    names = group.column_names[3:]
+    names = [f"c{location}" for location in range(len(asked.labels))]
     group = group.sort_by([(name, "ascending") for name in names])
     query, lake = (group[name].to_numpy() for name in (_QUERY, _LAKE))
     # Links are in order of query value, nearest first: the place among them is the rank.
@@ -331,6 +396,8 @@ def _of_bucket(group: pa.Table, asked: FoundTable, work: Work, schema: pa.Schema
     link = by_id[np.searchsorted(ids[by_id], query * n_lake + lake)]
     order = np.argsort(link, kind="stable")
     rows = group.select(names).rename_columns(asked.labels)
+    given = [f"t{name}" if f"t{name}" in group.column_names else name for name in names]
+    typed = [group[name].cast(kind) for name, kind in zip(given, asked.types or (), strict=True)]
     found = FoundRows(
         asked.table,
         asked.column,
@@ -341,6 +408,7 @@ def _of_bucket(group: pa.Table, asked: FoundTable, work: Work, schema: pa.Schema
         query[order],
         order,
         mapping.distance[link[order]],
+        typed=typed,
     )
     batches = list(work(found))
     return pa.Table.from_batches(batches, schema).cast(schema) if batches else schema.empty_table()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, OutputError
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.search.query import BatchLine, batch_id, read_batch_line
 from pexeso.store.local.locks import EXCLUSIVE, lock
 
@@ -70,6 +71,7 @@ def answer_lines(
     *,
     explain: bool = False,
     passes: int = 1,
+    reading: ReadingOptions = AS_FOUND,
     **options: Any,
 ) -> Iterator[list[dict[str, Any]]]:
     """Answer the lines of a batch file, a chunk at a time.
@@ -82,6 +84,8 @@ def answer_lines(
     passes : int
         A chunk has the queries of so many passes over the index: more than 1 where passes run side
         by side.
+    reading : ReadingOptions
+        How files of queries are read where a line does not say it.
 
     Yields
     ------
@@ -89,7 +93,7 @@ def answer_lines(
         For each line of a chunk, in order: ``{"id", "query", "options", "results", "stats"}``, or
         ``{"id", "error"}`` for one that cannot be used.
     """
-    for chunk in _chunks(lines, passes):
+    for chunk in _chunks(lines, passes, reading):
         queries = [line.query for line in chunk if line.query is not None]
         results = iter(index.search_batch(queries, **options) if queries else ())
         yield [
@@ -100,11 +104,13 @@ def answer_lines(
         ]
 
 
-def _chunks(lines: Iterable[NumberedLine], passes: int) -> Iterator[list[BatchLine]]:
+def _chunks(
+    lines: Iterable[NumberedLine], passes: int, reading: ReadingOptions
+) -> Iterator[list[BatchLine]]:
     chunk: list[BatchLine] = []
     n_rows = 0
     for number, text in lines:
-        line = read_batch_line(number, text)
+        line = read_batch_line(number, text, reading)
         chunk.append(line)
         n_rows += 0 if line.query is None else len(line.query.values)
         if len(chunk) == MAX_CHUNK_QUERIES * passes or n_rows > MAX_CHUNK_ROWS * passes:
@@ -123,6 +129,7 @@ def run_batch(
     restart: bool = False,
     explain: bool = False,
     passes: int = 1,
+    reading: ReadingOptions = AS_FOUND,
     progress: Callable[[BatchRun], None] | None = None,
     **options: Any,
 ) -> BatchRun:
@@ -142,7 +149,7 @@ def run_batch(
         Go on with a file that is there; without one, begin it.
     restart : bool
         Write a file that is there anew.
-    explain, passes, **options
+    explain, passes, reading, **options
         As in `answer_lines`.
     progress : callable, optional
         Called with the run after each chunk.
@@ -162,7 +169,8 @@ def run_batch(
         if restart:
             stream.truncate(0)
         _skip_answered(Path(output), stream, remaining, run, _marks(index, explain, options))
-        for answers in answer_lines(index, remaining, explain=explain, passes=passes, **options):
+        asked = {"explain": explain, "passes": passes, "reading": reading, **options}
+        for answers in answer_lines(index, remaining, **asked):
             _append(stream, answers)
             for answer in answers:
                 run.note(answer)

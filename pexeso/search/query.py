@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -341,20 +341,23 @@ def batch_id(number: int, text: str) -> Any:
     return document.get("id", number) if isinstance(document, dict) else number
 
 
-def read_batch_line(number: int, text: str) -> BatchLine:
-    """Read the query of one line of a batch file, or the reason why it is none."""
+def read_batch_line(number: int, text: str, reading: ReadingOptions = AS_FOUND) -> BatchLine:
+    """Read the query of one line of a batch file, or the reason why it is none.
+
+    A file is read as `reading` says, and as the line itself says.
+    """
     try:
         document = read_json(text)
         if not isinstance(document, dict):
             raise QueryError("it is no JSON object.")
-        return BatchLine(number, document.get("id", number), _batch_query(document))
+        return BatchLine(number, document.get("id", number), _batch_query(document, reading))
     except PexesoError as error:
         return BatchLine(number, batch_id(number, text), None, f"line {number}: {error}")
     except (ValueError, RecursionError) as error:  # also a number of more digits than Python reads
         return BatchLine(number, number, None, f"line {number}: it is no JSON: {error}.")
 
 
-def _batch_query(document: dict[str, Any]) -> QueryColumn:
+def _batch_query(document: dict[str, Any], reading: ReadingOptions) -> QueryColumn:
     if "values" in document:
         if not isinstance(document["values"], list):
             raise QueryError("'values' must be a list.")
@@ -364,6 +367,5 @@ def _batch_query(document: dict[str, Any]) -> QueryColumn:
     column = document.get("column")
     if not isinstance(document["file"], str) or not (column is None or isinstance(column, str)):
         raise QueryError("'file' and 'column' must be texts.")
-    return (
-        read_query(document["file"], column) if column is not None else read_query(document["file"])
-    )
+    own = {name: document[name] for name in vars(reading) if name in document}
+    return read_query(document["file"], column, reading=replace(reading, **own))

@@ -14,7 +14,7 @@ from pexeso.acquisition_search.defaults import (
     METHODS,
 )
 from pexeso.options import parse_bytes
-from pexeso.service.bases import IndexRequest, RequestError
+from pexeso.service.bases import IndexRequest, ReadingRequest, RequestError
 
 if TYPE_CHECKING:
     from pexeso.acquisition_search.results import AcquisitionResult
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AcquireRequest(IndexRequest, verb="acquire"):
+class AcquireRequest(IndexRequest, ReadingRequest, verb="acquire"):
     """Find tables to buy or fetch for a budget; see `pexeso.Index.acquire`.
+
+    It says how the file of `have` is read.
 
     Attributes
     ----------
@@ -63,10 +65,13 @@ class AcquireRequest(IndexRequest, verb="acquire"):
             raise RequestError("Give {have}, {want}, or both: there is nothing to look for.")
         parse_bytes(self.max_memory)
 
+    def _got_no_file(self) -> str | None:
+        return None if self.have is not None else "no {have}"
+
 
 def acquire(service: Service, request: AcquireRequest, **live: Any) -> AcquisitionResult:
     """Answer a request for tables to buy."""
-    given = dict(vars(request))
+    given = request.arguments()
     have, want = given.pop("have"), given.pop("want")
     searches = service.open_acquisition(given.pop("index"))
     return searches.acquire(have, want or None, **given, **live)

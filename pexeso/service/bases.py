@@ -21,8 +21,6 @@ from pexeso.service.plain_fields import from_plain, to_plain, typed
 from pexeso.thresholds.advice import ASKED, require_min_precision
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pexeso.composite_search.query import KeyTable
     from pexeso.lake.readers.options import ReadingOptions
     from pexeso.search.query import QueryColumn
@@ -170,20 +168,16 @@ class SparkRequest(IndexRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryRequest(IndexRequest):
-    """Base of what is asked with a query column.
+class ReadingRequest(Request):
+    """Base of what reads a file of the user.
 
     Attributes
     ----------
-    query : str or tuple
-        ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), ``FILE`` (its text column with most
-        distinct values is taken), or the values themselves, one a row.
     delimiter, encoding, header, skip_rows
-        How the file of `query` is read, where it is delimited text; see
+        How the file is read, where it is delimited text; see
         `pexeso.lake.readers.options.ReadingOptions`. None: found.
     """
 
-    query: str | tuple[Any, ...]
     delimiter: str | None = None
     encoding: str | None = None
     header: int | None = None
@@ -191,26 +185,47 @@ class QueryRequest(IndexRequest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reading and not isinstance(self.query, str):
+        if self.reading and (got := self._got_no_file()) is not None:
             given = ", ".join(f"{{{name}}}" for name in self.reading.to_dict())
-            raise RequestError(f"{given} tell how a file is read. Got values.")
+            raise RequestError(f"{given} tell how a file is read. Got {got}.")
+
+    def _got_no_file(self) -> str | None:
+        """Return what was given in the place of a file."""
+        return None
 
     @property
     def reading(self) -> ReadingOptions:
-        """How the file of `query` is read."""
-        from pexeso.lake.readers.options import ReadingOptions
+        """How the file is read."""
+        return reading_of(vars(self))
 
-        return ReadingOptions(**{name: getattr(self, name) for name in OF_READING})
+    def arguments(self) -> dict[str, Any]:
+        """Return the other fields, and `reading` in the place of those that it is made of."""
+        others = {name: value for name, value in vars(self).items() if name not in OF_READING}
+        return {**others, "reading": self.reading}
 
-    def read_table(self) -> pa.Table:
-        """Return the table of the file that `query` is, every cell as text."""
-        import pyarrow as pa
 
-        from pexeso.lake.columns import label_columns
-        from pexeso.lake.containers.reader import read_table
+def reading_of(values: Mapping[str, Any], prefix: str = "") -> ReadingOptions:
+    """Return how a file is read by the values that say it, with a prefix of their names."""
+    from pexeso.lake.readers.options import ReadingOptions
 
-        read = read_table(str(self.query), options=self.reading)
-        return pa.Table.from_arrays(read.columns, names=label_columns(read.names))
+    return ReadingOptions(**{name: values.get(prefix + name) for name in OF_READING})
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryRequest(IndexRequest, ReadingRequest):
+    """Base of what is asked with a query column; it says too how the file of that is read.
+
+    Attributes
+    ----------
+    query : str or tuple
+        ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), ``FILE`` (its text column with most
+        distinct values is taken), or the values themselves, one a row.
+    """
+
+    query: str | tuple[Any, ...]
+
+    def _got_no_file(self) -> str | None:
+        return None if isinstance(self.query, str) else "values"
 
     def require_use(self, usable: Collection[str], what: str) -> None:
         """Refuse fields that were given and have no use; a file may always be told how to read."""

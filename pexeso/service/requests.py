@@ -27,6 +27,7 @@ from pexeso.service.bases import (
     DistanceRequest,
     IndexRequest,
     QueryRequest,
+    ReadingRequest,
     Request,
     RequestError,
     SparkRequest,
@@ -123,8 +124,8 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
             raise RequestError("{keys} takes a file alone. Got %r.", self.query)
         from pexeso.composite.candidate_keys import choose_key
 
-        table = self.read_table() if self.reading else self.query
-        columns = ",".join(f"#{position}" for position in choose_key(table).positions)
+        key = choose_key(self.query, reading=self.reading)
+        columns = ",".join(f"#{position}" for position in key.positions)
         return replace(self, query=f"{self.query}:{columns}", keys=None)
 
     def by_keys(self, *, similar: bool) -> dict[str, Any]:
@@ -248,13 +249,14 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchRequest(SparkRequest, DistanceRequest, verb="batch"):
+class BatchRequest(SparkRequest, DistanceRequest, ReadingRequest, verb="batch"):
     """Answer many queries; on Spark where `master` is given.
 
     Attributes
     ----------
     queries : str or tuple of mappings
-        A file of JSON lines, or the lines as objects.
+        A file of JSON lines, or the lines as objects. A line may say for itself how its file is
+        read, by the names of the fields for that.
     output : str or None
         The file of answers; None: the response has them.
     min_joinability, k, counts, exclude_self, explain, rerank, fold_copies
@@ -381,7 +383,7 @@ class CheckRequest(IndexRequest, verb="check"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneRequest(IndexRequest, verb="tune"):
+class TuneRequest(IndexRequest, ReadingRequest, verb="tune"):
     """Choose thresholds from a table of labelled pairs; see `pexeso.Index.tune`."""
 
     labels: str
@@ -402,7 +404,7 @@ class RulesRequest(Request, verb="rules"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeysRequest(Request, verb="keys"):
+class KeysRequest(ReadingRequest, verb="keys"):
     """Propose keys for a table; see `pexeso.find_keys`."""
 
     table: str

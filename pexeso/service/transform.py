@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, OutputError
 from pexeso.lake.key_columns import spec_of
-from pexeso.service.bases import Request, RequestError
+from pexeso.service.bases import ReadingRequest, RequestError, reading_of
 from pexeso.service.composite_keys import OF_JOIN, split_lake_key
 from pexeso.service.responses import JoinResponse, SearchResponse
 from pexeso.transform.programs.storing import MAX_PROGRAMS
 
 if TYPE_CHECKING:
+    from pexeso.lake.readers.options import ReadingOptions
     from pexeso.service.requests import JoinRequest, SearchRequest
     from pexeso.service.verbs import Service
     from pexeso.transform_join.joined import TransformJoin
@@ -22,13 +23,15 @@ DEFAULT_PROGRAMS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformRequest(Request, verb="transform"):
+class TransformRequest(ReadingRequest, verb="transform"):
     """Learn a program that joins two tables; see `pexeso.learn_transformation`.
 
     Attributes
     ----------
     source, target : str
         ``FILE``, ``FILE:COLUMN``, ``FILE:COLUMN,COLUMN``, or ``INDEX.pexeso:TABLE`` and a column.
+    target_delimiter, target_encoding, target_header, target_skip_rows
+        How the file of `target` is read; the same without ``target_`` is said of `source`.
     program : str or None
         A file of programs to use instead of learning.
     save : str or None
@@ -39,6 +42,10 @@ class TransformRequest(Request, verb="transform"):
 
     source: str
     target: str
+    target_delimiter: str | None = None
+    target_encoding: str | None = None
+    target_header: int | None = None
+    target_skip_rows: int | None = None
     program: str | None = None
     save: str | None = None
     fuzzy: bool = True
@@ -52,6 +59,12 @@ class TransformRequest(Request, verb="transform"):
             raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {self.max_programs!r}.")
         if self.seed < 0:
             raise InputError(f"seed is at least 0. Got {self.seed!r}.")
+        _ = self.target_reading
+
+    @property
+    def target_reading(self) -> ReadingOptions:
+        """How the file of `target` is read."""
+        return reading_of(vars(self), "target_")
 
 
 def search_by_programs(service: Service, request: SearchRequest) -> SearchResponse:
@@ -85,8 +98,8 @@ def with_best_table(service: Service, request: JoinRequest) -> JoinRequest:
 def join_by_program(request: JoinRequest) -> JoinResponse:
     """Join a table with one of the lake by a program, learned or saved."""
     from pexeso.join.options import JoinOptions
-    from pexeso.transform_join.joined import join_learned  # brings numba
     from pexeso.transform_join.lake_join import join_sides, keys_joined
+    from pexeso.transform_join.learned import join_learned  # brings numba
     from pexeso.transform_join.sides import lake_side, side_of
 
     name, columns = split_lake_key(str(request.lake_column))
@@ -104,7 +117,7 @@ def join_by_program(request: JoinRequest) -> JoinResponse:
 
 def transform(service: object, request: TransformRequest, **live: Any) -> TransformJoin:
     """Answer a request for a program, and write it where that is asked for."""
-    from pexeso.transform_join.joined import learn_transformation  # brings numba
+    from pexeso.transform_join.learned import learn_transformation  # brings numba
     from pexeso.transform_join.saved import require_free
 
     if request.save is not None:
@@ -116,6 +129,8 @@ def transform(service: object, request: TransformRequest, **live: Any) -> Transf
         fuzzy=request.fuzzy,
         max_programs=request.max_programs,
         seed=request.seed,
+        reading=request.reading,
+        target_reading=request.target_reading,
     )
     if request.save is not None:
         if joined.tried is not None:

@@ -233,7 +233,7 @@ def _batch(
             begin(index.search_options(request.options()))
         names = ("explain", "rerank", "exclude_self", "fold_copies")
         asked = {name: getattr(request, name) for name in names}
-        asked |= {**request.options(), "passes": passes}
+        asked |= {**request.options(), "passes": passes, "reading": request.reading}
         if request.output is not None:
             asked |= {"resume": request.resume, "restart": request.restart, "progress": progress}
             return BatchResponse(run_batch(index, lines, request.output, **asked))
@@ -293,7 +293,7 @@ def _estimate(service: Service, request: requests.EstimateRequest, **live: Any) 
 
 def _tune(service: Service, request: requests.TuneRequest) -> Advice:
     return service.open(request.index, "cpu", model=request.model).tune(
-        request.labels, min_precision=request.min_precision
+        request.labels, min_precision=request.min_precision, reading=request.reading
     )
 
 
@@ -341,7 +341,7 @@ def _rules(service: Service, request: requests.RulesRequest) -> RulesResponse:
 def _keys(service: Service, request: requests.KeysRequest) -> FoundKeys:
     from pexeso.composite.candidate_keys import find_keys
 
-    given = dict(vars(request))
+    given = request.arguments()
     return find_keys(given.pop("table"), **given)
 
 

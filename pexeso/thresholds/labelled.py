@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from pexeso.explain.explanation import locate_column
+from pexeso.lake.readers.options import ReadingOptions
 from pexeso.thresholds.advice import Advice, require_min_precision
 from pexeso.thresholds.advisor import Advisor, column_vectors
 from pexeso.thresholds.labels import ColumnLabel, ValueLabel, read_labels, require_labels
@@ -25,11 +26,16 @@ def tune(
     advisor: Advisor,
     labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
     min_precision: float | None,
+    reading: ReadingOptions,
 ) -> Advice:
     """Choose thresholds from labelled pairs; see `pexeso.Index.tune`."""
     if min_precision is not None:
         require_min_precision(min_precision)
-    read = read_labels(labels) if isinstance(labels, str | os.PathLike) else labels
+    if isinstance(labels, str | os.PathLike):
+        read = read_labels(labels, reading=reading)
+    else:
+        reading.require_none("labels")
+        read = labels
     every = require_labels(read)
     prior = advisor.columns(min_precision)
     if isinstance(every[0], ValueLabel):

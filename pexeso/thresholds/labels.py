@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pexeso.errors import InputError, PexesoError, QueryError
 from pexeso.lake.containers.reader import read_table
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.search.query import QueryColumn, read_query
 
 VALUE_HEADER = ("query_value", "lake_value", "same")
@@ -38,7 +39,7 @@ class ColumnLabel:
 Labels = Sequence[ValueLabel] | Sequence[ColumnLabel]
 
 
-def read_labels(path: str | os.PathLike[str]) -> Labels:
+def read_labels(path: str | os.PathLike[str], *, reading: ReadingOptions = AS_FOUND) -> Labels:
     r"""Read a table of labelled pairs.
 
     Parameters
@@ -47,6 +48,8 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
         A table with the header ``query_value,lake_value,same`` (two texts), or
         ``query_column,lake_column,same`` (``FILE:COLUMN``, relative to the current folder, and
         ``TABLE:COLUMN`` of the lake); `same` is yes or no.
+    reading : ReadingOptions
+        How to read this table, where it is delimited text; what is not set is found.
 
     Raises
     ------
@@ -67,7 +70,7 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
     >>> second
     ValueLabel(query='Oslo', value='Rome', same=False)
     """
-    table = read_table(os.fspath(path))
+    table = read_table(os.fspath(path), options=reading)
     names = tuple(name.strip().lower() for name in table.names)
     if names not in (VALUE_HEADER, COLUMN_HEADER):
         raise QueryError(

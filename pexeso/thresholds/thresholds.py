@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import VALUES, SearchOptions, search_options
 from pexeso.thresholds.advice import ASKED, Advice, percent
 
@@ -116,8 +117,9 @@ class Thresholds:
         self,
         labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
         min_precision: float | None = None,
+        reading: ReadingOptions = AS_FOUND,
     ) -> Advice:
         """Choose thresholds from labelled pairs; see `pexeso.Index.tune`."""
         from pexeso.thresholds.labelled import tune
 
-        return tune(self.opened, self.advisor, labels, min_precision)
+        return tune(self.opened, self.advisor, labels, min_precision, reading)

@@ -104,6 +104,7 @@ def side_of(
         file = os.fspath(table)
         names, cells, columns = _read(file, columns, reading)
     else:
+        reading.require_none("a table in memory")
         given, cells = columns_of(table)
         names = tuple(label_columns(given))
     return _side_of(names, cells, columns, file)
@@ -183,6 +184,7 @@ def _read(
 ) -> tuple[tuple[str, ...], tuple[Any, ...], str | Iterable[str] | None]:
     index, colon, rest = spec.partition(".pexeso:")
     if colon and (Path(index + ".pexeso") / "manifest.json").is_file():
+        reading.require_none(f"'{spec}' of a lake, which lake.toml tells how to read")
         table, _, column = rest.partition(":")
         return *_lake_table(index + ".pexeso", table), columns or column or None
     if columns is None:

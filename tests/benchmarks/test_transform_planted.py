@@ -13,7 +13,7 @@ from benchmarks.transform.generated import RULES, SYNTHETIC, Rule, planted_pair
 from benchmarks.transform.planted import measured_pair, measured_planted, scores_of
 from benchmarks.transform.tables import apply_table, planted_table
 from pexeso.errors import InputError
-from pexeso.transform_join.joined import learn_transformation
+from pexeso.transform_join.learned import learn_transformation
 
 ALL = {**RULES, **SYNTHETIC}
 

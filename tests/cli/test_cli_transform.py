@@ -289,7 +289,8 @@ def test_outputs_that_cannot_be_written_are_refused_before_any_work(
     run, fail, people, mails, tmp_path, option, monkeypatch
 ):
     monkeypatch.setattr(
-        "pexeso.transform_join.joined.learn_transformation", lambda *_, **__: pytest.fail("learned")
+        "pexeso.transform_join.learned.learn_transformation",
+        lambda *_, **__: pytest.fail("learned"),
     )
     path = tmp_path / "none" / "joined.csv"
     said = fail(1, "transform", people, mails, option, path)

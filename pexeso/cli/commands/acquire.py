@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pexeso.acquisition_search.defaults import METHODS
-from pexeso.cli.options import field_option, index_argument, takes
+from pexeso.cli.options import field_option, index_argument, reading_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -65,6 +65,7 @@ def _repeated(name: str, help_text: str, option: str, metavar: str):
     "The columns to be explained: of a table of yours, or TABLE:COLUMN of the lake.",
     metavar="FILE:COLUMN,...",
 )
+@reading_options(AcquireRequest, of="FILE of --have")
 @_repeated(
     "want",
     "A column to get, or COLUMN of any table; without it any column that joins reach.",

@@ -14,6 +14,7 @@ from pexeso.cli.options import (
     complete_path,
     field_option,
     index_argument,
+    reading_options,
     search_settings,
     spark_options,
     takes,
@@ -47,6 +48,7 @@ def _file(context: click.Context, option: click.Parameter, name: str) -> str | N
     metavar="ANSWERS.jsonl",
     help="Where answers go; stdout by default.",
 )
+@reading_options(BatchRequest, of="each file that is named")
 @search_settings
 @_of_batch("explain", "Add the values that match, with their distances and kinds.")
 @_of_batch(
@@ -71,6 +73,7 @@ def batch(request: BatchRequest) -> None:
     Lines of QUERIES.jsonl (- reads stdin):
       {"id": "a", "file": "people.csv", "column": "company"}
       {"id": "b", "values": ["Oslo", "Rome"]}
+      {"file": "old.csv", "column": "city", "delimiter": ";", "skip_rows": 1}
 
     Answers are JSON lines in the same order: {"id", "query", "options", "results", "stats"}, or
     {"id", "error"} for a line that cannot be used; the others are answered all the same, and the

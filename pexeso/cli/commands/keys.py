@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import complete_path, field_option, takes
+from pexeso.cli.options import complete_path, field_option, reading_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -33,6 +33,7 @@ _of_keys = partial(field_option, KeysRequest)
 
 @click.command(cls=QueryCommand)
 @click.argument("table", metavar="FILE", callback=take_standard_input, shell_complete=complete_path)
+@reading_options(KeysRequest)
 @_of_keys("max_columns", f"Most columns of a key, up to {LARGEST_KEY}.", metavar="N")
 @_of_keys(
     "nearly",

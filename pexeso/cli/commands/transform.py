@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import complete_path, field_option, takes
+from pexeso.cli.options import complete_path, field_option, reading_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -61,6 +61,8 @@ _LONGEST = 1000
     metavar="PAGE",
     help="Write a page for the browser too: one file, which loads nothing else.",
 )
+@reading_options(TransformRequest, of="SOURCE")
+@reading_options(TransformRequest, of="TARGET", prefix="target_")
 @_of_transform("program", "Use programs that --save wrote, instead of learning.", metavar="FILE")
 @_of_transform("save", "Write the programs, for --program.", metavar="FILE")
 @_of_transform(

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import complete_path, field_option, index_argument, model_option, takes
+from pexeso.cli.options import (
+    complete_path,
+    field_option,
+    index_argument,
+    model_option,
+    reading_options,
+    takes,
+)
 from pexeso.cli.output.advice import thresholds
 from pexeso.cli.output.output import output_options, write_json
 from pexeso.service.requests import TuneRequest
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @index_argument
 @click.argument("labels", metavar="LABELS.csv", shell_complete=complete_path)
+@reading_options(TuneRequest, of="LABELS.csv")
 @field_option(
     TuneRequest,
     "min_precision",

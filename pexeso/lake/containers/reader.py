@@ -37,6 +37,9 @@ from pexeso.lake.typed.parquet import parse_parquet
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.text import text_table
 
+FORMATS_OF_TEXTS = ("delimited", "jsonlines", "json")
+"""Formats whose cells have no types of their own."""
+
 _PARQUET_MAGIC = b"PAR1"
 
 
@@ -124,7 +127,7 @@ class OpenTable:
 
         Dictionaries are written out. Rows are those of `text`, in the same order.
         """
-        if self.format in ("delimited", "jsonlines", "json"):
+        if self.format in FORMATS_OF_TEXTS:
             return None
         with _errors_in_words(self.shown):
             batches = list(self.rows())

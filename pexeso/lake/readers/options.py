@@ -71,6 +71,22 @@ class ReadingOptions:
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in given.items() if value is not None}
 
+    def require_none(self, got: str) -> None:
+        """Refuse what is set, as what is read is no file.
+
+        Parameters
+        ----------
+        got : str
+            What it is instead, for the message.
+
+        Raises
+        ------
+        InputError
+            Something is set.
+        """
+        if self:
+            raise InputError(f"{', '.join(self.to_dict())} tell how a file is read. Got {got}.")
+
 
 def _checked_delimiter(given: object) -> str:
     found = _DELIMITER_OF_NAME.get(given, given) if isinstance(given, str) else given

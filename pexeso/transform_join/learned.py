@@ -1,0 +1,134 @@
+"""Tables joined by programs that are learned from them, or were saved before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pexeso.errors import InputError
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.transform.learning.finding import FindingOptions
+from pexeso.transform.programs.storing import MAX_PROGRAMS
+from pexeso.transform.transformation import DEFAULT_PROGRAMS, TransformOptions, apply_programs
+from pexeso.transform.transformation import learn_transformation as learn
+from pexeso.transform_join.joined import TransformJoin
+from pexeso.transform_join.saved import fitted, read_program, saved_direction
+from pexeso.transform_join.sides import Side, other_ways, side_of
+
+
+def learn_transformation(
+    source: Any,
+    target: Any,
+    *,
+    columns: str | Iterable[str] | None = None,
+    target_columns: str | Iterable[str] | None = None,
+    program: str | Path | None = None,
+    fuzzy: bool = True,
+    max_programs: int = DEFAULT_PROGRAMS,
+    seed: int = 0,
+    reading: ReadingOptions = AS_FOUND,
+    target_reading: ReadingOptions = AS_FOUND,
+) -> TransformJoin:
+    """Learn a program that writes the keys of one table in the form of the other's, and join.
+
+    Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
+    Toronto, 2019, chapter 4 (Auto-Join).
+
+    Parameters
+    ----------
+    source, target : path, or table in memory
+        A text may name columns: ``FILE:COLUMN``, ``FILE:COLUMN,COLUMN``, ``INDEX.pexeso:TABLE`` or
+        ``INDEX.pexeso:TABLE:COLUMN``.
+    columns, target_columns : str or iterable of str, optional
+        That hold the key; without them those are found.
+    program : path, optional
+        Use programs that were saved instead of learning.
+    fuzzy : bool
+        Join what is nearly equal of what programs leave; and the most similar keys where columns
+        of both tables are named and no program is found, among at most 15,000 distinct values of
+        either.
+    max_programs : int
+        At least 1; each is learned from the rows that the ones before it left.
+    seed : int
+        Of samples and sets of examples.
+    reading, target_reading : ReadingOptions
+        How to read files of delimited text; what is not set is found.
+
+    Raises
+    ------
+    InputError
+        A table, a column or an option is not as it must be.
+
+    Examples
+    --------
+    >>> names = {"name": ["Suhela Chowdhury", "Maureen Paluzzi", "Carolyn Craddock", "Kelly Moore"]}
+    >>> mails = {"mail": ["kmoore@a.us", "ccraddock@a.us", "schowdhury@a.us", "mpaluzzi@a.us"]}
+    >>> joined = learn_transformation(names, mails)
+    >>> joined.pairs[0], joined.coverage
+    (('Suhela Chowdhury', 'schowdhury@a.us', 'program'), 1.0)
+    """
+    if not 1 <= max_programs <= MAX_PROGRAMS:
+        raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {max_programs!r}.")
+    options = TransformOptions(
+        finding=FindingOptions(seed=seed), max_programs=max_programs, fuzzy=fuzzy
+    )
+    sides = (
+        side_of(source, columns, reading=reading),
+        side_of(target, target_columns, reading=target_reading),
+    )
+    return join_learned(*sides, program=program, options=options)
+
+
+def join_learned(
+    source: Side,
+    target: Side,
+    *,
+    program: str | Path | None = None,
+    options: TransformOptions | None = None,
+) -> TransformJoin:
+    """Do as `learn_transformation` with tables that are read already."""
+    sides, options = (source, target), options or TransformOptions()
+    if len(sides[0].columns) > 1 and sides[0].named:
+        options = replace(options, directions=("source to target",))
+    elif len(sides[1].columns) > 1 and sides[1].named:
+        options = replace(options, directions=("target to source",))
+    if program is not None:
+        return _with_saved(*sides, program, options)
+    found = learn(source.texts, target.texts, options)
+    if not found.kinds.any() and not (source.named and target.named):
+        for some, keys_repeat in other_ways(source, target):
+            found = learn(some[0].texts, some[1].texts, replace(options, keys_repeat=keys_repeat))
+            sides = some
+            if found.kinds.any():
+                break
+    joined = TransformJoin(*sides, found)
+    if found.programs or not options.fuzzy or not (source.named and target.named):
+        return joined
+    from pexeso.transform_join import similar  # brings the model
+
+    nearest = similar.with_similar(found, joined.reading.texts, joined.keyed.texts)
+    if nearest is None:
+        return replace(joined, max_compared=similar.MAX_VALUES)
+    return replace(joined, found=nearest)
+
+
+def _with_saved(
+    source: Side, target: Side, path: str | Path, options: TransformOptions
+) -> TransformJoin:
+    stored = read_program(path)
+    direction = saved_direction(stored, path)
+    forward = direction == "source to target"
+    sides = (source, target) if forward else (target, source)
+    reading, keyed, programs = fitted(stored, *sides, path)
+    names, equal = reading.texts.names, stored.metadata.get("equal_column")
+    found = apply_programs(
+        reading.texts,
+        keyed.texts,
+        direction,
+        programs,
+        options,
+        equal_column=names.index(str(equal)) if equal in names else None,
+    )
+    return TransformJoin(*((reading, keyed) if forward else (keyed, reading)), found)
