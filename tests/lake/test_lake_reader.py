@@ -13,7 +13,7 @@ from pexeso.errors import TableReadError
 from pexeso.lake.containers.reader import parse_table, read_table
 from pexeso.lake.readers import delimited
 from pexeso.lake.readers.content import Content
-from pexeso.lake.readers.table import MAX_COLUMNS
+from pexeso.lake.readers.table import MAX_COLUMNS, cells_to_column
 
 
 def read(data, name="t.csv", **limits):
@@ -155,6 +155,17 @@ def test_cells_over_the_limit_are_empty_and_the_table_still_reads():
     table = read(f"a,b\n{'x' * 300_000},1\ny,2\n", max_cell_bytes=1000)
     assert rows_of(table) == [[None, "1"], ["y", "2"]]
     assert table.notes == ["cells of more than 1,000 bytes were read as empty: 1"]
+
+
+def test_few_cells_become_the_same_column_as_many():
+    cells = ["", "a", "é" * 9, "é" * 10, "\ud800", " "]
+    few, n_few = cells_to_column(cells, 80)
+    many, n_many = cells_to_column(cells * 100, 80)
+    assert few.to_pylist() * 100 == many.to_pylist() == [None, *cells[1:4], "?", " "] * 100
+    assert (n_few, n_many) == (0, 0)
+    limited, n_limited = cells_to_column(cells, 18)
+    assert limited.to_pylist() == [None, "a", "é" * 9, None, "?", " "]
+    assert n_limited == 1
 
 
 def test_a_cell_of_exactly_the_limit_stays():

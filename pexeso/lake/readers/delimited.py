@@ -25,12 +25,11 @@ from pexeso.lake.readers.layout.prose import require_table
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
     Table,
+    cells_to_column,
     check_cells,
     check_width,
     clean_name,
-    empty_to_null,
     join_chunks,
-    strings,
     too_big_note,
 )
 
@@ -318,7 +317,7 @@ def _collect(
         )
     joined = header[0] if len(header) == 1 else join_header(header, builder.width)
     given = [*joined, *([""] * (builder.width - len(joined)))]
-    names, n_too_big = empty_to_null(strings(given), max_cell_bytes)
+    names, n_too_big = cells_to_column(given, max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
     return [clean_name(name or "") for name in names.to_pylist()], builder.columns()
 
@@ -383,7 +382,7 @@ class _ColumnBuilder:
             padding = [""] * self.width
             rows = [(row + padding)[: self.width] for row in rows]
         for pieces, cells in zip(self.pieces, zip(*rows, strict=True), strict=True):
-            piece, n_too_big = empty_to_null(strings(cells), self.max_cell_bytes)
+            piece, n_too_big = cells_to_column(cells, self.max_cell_bytes)
             self.n_too_big += n_too_big
             pieces.append(piece)
 

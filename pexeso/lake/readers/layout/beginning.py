@@ -345,7 +345,7 @@ def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> b
     Columns of numbers tell: names and units in them are no data.
     """
     row, above = rows[n], rows[n - 1]
-    if len(row) > len(kinds) or len([cell for cell in row if cell.strip()]) < 2:
+    if len(row) != len(kinds) or len([cell for cell in row if cell.strip()]) < 2:
         return False
     of_numbers = [kind if kind == NUMBER else None for kind in kinds]
     n_alike, n_other = compare(row, of_numbers)
