@@ -17,9 +17,9 @@ import click
 from benchmarks import report
 from benchmarks.origin import code_digest
 from benchmarks.reading.pollock import PollockFile, pollock_files
-from benchmarks.reading.readers import READERS, Found, Reader
+from benchmarks.reading.readers import READERS, Reader
 from benchmarks.reading.rules import hard_files
-from benchmarks.reading.scoring import same_names, same_row
+from benchmarks.reading.scoring import Found, is_right
 from pexeso.errors import InputError
 
 CODE = (("pexeso/lake/readers", "**/*.py"), ("benchmarks/reading", "*.py"))
@@ -94,7 +94,7 @@ def measure(
                 start = time.process_time()
                 found = _read(READERS[name], file.path)
                 seconds[name] += time.process_time() - start
-                if found is not None and is_right(file, found):
+                if is_right(found, file.names, file.rows, file.n_wrong_allowed):
                     counts[file.group][name] += 1
                 else:
                     wrong[name].append(f"{file.group}: {file.path.name}")
@@ -107,15 +107,6 @@ def measure(
         "seed": seed,
         "step": step,
     }
-
-
-def is_right(file: PollockFile, found: Found) -> bool:
-    """Return whether a file's names and rows are those of its truth."""
-    names, rows = found
-    if not same_names(names, file.names) or len(rows) != len(file.rows):
-        return False
-    n_wrong = sum(not same_row(ours, truth) for ours, truth in zip(rows, file.rows, strict=True))
-    return n_wrong <= file.n_wrong_allowed
 
 
 def shown(result: Result, wrong: bool) -> str:

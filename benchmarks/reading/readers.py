@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-Cells = list[list[str]]
-Found = tuple[list[str], Cells]
+from benchmarks.reading.scoring import Found
+
 Reader = Callable[[Path], Found]
 
 

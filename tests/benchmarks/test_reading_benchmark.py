@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from benchmarks.cli import main
 from benchmarks.reading.pollock import pollock_files
 from benchmarks.reading.rules import HELD_OUT, TUNED, hard_files
-from benchmarks.reading.scoring import same_cells, same_names
+from benchmarks.reading.scoring import is_right, same_cells, same_names
 from benchmarks.reading.tables import plain_tables
 
 
@@ -44,6 +44,24 @@ def test_what_counts_as_right():
     assert same_names(["", "column1", "Unnamed: 2", "c3"], None)
     assert not same_names(["city"], None)
     assert not same_names(["city"], ["town"])
+
+
+def test_conventions_are_left_aside_and_nothing_else_is():
+    assert same_cells([["a"], [" ", ""], ["b"]], [["a"], ["b"]])
+    assert same_names(["city", "a b"], ["city city", "a b a b"])
+    assert not same_names(["city a"], ["city city"])
+    refused, empty = None, ([], [])
+    assert is_right(refused, None, [], 0)
+    assert is_right((["x"], []), None, [], 0)
+    assert not is_right(refused, ["a"], [["1"]], 1)
+    assert not is_right(empty, ["a"], [["1"]], 1)
+    header, row, both = (["b"], [["1"]]), (["a"], [["2"]]), (["b"], [["2"]])
+    assert [is_right(found, ["a"], [["1"]], 1) for found in (header, row, both)] == [
+        True,
+        True,
+        False,
+    ]
+    assert not is_right(header, ["a"], [["1"]], 0)
 
 
 def test_the_command_counts_what_is_read(tmp_path):

@@ -93,11 +93,26 @@ def test_odd_separators_are_not_seen_in_values(text):
     assert len(read(text).names) == 1
 
 
+def test_colons_between_numbers_are_separators_below_names():
+    body = "Oslo:402:57:12\nBern:41:99:10\nGraz:6:51:70\n"
+    assert read("city:a:b:c\n" + body).names == ["city", "a", "b", "c"]
+    assert len(read(body).names) == 1
+
+
+def test_a_title_in_a_middle_column_below_blank_rows_is_left_out():
+    table = read(",,\n,,\n,Figures of all cities,\n" + BODY)
+    assert [table.names, *rows_of(table)] == ROWS
+    groups = read(",,\n,Cost,\nCity,new,old\n" + "Oslo,5,60\nBern,50,61\n" * 3)
+    assert "Cost new" in groups.names
+
+
 def test_a_first_row_of_data_is_no_header():
     table = read("2008-02-28,1:00,12.5\n2008-02-28,2:00,12.1\n2008-02-28,3:00,11.0\n")
     assert table.names == ["", "", ""]
     assert table.n_rows == 3
     assert table.notes == ["there is no header: the first row is data, and columns have no names"]
+    beside_words = read("Ann,Oslo,1\nBo,Bern,87\nCy,Graz,16\nDi,Lima,36\n")
+    assert (beside_words.names, beside_words.n_rows) == (["", "", ""], 4)
     words = "Oslo,Norway\nBergen,Norway\nLyon,France\nOslo,Kenya\nNice,France\nTurin,Italy\n"
     assert read(words).n_rows == 6
 
@@ -106,6 +121,7 @@ def test_a_first_row_of_data_is_no_header():
     "header",
     [
         "country,2010,2011,2012",
+        "country,0,b,c",
         ",0,1,2",
         "country,1/22/20,1/23/20,1/24/20",
         "country,a,b,c",

@@ -13,7 +13,7 @@ from pexeso.errors import TableReadError
 from pexeso.lake.containers.reader import parse_table, read_table
 from pexeso.lake.readers import delimited
 from pexeso.lake.readers.content import Content
-from pexeso.lake.readers.table import MAX_COLUMNS
+from pexeso.lake.readers.table import MAX_COLUMNS, cells_to_column
 
 
 def read(data, name="t.csv", **limits):
@@ -75,7 +75,7 @@ def test_rows_that_are_mostly_longer_than_the_header_get_columns():
     assert rows_of(table) == [["1", "2", "3"], ["4", "5", "6"], ["7", "8", None]]
     assert (
         table.notes[0]
-        == "most rows are longer than the header: columns without a name were added: 1"
+        == "many rows are longer than the header: columns without a name were added: 1"
     )
 
 
@@ -88,9 +88,63 @@ def test_a_quotation_mark_that_never_closes_loses_no_row(n_rows_before):
     assert rows[n_rows_before:] == [["1", '"two'], ["2", "three"], ["3", "four"]]
     line = n_rows_before + 2
     assert table.notes == [
-        f"a quotation mark in line {line:,} is never closed: "
-        "from that line on quotation marks were read as plain characters"
+        f"a quotation mark in line {line:,} is never closed: it was read as a plain character"
     ]
+
+
+def test_a_stray_quotation_mark_at_the_end_of_a_row_swallows_no_row():
+    good = "".join(f'{i},"x, {i}",y\n' for i in range(20))
+    table = read(f'id,name,note\n{good}20,"x, 20","\n21,"x, 21",y\n22,"x\nx, 22",y\n23,x,"\n')
+    assert rows_of(table)[20:] == [
+        ["20", "x, 20", '"'],
+        ["21", "x, 21", "y"],
+        ["22", "x\nx, 22", "y"],
+        ["23", "x", '"'],
+    ]
+    assert table.notes == [
+        "a quotation mark in line 22 is never closed: it was read as a plain character, "
+        "as were those of 1 more lines"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "row"),
+    [
+        # As wide as other rows: the cell goes on, whatever stands after its closing mark.
+        ('1,2,"l1\nl2 "q" text"', ["1", "2", 'l1\nl2 q" text"']),
+        ('1,"x" 24,"l1\nl2, text"', ["1", "x 24", "l1\nl2, text"]),
+    ],
+)
+def test_a_cell_of_two_lines_with_odd_quotation_marks_stays_one(cells, row):
+    assert rows_of(read(f"a,b,c\n{cells}\n5,6,7\n8,9,10\n")) == [
+        row,
+        ["5", "6", "7"],
+        ["8", "9", "10"],
+    ]
+
+
+def test_one_stray_quotation_mark_turns_quoting_off_nowhere_else():
+    good = "".join(f'{i},"x, {i}, and more, {i * 7}",y\n' for i in range(30))
+    table = read(f'id,"name",note\n"a,"b, c",d\n{good}')
+    assert table.names == ["id", "name", "note"]
+    assert rows_of(table)[1:3] == [["0", "x, 0, and more, 0", "y"], ["1", "x, 1, and more, 7", "y"]]
+
+
+def test_a_quarter_of_longer_rows_keep_their_cells():
+    table = read("a,b\n" + "1,2\n" * 6 + "1,2,3\n" * 2)
+    assert table.names == ["a", "b", ""]
+    assert rows_of(table)[-1] == ["1", "2", "3"]
+    assert read("a,b\n" + "1,2\n" * 7 + "1,2,3\n" * 2).names == ["a", "b"]
+    assert read("a\n" + "1 x\n" * 6 + "1, y\n" * 2).names == ["a"]
+
+
+def test_windows_marks_taken_for_latin_1_are_mended():
+    assert rows_of(read("a,b\nLand\x92s End,7 \x96 8 Feb\n")) == [
+        ["Land\u2019s End", "7 \u2013 8 Feb"]
+    ]
+    # Of another kind: Mac Roman, and UTF-8 taken for Latin-1.
+    for cell in ("Skarsg\x8crd", "Chlo\x91", "Wrightâ\x80\x99s"):
+        assert rows_of(read(f"a,b\n{cell},it\x92s\n")) == [[cell, "it\x92s"]]
 
 
 def test_a_last_line_without_newline_and_open_quote_is_kept():
@@ -101,6 +155,17 @@ def test_cells_over_the_limit_are_empty_and_the_table_still_reads():
     table = read(f"a,b\n{'x' * 300_000},1\ny,2\n", max_cell_bytes=1000)
     assert rows_of(table) == [[None, "1"], ["y", "2"]]
     assert table.notes == ["cells of more than 1,000 bytes were read as empty: 1"]
+
+
+def test_few_cells_become_the_same_column_as_many():
+    cells = ["", "a", "é" * 9, "é" * 10, "\ud800", " "]
+    few, n_few = cells_to_column(cells, 80)
+    many, n_many = cells_to_column(cells * 100, 80)
+    assert few.to_pylist() * 100 == many.to_pylist() == [None, *cells[1:4], "?", " "] * 100
+    assert (n_few, n_many) == (0, 0)
+    limited, n_limited = cells_to_column(cells, 18)
+    assert limited.to_pylist() == [None, "a", "é" * 9, None, "?", " "]
+    assert n_limited == 1
 
 
 def test_a_cell_of_exactly_the_limit_stays():

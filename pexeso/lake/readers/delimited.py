@@ -5,13 +5,13 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import IO
 
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.encoding import Encoding, detect_encoding
+from pexeso.lake.readers.encoding import Encoding, detect_encoding, with_marks
 from pexeso.lake.readers.layout.beginning import (
     Beginning,
     comment_lines,
@@ -25,29 +25,22 @@ from pexeso.lake.readers.layout.prose import require_table
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
     Table,
+    cells_to_column,
     check_cells,
     check_width,
     clean_name,
-    empty_to_null,
     join_chunks,
-    strings,
     too_big_note,
 )
 
 _SAMPLE_CHARACTERS = 64 << 10
 _SHOWN_CHARACTERS = 60
 _MANY_ROWS = 1 << 12
+_MIN_LONGER = 0.25
 _CELLS_A_CHUNK = 1 << 18
-_ROWS_A_PLAIN_CHUNK = 4096
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROL_FRACTION = 0.1
 _SELDOM_TABLES = (".txt",)
-_LAST_LINE = "\x00pexeso end of table\x00"
-"""Fed to the parser after the last line: it comes back as a row of its own unless a quotation mark
-is still open.
-
-It cannot be in a file, since text with NUL characters is refused.
-"""
 
 
 def parse_delimited(
@@ -63,9 +56,9 @@ def parse_delimited(
     The header may have several rows, or none where the first row is data like the others: its
     columns are without names then. Notes below the table are left out.
 
-    Rows shorter than the header are padded with nulls. Longer ones are cut, or, where most rows at
-    the start are longer, the table gets further columns without names. From the line of a quotation
-    mark that is never closed on, quotation marks are plain characters. Every repair is a note.
+    Rows shorter than the header are padded with nulls. Longer ones are cut, or, where a quarter of
+    the rows at the start are longer, the table gets further columns without names. A quotation mark
+    that is never closed is a plain character. Every repair is a note.
     Blank lines are no rows.
 
     Besides `data`, memory holds the columns (about the size of `data`) and one chunk of 256 Ki
@@ -90,6 +83,9 @@ def parse_delimited(
     """
     encoding = _encoding(shown, data, options)
     notes = [encoding.note] if encoding.note else []
+    given = data
+    if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not given:
+        notes.append("control characters were read as what Windows-1252 has in their place")
     sample = _decoded(data, encoding.name).read(_SAMPLE_CHARACTERS)
     if _looks_binary(sample):
         raise TableReadError(f"{shown} is binary, not delimited text.")
@@ -172,7 +168,7 @@ def _looks_binary(sample: str) -> bool:
 class _ParsedRows:
     """The rows of a text from a line on, in lists of bounded size.
 
-    A quotation mark that never closes is repaired.
+    A quotation mark that opens a cell by mistake is a plain character.
     """
 
     def __init__(self, data: bytes, encoding: str, dialect: Dialect, n_lines_above: int = 0):
@@ -186,47 +182,107 @@ class _ParsedRows:
         """Yield lists of rows, blank lines as empty ones."""
         n_lines_done = self.n_lines_above
         n_rows = 1  # of the next list; the first holds one row, which tells how wide rows are
-        reader = csv.reader(self._lines(n_lines_done), **self.dialect.csv_options())
-        while rows := list(islice(reader, n_rows)):
-            if _is_end(rows[-1]):
-                yield rows[:-1]
-            elif _has_swallowed_end(rows[-1]):
-                yield from self._with_open_quote(n_lines_done)
-            else:
+        width = 0
+        reader = csv.reader(self._lines(n_lines_done), **self.dialect.csv_options(), strict=True)
+        try:
+            while rows := list(islice(reader, n_rows)):
                 n_lines_done = self.n_lines_above + reader.line_num
+                width = width or len(rows[0])
                 n_rows = max(1, _CELLS_A_CHUNK // max(1, *map(len, rows)))
                 yield rows
+        except csv.Error:
+            yield from self._with_odd_quotes(n_lines_done, width)
 
     def _lines(self, n_to_skip: int) -> Iterator[str]:
-        return chain(islice(_decoded(self.data, self.encoding), n_to_skip, None), [_LAST_LINE])
+        return islice(_decoded(self.data, self.encoding), n_to_skip, None)
 
-    def _with_open_quote(self, n_lines_done: int) -> Iterator[list[list[str]]]:
-        """Parse again from a line on: quoted up to the row that never ends, unquoted from there."""
-        reader = csv.reader(self._lines(n_lines_done), **self.dialect.csv_options())
+    def _with_odd_quotes(self, n_lines_done: int, width: int) -> Iterator[list[list[str]]]:
+        """Yield rows from a line on, where a quotation mark is not where the format has it."""
+        lines = _RememberedLines(self._lines(n_lines_done))
+        reader = csv.reader(lines, **self.dialect.csv_options())
         rows: list[list[str]] = []
-        n_lines_good = n_lines_done
-        for row in reader:
-            if _has_swallowed_end(row):
-                break
-            n_lines_good = n_lines_done + reader.line_num
+        n_plain = first_plain = 0
+        while (row := next(reader, None)) is not None:
+            taken, lines.taken = lines.taken, []
+            width = width or len(row)
+            if len(taken) > 1 or lines.is_done:
+                as_plain = self._without_last_quote(taken[0])
+                if self._is_opened_by_mistake(taken, row, as_plain, width):
+                    row = as_plain
+                    lines.put_back(taken[1:])
+                    n_plain += 1
+                    first_plain = first_plain or n_lines_done + 1
+                    taken = taken[:1]
+            n_lines_done += len(taken)
             rows.append(row)
+            if len(rows) * width >= _CELLS_A_CHUNK:
+                yield rows
+                rows = []
         yield rows
-        self.notes.append(
-            f"a quotation mark in line {n_lines_good + 1:,} is never closed: "
-            "from that line on quotation marks were read as plain characters"
-        )
-        plain = Dialect(self.dialect.delimiter, quotechar=None)
-        reader = csv.reader(self._lines(n_lines_good), **plain.csv_options())
-        while rows := list(islice(reader, _ROWS_A_PLAIN_CHUNK)):
-            yield rows[:-1] if _is_end(rows[-1]) else rows
+        if n_plain:
+            self.notes.append(
+                f"a quotation mark in line {first_plain:,} is never closed: "
+                "it was read as a plain character"
+                + (f", as were those of {n_plain - 1:,} more lines" if n_plain > 1 else "")
+            )
+
+    def _without_last_quote(self, line: str) -> list[str]:
+        """Return the row of a line alone, the quotation mark that is open at its end as text."""
+        options = self.dialect.csv_options()
+        opened = f"{self.dialect.quotechar}{next(csv.reader([line], **options))[-1]}"
+        before = line.removesuffix(opened)
+        plain = csv.reader([opened], **Dialect(self.dialect.delimiter, None).csv_options())
+        return [*next(csv.reader([before], **options), [])[:-1], *next(plain)]
+
+    def _is_opened_by_mistake(
+        self, lines: list[str], row: list[str], as_plain: list[str], width: int
+    ) -> bool:
+        """Return whether a quotation mark of the first line opens no cell that ends properly.
+
+        It is never closed; or it is by one within a cell of a later line, and it is the first line
+        alone that is as wide as other rows.
+        """
+        options = self.dialect.csv_options()
+        if len(list(csv.reader([*lines, "x"], **options))) == 1:
+            return True
+        if len(row) == width or len(as_plain) != width:
+            return False
+        strict = csv.reader(lines, **options, strict=True)
+        try:
+            next(strict)
+        except csv.Error:
+            return strict.line_num > 1
+        return False
 
 
-def _is_end(row: list[str]) -> bool:
-    return row == [_LAST_LINE]
+class _RememberedLines:
+    """Lines, remembered as they are taken; some may be put back."""
 
+    def __init__(self, lines: Iterator[str]):
+        self._lines = lines
+        self._waiting: list[str] = []
+        self.taken: list[str] = []
+        self.is_done = False
 
-def _has_swallowed_end(row: list[str]) -> bool:
-    return bool(row) and row[-1].endswith(_LAST_LINE)
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self._waiting:
+            line = self._waiting.pop()
+        else:
+            try:
+                line = next(self._lines)
+            except StopIteration:
+                self.is_done = True
+                raise
+        self.taken.append(line)
+        return line
+
+    def put_back(self, lines: list[str]) -> None:
+        """Have lines taken once more, before all others."""
+        self._waiting += reversed(lines)
+        self.is_done = False
 
 
 def _collect(
@@ -257,11 +313,11 @@ def _collect(
     n_added = builder.width - width
     if header and n_added > 0:
         notes.append(
-            f"most rows are longer than the header: columns without a name were added: {n_added:,}"
+            f"many rows are longer than the header: columns without a name were added: {n_added:,}"
         )
     joined = header[0] if len(header) == 1 else join_header(header, builder.width)
     given = [*joined, *([""] * (builder.width - len(joined)))]
-    names, n_too_big = empty_to_null(strings(given), max_cell_bytes)
+    names, n_too_big = cells_to_column(given, max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
     return [clean_name(name or "") for name in names.to_pylist()], builder.columns()
 
@@ -293,13 +349,16 @@ def _note_on_rows_below(rows: list[list[str]]) -> str:
 def _width(header: list[list[str]], rows: list[list[str]]) -> int:
     """Return the number of columns: that of the header, or the usual one of longer rows.
 
-    The latter is used if longer rows are the majority.
+    The latter is used if at least a quarter of all rows are that much longer: they are a second
+    table, or the header is short.
     """
     width = max(map(len, header), default=0)
     if not header:
         return Counter(map(len, rows)).most_common(1)[0][0]
-    longer = [len(row) for row in rows if len(row) > width]
-    return Counter(longer).most_common(1)[0][0] if 2 * len(longer) > len(rows) else width
+    longer = Counter(len(row) for row in rows if len(row) > width)
+    usual, n = longer.most_common(1)[0] if longer else (width, 0)
+    is_wider = width > 1 and n >= _MIN_LONGER * len(rows)
+    return usual if is_wider or 2 * longer.total() > len(rows) else width
 
 
 class _ColumnBuilder:
@@ -323,7 +382,7 @@ class _ColumnBuilder:
             padding = [""] * self.width
             rows = [(row + padding)[: self.width] for row in rows]
         for pieces, cells in zip(self.pieces, zip(*rows, strict=True), strict=True):
-            piece, n_too_big = empty_to_null(strings(cells), self.max_cell_bytes)
+            piece, n_too_big = cells_to_column(cells, self.max_cell_bytes)
             self.n_too_big += n_too_big
             pieces.append(piece)
 

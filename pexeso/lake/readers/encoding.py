@@ -39,6 +39,10 @@ _HALF_LINE_BYTES = 512
 _MULTI_BYTE_CHARACTER = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
 )
+_CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
+_NO_MARK = re.compile(
+    rb"\xc2[\x81\x83\x86-\x90\x98\x9a-\x9f]|\xc3[\x80-\xbf]\xc2[\x80-\x9f]|[A-Za-z]\xc2[\x91\x93]"
+)
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 
 
@@ -80,6 +84,25 @@ def detect_encoding(data: bytes) -> Encoding | None:
         )
     name = _guess(evidence)
     return Encoding(name, f"not UTF-8: read as {name}, a guess")
+
+
+def with_marks(data: bytes) -> bytes:
+    r"""Return a UTF-8 text with the marks of Windows-1252 in place of controls, or as it is.
+
+    There are such controls where Windows-1252 was once taken for Latin-1: U+0092 for an apostrophe.
+    A text with other controls, or with them where no mark can be (after ``â``, or an opening
+    quotation mark after a letter), was damaged in another way, and stays as it is.
+
+    Examples
+    --------
+    >>> with_marks("Land\x92s End".encode()).decode()
+    'Land’s End'
+    >>> with_marks("Skarsg\x8crd".encode()).decode()
+    'Skarsg\x8crd'
+    """
+    if data.isascii() or not _CONTROL.search(data) or _NO_MARK.search(data):
+        return data
+    return _CONTROL.sub(lambda found: found[0][1:].decode("cp1252").encode(), data)
 
 
 def _is_utf8(data: bytes) -> bool:

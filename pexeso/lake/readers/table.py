@@ -1,5 +1,6 @@
 """A table in memory: the header as it stands and one Arrow string array for each column."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -22,6 +23,8 @@ A file with more is not taken for a table.
 
 _CELLS_A_BYTE = 4
 _CELLS_ALWAYS = 1 << 24
+_FEW_CELLS = 500
+_UTF8_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,20 @@ def empty_to_null(column: pa.StringArray, max_cell_bytes: int) -> tuple[pa.Strin
     return column, n_too_big
 
 
+def cells_to_column(cells: Sequence[str], max_cell_bytes: int) -> tuple[pa.StringArray, int]:
+    """Return cells as a column, empty ones and those over the size limit as null.
+
+    Returns
+    -------
+    column, n_too_big
+        The column, and how many cells were over the limit.
+    """
+    # Arrow's functions take longer to be called than a few hundred cells take in Python.
+    if len(cells) <= _FEW_CELLS and _UTF8_BYTES * max(map(len, cells), default=0) <= max_cell_bytes:
+        return strings([cell or None for cell in cells]), 0
+    return empty_to_null(strings(cells), max_cell_bytes)
+
+
 def too_big_note(n_too_big: int, max_cell_bytes: int) -> str:
     """Return the note about cells over the size limit."""
     return f"cells of more than {max_cell_bytes:,} bytes were read as empty: {n_too_big:,}"
@@ -112,6 +129,8 @@ def too_big_note(n_too_big: int, max_cell_bytes: int) -> str:
 
 def join_chunks(chunks: list[pa.StringArray]) -> pa.StringArray:
     """Return the chunks of one column as one string array; no chunks give an empty one."""
+    if len(chunks) == 1:
+        return chunks[0]
     return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
 
 

@@ -183,26 +183,28 @@ def _rows_above(rows: list[Row], width: int) -> int:
     """Return how many rows above the table are titles, or say something about the table."""
     if n := _rows_above_blank(rows, width):
         return n
-    n, is_clear = 0, False
+    n, is_clear, is_blank = 0, False, False
     for row in rows[:MAX_LINES_ABOVE]:
         values = [cell for cell in row if cell.strip()]
         if not values:
-            is_clear = is_clear or n > 0
-        elif _stands_above(row, values, width):
+            is_clear, is_blank = is_clear or n > 0, True
+        elif _stands_above(row, values, width) or (is_blank and _is_title(values)):
+            is_blank = False
             is_clear = is_clear or len(values[0].split()) >= _TITLE_WORDS
         else:
             break
         n += 1
     if n == 0 or n >= len(rows):
         return 0
+    if not any(cell.strip() for row in rows[:n] for cell in row):
+        return n
     header = rows[n]
     if len([cell for cell in header if cell.strip()]) < 2:
         return 0
     n_alike, n_other = compare(header, column_kinds(rows[n + 1 :], width))
     if n_other and not n_alike:
         return n if header[0].strip() or len(rows[n - 1]) < width or n > 1 else 0
-    blank = all(not any(cell.strip() for cell in row) for row in rows[:n])
-    return n if is_clear or blank else 0
+    return n if is_clear else 0
 
 
 def _rows_above_blank(rows: list[Row], width: int) -> int:
@@ -218,6 +220,10 @@ def _rows_above_blank(rows: list[Row], width: int) -> int:
         if n_values >= width:
             return 0
     return 0
+
+
+def _is_title(values: list[str]) -> bool:
+    return len(values) == 1 and len(values[0].split()) > _TITLE_WORDS
 
 
 def _stands_above(row: Row, values: list[str], width: int) -> bool:
@@ -314,6 +320,8 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     # A row that counts on, such as 1,2,3 above 4,5,6, could be names as well as data. Most files
     # have names.
     counts_on = all(after == before + 1 for before, after in pairwise(numbers))
+    if numbers == [1] and sum(map(has_value, rows[0])) > 1:
+        return False  # beside words it counts nothing; a lone 0 is the name that pandas gives
     return counts_on and (numbers[0] in (0, 1) or len(numbers) > 2)
 
 
@@ -337,7 +345,7 @@ def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> b
     Columns of numbers tell: names and units in them are no data.
     """
     row, above = rows[n], rows[n - 1]
-    if len(row) > len(kinds) or len([cell for cell in row if cell.strip()]) < 2:
+    if len(row) != len(kinds) or len([cell for cell in row if cell.strip()]) < 2:
         return False
     of_numbers = [kind if kind == NUMBER else None for kind in kinds]
     n_alike, n_other = compare(row, of_numbers)

@@ -31,6 +31,7 @@ _MIN_ROWS_OF_ODD = 3
 _MIN_WRAPPED = 3
 _MIN_WIDTH_OF_ODD = {":": 3, " ": 3}
 _DECIMAL_COMMA = re.compile(r"\s*[+\-]?[0-9]*,[0-9]+\s*%?\s*")
+_DIGIT = re.compile(r"[0-9]")
 _ESCAPED_QUOTE = re.compile(r'[^\\](?:\\\\)*\\"(?!["\r\n])')
 
 
@@ -108,8 +109,8 @@ def _detect_delimiter(sample: str, extension: str, complete: bool) -> Dialect:
         return Dialect(expected)
     begin = sample[:_SAMPLE_CHARACTERS]
     dialect = _detect_odd(begin) or Dialect(_most_regular(widths, expected))
-    if dialect == Dialect(dialect.delimiter, None) and _QUOTE not in begin:
-        return _quoted_where_regular(dialect, sample, complete)
+    if dialect == Dialect(dialect.delimiter, None):
+        return _quoted_where_regular(dialect, sample, complete, is_quoted=_QUOTE in begin)
     return dialect
 
 
@@ -196,13 +197,16 @@ def _are_columns(rows: list[list[str]], delimiter: str) -> bool:
     """Return whether cells between odd delimiters are those of a table.
 
     Colons are in times, addresses and URLs, and spaces between words: columns between spaces have
-    numbers or dates in two columns at least, those between colons some text.
+    numbers or dates in two columns at least. Those between colons have names above them, or none of
+    these things in any row.
     """
     if not all(cell.strip() for cell in rows[0]):
         return False
     if delimiter == "#":
         return not all(row[0].endswith(" ") for row in rows[1:])
     if delimiter == ":":
+        if not any(map(_DIGIT.search, rows[0])) and any(map(_DIGIT.search, rows[1])):
+            return True
         joined = [":".join(row) for row in rows[1:]]
         return not any(
             re.search(r"\d:\d\d\b|://|\b[0-9a-fA-F]{2}:[0-9a-fA-F]{2}:", each) for each in joined
@@ -269,18 +273,21 @@ def _has_rare_delimiter(sample: str, complete: bool) -> bool:
     return False
 
 
-def _quoted_where_regular(found: Dialect, sample: str, complete: bool) -> Dialect:
-    """Return a dialect with quoting, unless more rows are alike without it.
+def _quoted_where_regular(
+    found: Dialect, sample: str, complete: bool, *, is_quoted: bool
+) -> Dialect:
+    """Return a dialect with quoting if more rows are alike with it.
 
-    Where no quotation mark is in what clevercsv has seen, it finds no quoting. Later marks decide;
-    where there are none in the sample either, cells are quoted as in most files.
+    clevercsv finds no quoting where there is no quotation mark in what it has seen, and where a
+    cell opens with one by mistake. In the former case as many rows alike are enough: where there
+    are no marks later either, cells are quoted as in most files.
     """
     quoted = Dialect(found.delimiter)
     n_alike = [
         max(_row_widths(sample, found.delimiter, complete, each).values(), default=0)
         for each in (quoted.quotechar, None)
     ]
-    return quoted if n_alike[0] >= n_alike[1] else found
+    return quoted if n_alike[0] + (not is_quoted) > n_alike[1] else found
 
 
 def _row_widths(
