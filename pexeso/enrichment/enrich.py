@@ -20,7 +20,7 @@ from pexeso.frames.results import Tabular, html_table
 from pexeso.frames.tables import Frame
 from pexeso.join.tables import position_of
 from pexeso.options import ALL, VALUES
-from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.runtime.formatting import percent, plain_scalar, shown
 
 if TYPE_CHECKING:
     from pexeso.index import Index
@@ -31,6 +31,7 @@ _TYPES = {
     "distinct": pa.int64(),
     **dict.fromkeys(("joinability", "coverage", "gain"), pa.float64()),
 }
+_SHARES = ("joinability", "coverage")
 _SHOWN = 3
 
 
@@ -129,7 +130,10 @@ class Enrichment(Tabular):
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the first 20 columns added."""
-        rows = (list(each.values()) for each in self.rows())
+        rows = (
+            [percent(cell) if name in _SHARES else cell for name, cell in each.items()]
+            for each in self.rows()
+        )
         return html_table(repr(self), self.fields, rows)
 
     def _nothing_found(self) -> str:

@@ -6,7 +6,12 @@ from urllib.parse import unquote
 import pytest
 from doc_pages import PAGES, ROOT, anchors, links
 
-TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]
+TEXTS = [
+    *PAGES,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "examples" / "README.md",
+    *sorted((ROOT / "examples").glob("*.ipynb")),
+]
 
 
 def relative(page: Path) -> str:

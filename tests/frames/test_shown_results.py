@@ -132,6 +132,14 @@ def test_the_rows_of_a_match_are_its_pairs(found):
     ]
 
 
+def test_shares_of_an_enrichment_are_shown_as_percentages(results):
+    (first, *_) = results["enrichment"].columns
+    assert (
+        f"{first.joinability:.1%}".replace("%", " %")
+        in Reader(results["enrichment"]._repr_html_()).text
+    )
+
+
 def test_an_index_is_shown_with_what_it_holds(index):
     text = Reader(index._repr_html_()).text
     assert str(index.path)[:20] in text

@@ -29,7 +29,7 @@ NOT_HELD = ("CHANGELOG.md", "benchmarks/", "tests/", "docs/explanation/effective
 
 def pages() -> list[Path]:
     done = subprocess.run(
-        ["git", "ls-files", "-z", "*.py", "*.md"],
+        ["git", "ls-files", "-z", "*.py", "*.md", "*.ipynb"],
         cwd=ROOT,
         capture_output=True,
         text=True,
