@@ -34,11 +34,27 @@ WRITTEN = datetime(YEAR, 1, 1)
 """What spreadsheets and archives are said to be written at, so that they are the same each time."""
 
 STOPS = (
-    "Louvre Museum, Musée d'Orsay, Centre Pompidou, Städel Museum, Alte Pinakothek, "
-    "Pergamon Museum, Pinacoteca di Brera, Kunsthaus Zürich, Uffizi Gallery, Museo del Prado, "
-    "Museo Reina Sofía, Guggenheim Museum Bilbao, Rijksmuseum, Van Gogh Museum, Mauritshuis, "
-    "Kunsthistorisches Museum, Albertina, National Museum, Nationalmuseum, Acropolis Museum"
-).split(", ")
+    "Louvre Museum",
+    "Musée d'Orsay",
+    "Centre Pompidou",
+    "Städel Museum",
+    "Alte Pinakothek",
+    "Pergamon Museum",
+    "Pinacoteca di Brera",
+    "Kunsthaus Zürich",
+    "Uffizi Gallery",
+    "Museo del Prado",
+    "Museo Reina Sofía",
+    "Guggenheim Museum Bilbao",
+    "Rijksmuseum",
+    "Van Gogh Museum",
+    "Mauritshuis",
+    "Kunsthistorisches Museum",
+    "Albertina",
+    "National Museum",
+    "Nationalmuseum",
+    "Acropolis Museum",
+)
 
 Cell = str | int | date | None
 
@@ -139,7 +155,10 @@ def _tours() -> bytes:
     return workbook_bytes(
         {
             "Partners": [["Airlines we book with"], [], partners.names, *partners.rows],
-            "To do": [["Ask the Uffizi for a group rate"], ["Renew the contract with the bus firm"]],
+            "To do": [
+                ["Ask the Uffizi for a group rate"],
+                ["Renew the contract with the bus firm"],
+            ],
         }
     )
 
@@ -148,7 +167,9 @@ def _museums() -> bytes:
     museums = MUSEUMS.where("city", lambda city: city != "Oslo").select(
         Museum=("museum", rewrite_every(7, misspelt, 2)), City="city", Country="country"
     )
-    text = _lines(museums, ";", "Museums;;", "As of 1 January 2025;;", below=("", "Source: own list"))
+    text = _lines(
+        museums, ";", "Museums;;", "As of 1 January 2025;;", below=("", "Source: own list")
+    )
     return encoded(text, "cp1252")
 
 
