@@ -68,15 +68,27 @@ class Step:
 
     @property
     def arguments(self) -> list[str]:
-        """The words of the command, without a redirection at its end."""
+        """The words of the command, without redirections at its end."""
         words = shlex.split(self.command)
-        return words[:-2] if self.redirected_to is not None else words
+        return words[: len(words) - 2 * len(self._redirections)]
 
     @property
     def redirected_to(self) -> str | None:
         """The file behind a ``>`` at the end."""
-        words = shlex.split(self.command)
-        return words[-1] if len(words) > 2 and words[-2] == ">" else None
+        return self._redirections.get(">")
+
+    @property
+    def redirected_from(self) -> str | None:
+        """The file behind a ``<`` at the end."""
+        return self._redirections.get("<")
+
+    @property
+    def _redirections(self) -> dict[str, str]:
+        words, found = shlex.split(self.command), {}
+        while len(words) > 2 and words[-2] in ("<", ">"):
+            *words, sign, file = words
+            found[sign] = file
+        return found
 
     @property
     def fails(self) -> bool:

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from pexeso.errors import ColumnNotFoundError
+from pexeso.errors import ColumnNotFoundError, TableReadError
 
 _POSITION = re.compile(r"#[0-9]+", re.ASCII)
 _MAX_NAMES_SHOWN = 20
@@ -102,6 +102,36 @@ def _hint(names: Sequence[str], spec: str) -> str:
     return f" ({question})" if question else ""
 
 
+def no_such_table(shown: str, kind: str, name: str, names: Sequence[str]) -> TableReadError:
+    """Return the error that a file holds no table of a name, with those that it holds.
+
+    Parameters
+    ----------
+    shown : str
+        What messages call the file.
+    kind : str
+        What its format calls a table, such as sheet.
+    name : str
+        What was asked for.
+    names : sequence of str
+        What there is; the first 20 are shown.
+
+    Examples
+    --------
+    >>> print(no_such_table("book.xlsx", "sheet", "Stop", ["Costs", "Stops"]))
+    book.xlsx has no such sheet: 'Stop' (did you mean 'Stops'?). It has 'Costs', 'Stops'.
+    """
+    return TableReadError(
+        f"{shown} has no such {kind}: {name!r}{_hint(names, name)}. It has {_listed(names)}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_MAX_NAMES_SHOWN]) or "none"
+    n_more = len(names) - _MAX_NAMES_SHOWN
+    return f"{shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
+
+
 def names_shown(names: Sequence[str]) -> str:
     """Return a sentence that lists the columns there are, by their labels; the first 20.
 
@@ -110,7 +140,4 @@ def names_shown(names: Sequence[str]) -> str:
     >>> names_shown(["city", "year"])
     "The columns are 'city', 'year'."
     """
-    labels = label_columns(names)
-    shown = ", ".join(repr(label) for label in labels[:_MAX_NAMES_SHOWN])
-    n_more = len(labels) - _MAX_NAMES_SHOWN
-    return f"The columns are {shown}{f' and {n_more:,} more' if n_more > 0 else ''}."
+    return f"The columns are {_listed(label_columns(names))}."

@@ -50,7 +50,9 @@ def run_here(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcome:
 
     Its folder must be this one.
     """
-    result = CliRunner(env={"COLUMNS": "120"}).invoke(cli, step.arguments[1:], prog_name="pexeso")
+    given = None if step.redirected_from is None else (folder / step.redirected_from).read_bytes()
+    runner = CliRunner(env={"COLUMNS": "120"})
+    result = runner.invoke(cli, step.arguments[1:], input=given, prog_name="pexeso")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     if step.redirected_to is not None:
@@ -84,6 +86,8 @@ def run_command(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcom
         "PYTHONUTF8": "1",
         "PATH": f"{PEXESO.parent}:{os.environ['PATH']}",
     }
+    if step.redirected_from is not None:
+        raise ValueError(f"line {step.line}: only commands of pexeso read a file by <")
     target = None if step.redirected_to is None else (folder / step.redirected_to).open("wb")
     try:
         done = subprocess.run(

@@ -1,7 +1,7 @@
 """The helper that reads pages: blocks, commands, links, and what counts as the same output."""
 
 import pytest
-from doc_pages import anchors, blocks, links, make_targets, same_line, same_output, steps
+from doc_pages import Step, anchors, blocks, links, make_targets, same_line, same_output, steps
 
 PAGE = """# A `first` page, of two
 
@@ -42,6 +42,19 @@ def test_blocks_and_steps():
         "in/queries.jsonl",
         ("[not](a-link.md)",),
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "source", "target"),
+    [
+        ("pexeso keys - < a.csv", ["pexeso", "keys", "-"], "a.csv", None),
+        ("pexeso keys - < a.csv > 'b c'", ["pexeso", "keys", "-"], "a.csv", "b c"),
+        ("pexeso keys -", ["pexeso", "keys", "-"], None, None),
+    ],
+)
+def test_redirections_are_no_arguments(command, arguments, source, target):
+    step = Step(command, 1, ())
+    assert (step.arguments, step.redirected_from, step.redirected_to) == (arguments, source, target)
 
 
 def test_a_block_without_end_or_command_is_refused():

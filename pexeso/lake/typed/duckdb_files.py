@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.columns import no_such_table
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width
 from pexeso.lake.typed.apart import batches, gathered, read_apart
@@ -123,7 +124,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
         if "table" not in request:
             return {"tables": [[name, _reason(connection, found[name])] for name in found]}, None
         if request["table"] not in found:
-            raise TableReadError(f"{{shown}} has no such table: {request['table']!r}.")
+            raise no_such_table("{shown}", "table", request["table"], list(found))
         return {}, _table(connection, found[request["table"]], request["max_bytes"])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.columns import no_such_table
 from pexeso.lake.readers.table import check_width
 from pexeso.lake.typed.cells import column_array
 from pexeso.lake.typed.header_rows import find_table, is_blank
@@ -79,7 +80,8 @@ def _has_cells(sheet: Any) -> bool:
 def _read(book: Any, name: str, max_bytes: int) -> tuple[dict[str, Any], pa.Table]:
     metadata = next((sheet for sheet in book.sheets_metadata if sheet.name == name), None)
     if metadata is None:
-        raise TableReadError(f"{{shown}} has no such sheet: {name!r}.")
+        names = [sheet.name for sheet in book.sheets_metadata]
+        raise no_such_table("{shown}", "sheet", name, names)
     if not _has_cells(metadata):
         raise TableReadError(f"{{shown}} has no table in a sheet: {name!r} {NO_CELLS}.")
     sheet = _call(lambda _: book.get_sheet_by_name(name))

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.columns import no_such_table
 from pexeso.lake.readers.content import check_size
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width, strings
@@ -110,8 +111,8 @@ def read(source: FileSource, name: str) -> TypedTable:
         Its storage breaks off.
     """
     with _opened(source) as database:
-        if name not in database.names():
-            raise TableReadError(f"{source.shown} has no such table: {name!r}.")
+        if name not in (names := database.names()):
+            raise no_such_table(source.shown, "table", name, names)
         table = database.table(name, source.max_bytes)
         state = database.state
     notes = [

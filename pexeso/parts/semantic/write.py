@@ -77,7 +77,9 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         fingerprints = {"embedder": made["fingerprint"]}
     else:
         store = store_of_model(job.store, model)
-        before, folder, fingerprints = store.manifest.facts, embedder_folder(store), {}
+        # Absolute: Spark's workers may have been started in another working folder.
+        folder = embedder_folder(store).absolute()
+        before, fingerprints = store.manifest.facts, {}
         names = ("dimensions", "values", "postings", "letters")
         facts = {name: before[name] for name in names if name in before}
     if not found["postings"]:

@@ -148,6 +148,12 @@ def test_sheets_are_listed_in_their_order_with_the_reason_of_those_that_are_no_t
     for name, reason in (("empty", "holds no cell"), ("chart", "no sheet of cells"), ("x", "'x'")):
         with pytest.raises(TableReadError, match=rf"^book\.xlsx has no .*{reason}"):
             spreadsheets.read(source(data), name)
+    with pytest.raises(TableReadError) as error:
+        spreadsheets.read(source(data), "First")
+    assert str(error.value) == (
+        "book.xlsx has no such sheet: 'First' (did you mean 'first'?). "
+        "It has 'first', 'empty', 'hidden', 'chart'."
+    )
 
 
 def test_every_kind_of_cell() -> None:

@@ -1,0 +1,118 @@
+"""Writer of the pictures of the tutorial on your own data, with the present code.
+
+Run it as ``python docs/write_pictures.py``. It needs what the extra ``dev`` installs, and Chromium.
+
+The folder of the tutorial is written and indexed anew, the commands of the page are run, and their
+pages and coloured output are photographed in a browser without a window.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+from rich.console import Console
+from rich.terminal_theme import DIMMED_MONOKAI
+from rich.text import Text
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MARGIN = 12
+_COLOURS = 128  # a third of the bytes, and nothing that an eye misses
+COLUMN = "my_tour.xlsx#Stops:Museum"
+
+SEARCH = ("search", "my.pexeso", COLUMN, "--explain", "--pairs", "4")
+EXPLAIN = ("explain", "my.pexeso", COLUMN, "exports/museums.csv:Museum")
+
+TERMINAL = """<!doctype html><meta charset="utf-8"><style>
+body {{ margin: 0; background: {background}; color: {foreground}; }}
+pre {{ display: inline-block; margin: 0; padding: 18px 22px; line-height: 1.4;
+      font: 15px "DejaVu Sans Mono", "Liberation Mono", monospace; }}
+</style><pre>{code}</pre>"""
+
+
+def _pexeso(folder: Path, *words: str) -> str:
+    """Run a command, and return its output with the colours of a terminal."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pexeso", *words],
+        cwd=folder,
+        env=os.environ | {"FORCE_COLOR": "1", "COLUMNS": "110"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,  # stderr apart: it has times, which differ with each run
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def _terminal_page(command: str, shown: str) -> str:
+    """Return a page that looks like a terminal after a command."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        console = Console(record=True, width=120, file=nowhere, force_terminal=True)
+        console.print(Text(f"$ {command}"), Text.from_ansi(shown.rstrip()), sep="\n")
+        return console.export_html(theme=DIMMED_MONOKAI, code_format=TERMINAL, inline_styles=True)
+
+
+def _photograph(view: Page, name: str, first: str, last: str) -> None:
+    """Write what a page shows from the top of one element to the bottom of another."""
+    top, end = (view.locator(each).first.bounding_box() for each in (first, last))
+    if top is None or end is None:
+        raise SystemExit(f"The page has no {first} or no {last}: mend it, or this program.")
+    left, above = max(0, min(top["x"], end["x"]) - MARGIN), max(0, top["y"] - MARGIN)
+    clip = {
+        "x": left,
+        "y": above,
+        "width": max(top["x"] + top["width"], end["x"] + end["width"]) + MARGIN - left,
+        "height": end["y"] + end["height"] + MARGIN - above,
+    }
+    picture = HERE / f"tutorial-your-own-data-{name}.png"
+    taken = view.screenshot(clip=clip, full_page=True)
+    with Image.open(io.BytesIO(taken)) as image:
+        image.quantize(_COLOURS).save(picture, optimize=True)
+    sys.stdout.write(f"{picture.name}: {picture.stat().st_size:,} bytes\n")
+
+
+def _photograph_all(browser: Browser, terminal: str, explained: Path) -> None:
+    view = browser.new_page(viewport={"width": 900, "height": 400})
+    view.set_content(terminal)
+    _photograph(view, "search", "pre", "pre")
+    view = browser.new_page(viewport={"width": 1000, "height": 800})
+    view.goto(explained.as_uri())
+    view.locator("details.more").first.evaluate("each => { each.open = true; }")
+    _photograph(view, "explain", "h1", "details.more")
+    view = browser.new_page(viewport={"width": 1300, "height": 800})
+    view.goto(explained.as_uri())
+    view.add_style_tag(content="body, main { max-width: none !important; }")
+    _photograph(view, "rows", "details:has(table.joined)", "details:has(table.joined)")
+
+
+def write_pictures(folder: Path) -> None:
+    """Write all pictures, working in `folder`."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        raise SystemExit(f"There is no browser on this machine: install one of {BROWSERS}.")
+    subprocess.run(
+        [sys.executable, EXAMPLES / "write_own_data.py", folder], check=True, capture_output=True
+    )
+    _pexeso(folder, "index", "my_data", "my.pexeso")
+    _pexeso(folder, *SEARCH)  # compiles loops once, which the picture need not show
+    terminal = _terminal_page(" ".join(("pexeso", *SEARCH)), _pexeso(folder, *SEARCH))
+    _pexeso(folder, *EXPLAIN, "--html", "explain.html")
+    with sync_playwright() as driver:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = driver.chromium.launch(executable_path=path, args=arguments)
+        _photograph_all(browser, terminal, folder / "explain.html")
+        browser.close()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        write_pictures(Path(made))
