@@ -19,7 +19,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 from rich.console import Console
-from rich.terminal_theme import DIMMED_MONOKAI
+from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 HERE = Path(__file__).parent
@@ -58,7 +58,7 @@ def _terminal_page(command: str, shown: str) -> str:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=120, file=nowhere, force_terminal=True)
         console.print(Text(f"$ {command}"), Text.from_ansi(shown.rstrip()), sep="\n")
-        return console.export_html(theme=DIMMED_MONOKAI, code_format=TERMINAL, inline_styles=True)
+        return console.export_html(theme=MONOKAI, code_format=TERMINAL, inline_styles=True)
 
 
 def _photograph(view: Page, name: str, first: str, last: str) -> None:
@@ -76,7 +76,9 @@ def _photograph(view: Page, name: str, first: str, last: str) -> None:
     picture = HERE / f"tutorial-your-own-data-{name}.png"
     taken = view.screenshot(clip=clip, full_page=True)
     with Image.open(io.BytesIO(taken)) as image:
-        image.quantize(_COLOURS).save(picture, optimize=True)
+        image.convert("RGB").quantize(_COLOURS, Image.Quantize.MAXCOVERAGE).save(
+            picture, optimize=True
+        )
     sys.stdout.write(f"{picture.name}: {picture.stat().st_size:,} bytes\n")
 
 
