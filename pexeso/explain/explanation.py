@@ -51,7 +51,9 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     row = rows.slice(find_column(rows["name"].to_pylist(), column), 1).to_pylist()[0]
     if row["column_id"] is None:
         raise ColumnNotFoundError(
-            f"The column {column!r} of '{table}' is not in the index: {row['reason']}."
+            f"The column {column!r} of '{table}' is not in the index: {row['reason']}. By equal "
+            "values it can be joined all the same: pexeso join --transform, in Python "
+            "pexeso.learn_transformation."
         )
     for number in range(store.n_partitions):
         positions = np.flatnonzero(store.array(number, "column_ids") == row["column_id"])

@@ -20,7 +20,7 @@ from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.containers.tables_inside import tables_inside
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.settings import LakeSettings
+from pexeso.lake.settings import SETTINGS_NAME, LakeSettings
 
 MAX_CONTAINER_BYTES = DEFAULT_MAX_BYTES
 """Largest file that is opened to see which tables it holds."""
@@ -179,6 +179,8 @@ def list_folder(
     """
     is_local = isinstance(root, Path)
     listing = _list_local(root, folder) if is_local else _list_place(root, folder)
+    if not folder:  # who wrote the settings of the lake does not look for them among its tables
+        listing.skipped[:] = [each for each in listing.skipped if each.path != SETTINGS_NAME]
     if settings is not None and settings.files:
         listing.tables[:] = [_with_settings(file, settings) for file in listing.tables]
     return listing

@@ -27,10 +27,16 @@ def test_the_settings_are_listed_and_named_in_the_files_they_are_for(tmp_path):
         ("b.csv", False),
         ("old/a.csv", True),
     ]
-    assert [(file.path, file.reason) for file in skipped] == [
-        ("lake.toml", "the settings of a lake")
-    ]
+    assert skipped == []
     assert tables[1].version == tables[1].reading
+
+
+def test_settings_in_a_folder_of_the_lake_are_told_to_be_of_no_use(tmp_path):
+    lake_in(tmp_path, settings="")
+    (tmp_path / "old" / "lake.toml").write_text(SETTINGS)
+    _, skipped = find_tables(tmp_path)
+    reason = "the settings of a lake; they count in the lake's own folder alone"
+    assert [(file.path, file.reason) for file in skipped] == [("old/lake.toml", reason)]
 
 
 def test_records_and_rows_are_read_as_they_say(tmp_path):

@@ -147,7 +147,7 @@ def reason_not_read(path: str | os.PathLike[str]) -> str:
     """
     name = os.path.basename(os.fspath(path)).lower()
     if name == SETTINGS_NAME:
-        return "the settings of a lake"
+        return "the settings of a lake; they count in the lake's own folder alone"
     text = without_packing(name)
     if text != name and _FORMAT_OF_EXTENSION.get(os.path.splitext(text)[1]) is not None:
         return "a packed file of a format that is packed already; unpack it"
