@@ -14,12 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 import pexeso.errors
-from pexeso.build.lake_source.listing import table_of_row
 from pexeso.errors import PexesoError
 from pexeso.io.location import Location
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import TablesInTurn
-from pexeso.lake.files import path_from_text
+from pexeso.lake.files import path_from_text, table_of_row
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import Records, lake_records
 from pexeso.parts.base import Batches, Filled

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.build.lake_source.listing import table_of_row, table_row
 from pexeso.build.lake_source.source import spark_schema
 from pexeso.cleanup.in_tasks import TASKS_PER_CORE
 from pexeso.cleanup.table_logs import NOTE, CannotRead, live_files, logged_tables
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, locate
 from pexeso.lake.containers.reader import open_table, reading_options
-from pexeso.lake.files import TableFile, find_tables
+from pexeso.lake.files import TableFile, find_tables, table_of_row, table_row
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file
 from pexeso.lake.readers.typed import TypedRows, parquet_rows
 from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces

@@ -7,12 +7,12 @@ files that may hold several are opened to see which they are.
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, PlaceEntry, is_refusal, locate
@@ -226,6 +226,17 @@ def path_from_text(root: Path | Location, text: str) -> Path | Location:
     if isinstance(root, Path):
         return Path(text)
     return root if text == root.url else root.joined(text.removeprefix(f"{root.url}/"))
+
+
+def table_row(file: TableFile) -> dict[str, object]:
+    """Return the row of a listing for a table: its fields, the path as text."""
+    path = file.path if isinstance(file.path, Location) else file.path.absolute()
+    return {**vars(file), "path": str(path)}
+
+
+def table_of_row(root: Path | Location, row: Mapping[str, Any]) -> TableFile:
+    """Return the table that `table_row` has made a row of, for a table of a lake."""
+    return TableFile(**{**row, "path": path_from_text(root, row["path"])})
 
 
 def _single_file(root: Path) -> Listing | None:

@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.build import tasks
-from pexeso.build.lake_source.listing import table_row
 from pexeso.build.lake_source.source import LISTING_SCHEMA
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.lake.containers.reader import table_fingerprint
-from pexeso.lake.files import find_tables
+from pexeso.lake.files import find_tables, table_row
 from pexeso.lake.readers import file_source
 from pexeso.lake.readers.content import fingerprint_file, read_content
 from pexeso.lake.readers.file_source import FileSource

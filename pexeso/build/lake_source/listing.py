@@ -9,16 +9,16 @@ folder's names and the folders that it has still to look into.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pexeso.io.location import Location, read_parquet, spark_path
-from pexeso.lake.files import Listing, SkippedFile, TableFile, list_folder, path_from_text
+from pexeso.lake.files import Listing, SkippedFile, list_folder, table_row
 from pexeso.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -166,17 +166,6 @@ def walk_from(
 def _rows_of(listing: Listing) -> Iterator[dict[str, object]]:
     yield from ({"kind": TABLE, **table_row(file)} for file in listing.tables)
     yield from ({"kind": SKIPPED, **skipped_row(file)} for file in listing.skipped)
-
-
-def table_row(file: TableFile) -> dict[str, object]:
-    """Return the row of a listing for a table: its fields, the path as text."""
-    path = file.path if isinstance(file.path, Location) else file.path.absolute()
-    return {**vars(file), "path": str(path)}
-
-
-def table_of_row(root: Path | Location, row: Mapping[str, Any]) -> TableFile:
-    """Return the table that `table_row` has made a row of, for a table of a lake."""
-    return TableFile(**{**row, "path": path_from_text(root, row["path"])})
 
 
 def skipped_row(file: SkippedFile) -> dict[str, object]:

@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 
 from pexeso.build import tasks
 from pexeso.build.in_driver import gather_records, write_records
-from pexeso.build.lake_source.listing import list_lake, skipped_row, table_row
+from pexeso.build.lake_source.listing import list_lake, skipped_row
 from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables, frame_records
 from pexeso.build.report import Task
 from pexeso.build.stages import Facts
 from pexeso.errors import LakeError
 from pexeso.io.location import Location, is_url, read_parquet, spark_path
 from pexeso.lake import record_schema
-from pexeso.lake.files import find_tables, look_at_lake
+from pexeso.lake.files import find_tables, look_at_lake, table_row
 from pexeso.registry import asked
 from pexeso.store.local.removal import remove_tree
 

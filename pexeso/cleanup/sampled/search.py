@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from pexeso.build.lake_source.listing import table_row
 from pexeso.cleanup.in_tasks import done_in_tasks
 from pexeso.cleanup.pipeline import Candidates, Clock, LeftOut, Stage, candidates_of
 from pexeso.cleanup.reading import (
@@ -27,7 +26,7 @@ from pexeso.cleanup.sampled.footers import facts_of_parquet, facts_of_rows
 from pexeso.cleanup.sampled.samples import drawn_columns, hash_samples, look_up, seed_of
 from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.io.location import locate
-from pexeso.lake.files import TableFile
+from pexeso.lake.files import TableFile, table_row
 from pexeso.redundancy.column_stats import ColumnStats
 from pexeso.redundancy.pieces import ColumnFacts, StoredPiece
 from pexeso.redundancy.schema_tokens import Token
