@@ -178,12 +178,15 @@ class QueryRequest(IndexRequest):
     query : str or tuple
         ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), ``FILE`` (its text column with most
         distinct values is taken), or the values themselves, one a row.
+    from_lake : bool
+        `query` is no file: ``TABLE:COLUMN`` of the lake, as results name it.
     delimiter, encoding, header, skip_rows
         How the file of `query` is read, where it is delimited text; see
         `pexeso.lake.readers.options.ReadingOptions`. None: found.
     """
 
     query: str | tuple[Any, ...]
+    from_lake: bool = False
     delimiter: str | None = None
     encoding: str | None = None
     header: int | None = None
@@ -194,6 +197,8 @@ class QueryRequest(IndexRequest):
         if self.reading and not isinstance(self.query, str):
             given = ", ".join(f"{{{name}}}" for name in self.reading.to_dict())
             raise RequestError(f"{given} tell how a file is read. Got values.")
+        if self.from_lake and not isinstance(self.query, str):
+            raise RequestError("{from_lake} takes TABLE:COLUMN of the lake. Got values.")
 
     @property
     def reading(self) -> ReadingOptions:
@@ -214,7 +219,7 @@ class QueryRequest(IndexRequest):
 
     def require_use(self, usable: Collection[str], what: str) -> None:
         """Refuse fields that were given and have no use; a file may always be told how to read."""
-        super().require_use({*usable, *OF_READING}, what)
+        super().require_use({*usable, *OF_READING, "from_lake"}, what)
 
     @property
     def column(self) -> str | None:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pexeso.errors import OutputError
+from pexeso.errors import StoredIndexError
 from pexeso.join.options import JoinOptions
-from pexeso.options import BuildOptions, parse_bytes
-from pexeso.service import acquisition, composite_keys, redundancy, requests, transform
+from pexeso.options import BuildOptions
+from pexeso.service import (
+    acquisition,
+    batch,
+    composite_keys,
+    join_sql,
+    lake,
+    redundancy,
+    requests,
+    transform,
+)
 from pexeso.service.bases import OF_READING, ColumnsRequest, DistanceRequest, Request, RequestError
 from pexeso.service.responses import (
     Answer,
-    BatchResponse,
     CheckResponse,
     DoctorResponse,
     JoinResponse,
@@ -38,14 +43,16 @@ if TYPE_CHECKING:
     from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.index import Index
     from pexeso.lake.left_out.listing import ReasonListing
-    from pexeso.options import SearchOptions
     from pexeso.results import Explanation, Match
-    from pexeso.search.batch_file import BatchRun, NumberedLine
     from pexeso.search.query import QueryColumn
     from pexeso.store.local.reader import Store
     from pexeso.thresholds.advice import Advice
     from pexeso.token_search.searches import TokenSearches
     from pexeso.transform_search.searches import TransformSearches
+
+
+State = Literal["current", "newer", "gone"]
+"""Whether an index that is open is the one that is stored, or an older one, or the last of it."""
 
 
 class Service:
@@ -54,8 +61,10 @@ class Service:
     Parameters
     ----------
     keep_open : bool
-        Keep every index that was searched open, in its newest generation: for a process that
-        answers many requests.
+        Keep every index that was searched open: for a process that answers many requests.
+    follow : bool
+        Of an index that is kept open, search the newest generation; else the one that was opened,
+        until `reload`.
 
     Examples
     --------
@@ -63,8 +72,9 @@ class Service:
     3
     """
 
-    def __init__(self, *, keep_open: bool = False) -> None:
+    def __init__(self, *, keep_open: bool = False, follow: bool = True) -> None:
         self._keep_open = keep_open
+        self._follow = follow
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._lock = Lock()
 
@@ -88,7 +98,7 @@ class Service:
         PexesoError
             See `pexeso.errors`.
         """
-        return _VERBS[request.verb](self, request, **live)
+        return _VERBS[request.verb](self, lake.with_file(self, request), **live)
 
     def answer(self, values: Mapping[str, Any]) -> Answer:
         """Run a request given as plain JSON, and return the response as plain JSON."""
@@ -109,7 +119,8 @@ class Service:
         with self._lock:
             kept = self._indexes.get(key)
             if kept is not None:
-                kept.refresh()
+                if self._follow:
+                    kept.refresh()
                 return kept
             index = open_index(
                 path, device=device, memory_budget=budget, kernel=kernel, model=model
@@ -117,6 +128,35 @@ class Service:
             if self._keep_open:
                 self._indexes[key] = index
             return index
+
+    def reload(self, path: str) -> bool:
+        """Switch what is kept open of an index to its newest generation; return if there was one.
+
+        Raises
+        ------
+        StoredIndexError
+            The index is gone; what is open stays.
+        """
+        with self._lock:
+            kept = [index for (place, *_), index in self._indexes.items() if place == path]
+            return any([index.refresh() for index in kept])
+
+    def state(self, path: str) -> State:
+        """Return how what is kept open of an index stands to what is stored."""
+        from pexeso.store.opening import open_store_anywhere
+
+        with self._lock:
+            kept = [index for (place, *_), index in self._indexes.items() if place == path]
+        try:
+            stored = open_store_anywhere(path).manifest
+        except StoredIndexError:
+            return "gone"
+        opened = [index.store.manifest for index in kept]
+        same = all(
+            (each.generation, each.created) == (stored.generation, stored.created)
+            for each in opened
+        )
+        return "current" if same else "newer"
 
     def open_for(self, request: DistanceRequest) -> Index:
         """Return the index of a request, open where it is to be searched."""
@@ -299,82 +339,6 @@ def _table_of(column: QueryColumn) -> tuple[pa.Table, int]:
     return pa.Table.from_arrays(table.columns, names=labels), labels.index(str(column.column))
 
 
-def _batch(
-    service: Service,
-    request: requests.BatchRequest,
-    *,
-    lines: Iterable[NumberedLine] | None = None,
-    begin: Callable[[SearchOptions], None] | None = None,
-    write: Callable[[list[Answer]], object] | None = None,
-    progress: Callable[[BatchRun], None] | None = None,
-) -> BatchResponse:
-    """Answer a batch.
-
-    Parameters
-    ----------
-    service, request
-    lines : iterable of (number, text), optional
-        The lines, where they are no file.
-    begin : callable, optional
-        Called with the options of all searches before the first.
-    write : callable, optional
-        Called with the answers of each chunk, where they go to no file; the response then has none.
-    progress : callable, optional
-        Called after each chunk that went to a file.
-    """
-    from pexeso.search.batch_file import BatchRun, answer_lines, run_batch
-
-    lines = _lines(request) if lines is None else lines
-    with _searching(service, request) as (index, passes):
-        if begin is not None:
-            begin(index.search_options(request.options()))
-        names = ("explain", "rerank", "exclude_self", "fold_copies")
-        asked = {name: getattr(request, name) for name in names}
-        asked |= {**request.options(), "passes": passes}
-        if request.output is not None:
-            asked |= {"resume": request.resume, "restart": request.restart, "progress": progress}
-            return BatchResponse(run_batch(index, lines, request.output, **asked))
-        response = BatchResponse(BatchRun())
-        for answers in answer_lines(index, lines, **asked):
-            for answer in answers:
-                response.run.note(answer)
-            (response.answers.extend if write is None else write)(answers)
-        return response
-
-
-def _lines(request: requests.BatchRequest) -> Iterable[NumberedLine]:
-    """Return the lines of a batch, after a look at whether their file can be read."""
-    from pexeso.search.query import batch_lines
-
-    if not isinstance(request.queries, str):
-        return enumerate(map(json.dumps, request.queries), 1)
-    there = os.path.exists(request.queries) and os.path.exists(request.output or "")
-    if there and os.path.samefile(request.queries, request.output):
-        raise OutputError(
-            f"'{request.output}' is the file of queries: choose another name for the answers."
-        )
-    for _ in batch_lines(request.queries):
-        break
-    return batch_lines(request.queries)
-
-
-@contextmanager
-def _searching(service: Service, request: requests.BatchRequest) -> Iterator[tuple[Index, int]]:
-    """Return the index, open here or on Spark, and how many passes over it run side by side."""
-    if request.master is None:
-        yield service.open_for(request), 1
-        return
-    # What is asked of device and memory is asked of the tasks.
-    index = service.open_for(replace(request, device="cpu", kernel="auto", memory_budget=None))
-    from pexeso.search.spark_executor import on_spark, passes_of
-    from pexeso.spark.session import spark_session
-
-    budget = None if request.memory_budget is None else parse_bytes(request.memory_budget)
-    where = {"device": request.device, "kernel": request.kernel, "memory_budget": budget}
-    with spark_session(request.master, conf=request.conf) as spark:
-        yield on_spark(index, spark, **where), passes_of(index, spark)
-
-
 def _build(service: Service, request: requests.BuildRequest, **live: Any) -> IndexInfo:
     from pexeso.index import build_index
 
@@ -458,7 +422,7 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "search": _search,
     "overlap": _searches("overlap"),
     "contain": _searches("contain"),
-    "batch": _batch,
+    "batch": batch.batch,
     "join": _join,
     "explain": _explain,
     "tune": _tune,
@@ -474,4 +438,6 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "undo_plan": redundancy.undo_plan,
     "transform": transform.transform,
     "acquire": acquisition.acquire,
+    "browse": lake.browse,
+    "join_sql": join_sql.join_sql,
 }
