@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.join.options import HOW
+from pexeso.lake.columns import find_column
 from pexeso.lake.rows import read_rows
 from pexeso.runtime.formatting import is_hidden
 from pexeso.service.bases import DistanceRequest, QueryRequest, RequestError
@@ -93,16 +94,16 @@ def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     first = joined.num_columns - len(labels)  # of the lake's table
     name = found.query["column"] or joined.column_names[0]
     ours = joined.column(joined.column_names[:first].index(name))
-    lakes = first + labels.index(label)
+    position = find_column(labels, label)
     most = index.store.manifest.options["max_table_bytes"]
-    cells = read_rows(index.lake, table, [f"#{labels.index(label)}"], max_bytes=most)[0]
-    pairs = _pairs(ours, joined.column(lakes), column.values, set(_texts(cells)))
+    cells = read_rows(index.lake, table, [f"#{position}"], max_bytes=most)[0]
+    pairs = _pairs(ours, joined.column(first + position), column.values, set(_texts(cells)))
     files = {YOURS: column.file, LAKES: _lake_file(service, request, table)}
     return JoinSql(
-        _statement(pairs, name, label, request.how),
+        _statement(pairs, name, labels[position], request.how),
         {name: _view(name, file) for name, file in files.items()},
         name,
-        label,
+        labels[position],
         pairs,
     )
 

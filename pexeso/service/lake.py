@@ -86,13 +86,16 @@ def with_file(service: Service, request: Request) -> Request:
     """Return a request whose query is read from a file, where it names a column of the lake."""
     if not isinstance(request, QueryRequest) or not request.from_lake:
         return request
-    table, column = _split(service.open(request.index).catalog, str(request.query))
+    table, column = split_lake_spec(service.open(request.index).catalog, str(request.query))
     file = lake_file(service, request.index, table)
     return replace(request, query=f"{file}{column}", from_lake=False)
 
 
-def _split(catalog: Catalog, query: str) -> tuple[str, str]:
-    """Return the table and the rest: a column by its position, what else is named as it is."""
+def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
+    """Split ``TABLE:COLUMN`` of the lake; the rest, as ``:#3``, names a column by its position.
+
+    What names no column of the table stays as it is.
+    """
     ends = [at for at, letter in enumerate(query) if letter == ":"]
     for end in reversed(ends):
         table, column = query[:end], query[end + 1 :]

@@ -9,7 +9,6 @@ import csv
 import io
 import itertools
 import json
-import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pexeso.cli.output.streams import styled
+from pexeso.frames.writing import without_formula
 from pexeso.runtime.formatting import MAX_CELL, plain
 from pexeso.runtime.formatting import human_bytes as human_bytes
 
@@ -29,10 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MAX_NAME = 1000
 """The same for names, paths and sentences, which one may want to copy."""
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
 _FORMULAS = "pexeso.escape_formulas"
-_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
 
 _HELP = {
     "table": "A table to read (the default).",
@@ -80,17 +77,6 @@ def escapes_formulas() -> bool:
     """Return whether the command that is running was given ``--escape-formulas``."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.find_root().meta.get(_FORMULAS))
-
-
-def without_formula(cell: Any) -> Any:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula.
-
-    Plain numbers stay as they are.
-    """
-    is_formula = (
-        isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(cell)
-    )
-    return f"'{cell}" if is_formula else cell
 
 
 def write_data(text: str) -> None:

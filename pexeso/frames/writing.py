@@ -1,0 +1,129 @@
+"""Write an Arrow table to a file, in the format that its name asks for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pexeso.io.whole_files import written_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
+
+
+def write_file(
+    table: pa.Table,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    escape_formulas: bool = False,
+) -> None:
+    """Write a table to a file, whole or not at all.
+
+    Lists become JSON texts in CSV. Other formats keep the types that the table has.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    path : path
+        It ends in one of `WRITERS`.
+    overwrite : bool
+        Replace a file that is there.
+    escape_formulas : bool
+        In CSV: put an apostrophe before cells that a spreadsheet would run as a formula.
+    """
+    name = os.fspath(path).lower()
+    write = next(writer for ending, writer in WRITERS.items() if name.endswith(ending))
+    with written_whole(path, overwrite=overwrite) as temporary:
+        write(table, temporary, escape_formulas)
+
+
+def without_formula(cell: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula.
+
+    Plain numbers stay as they are.
+    """
+    is_formula = (
+        isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(cell)
+    )
+    return f"'{cell}" if is_formula else cell
+
+
+def csv_frame(table: pa.Table, *, escape_formulas: bool = False) -> pd.DataFrame:
+    """Return a table as it is written as CSV: lists as JSON texts, dates as they stand there."""
+    import pandas as pd
+    import pyarrow as pa
+
+    from pexeso.lake.typed.text import as_text
+
+    frame = table.to_pandas(types_mapper=_nullable)
+    for index, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            texts = [
+                None if each is None else _json(each) for each in table.column(index).to_pylist()
+            ]
+            frame.isetitem(index, pd.Series(texts, dtype=object))
+        elif pa.types.is_temporal(field.type):
+            texts = [
+                text for chunk in table.column(index).chunks for text in as_text(chunk).to_pylist()
+            ]
+            frame.isetitem(index, pd.Series(texts, dtype=object))
+    return _without_formulas(frame) if escape_formulas else frame
+
+
+def _nullable(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
+    """Return the pandas type of whole numbers and truth values, of which some may be missing."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if pa.types.is_integer(kind):
+        return pd.UInt64Dtype() if pa.types.is_unsigned_integer(kind) else pd.Int64Dtype()
+    return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
+
+
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put an apostrophe before texts that a spreadsheet would run, names of columns among them."""
+    import pandas as pd
+
+    for position in range(frame.shape[1]):
+        column = frame.iloc[:, position]
+        if not pd.api.types.is_numeric_dtype(column):
+            frame.isetitem(position, column.map(without_formula))
+    return frame.set_axis([without_formula(name) for name in frame.columns], axis=1)
+
+
+def _json(cells: object) -> str:
+    return json.dumps(cells, ensure_ascii=False, default=str)
+
+
+def _write_csv(table: pa.Table, path: Path, escape_formulas: bool) -> None:
+    csv_frame(table, escape_formulas=escape_formulas).to_csv(path, index=False)
+
+
+def _write_parquet(table: pa.Table, path: Path, escape_formulas: bool) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, path)
+
+
+def _write_feather(table: pa.Table, path: Path, escape_formulas: bool) -> None:
+    import pyarrow.feather as feather
+
+    feather.write_feather(table, path)
+
+
+WRITERS: dict[str, Callable[[pa.Table, Path, bool], None]] = {
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+    ".arrow": _write_feather,
+    ".feather": _write_feather,
+}
+"""What writes a table, by the ending of the file's name."""
