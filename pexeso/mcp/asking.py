@@ -112,9 +112,8 @@ class Desk:
 
     def _answer(self, max_tokens: int, work: Callable[[int], dict[str, Any]]) -> CallToolResult:
         with self._lock, plain_errors():
-            frame = {"snapshot": _SNAPSHOT[self.service.state(self.index)]}
-            left = require_tokens(max_tokens) - count_tokens(frame)
-            answer = {**work(left), **frame}
+            left = require_tokens(max_tokens) - count_tokens(max(_SNAPSHOT.values(), key=len)) - 5
+            answer = {**work(left), "snapshot": _SNAPSHOT[self.service.state(self.index)]}
         text = TextContent(type="text", text=written(answer))
         return CallToolResult(content=[text], structured_content=answer)
 

@@ -156,6 +156,10 @@ class ReadTools:
         exclude_own_table: Annotated[
             bool, Field(description="Do not find the table that the column is from.")
         ] = True,
+        fold_copies: Annotated[
+            bool,
+            Field(description="Fold columns of nearly the same values into one; or list each."),
+        ] = True,
         offset: Offset = 0,
         limit: Annotated[int, Field(description="Most candidates.")] = 10,
         max_tokens: Tokens = DEFAULT_TOKENS,
@@ -176,6 +180,7 @@ class ReadTools:
                     index=desk.index,
                     method=method,
                     exclude_self=exclude_own_table,
+                    fold_copies=fold_copies,
                     **asked,
                     **desk.query(column, values, file),
                 )

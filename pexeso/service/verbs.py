@@ -129,6 +129,12 @@ class Service:
                 self._indexes[key] = index
             return index
 
+    def store(self, path: str) -> Store:
+        """Return the files of an index: those that are open, where these are to be kept."""
+        from pexeso.store.opening import open_store_anywhere
+
+        return open_store_anywhere(path) if self._follow else self.open(path)._opened.whole
+
     def reload(self, path: str) -> bool:
         """Switch what is kept open of an index to its newest generation; return if there was one.
 
@@ -358,18 +364,12 @@ def _tune(service: Service, request: requests.TuneRequest) -> Advice:
     )
 
 
-def _store(request: Any) -> Store:
-    from pexeso.store.opening import open_store_anywhere
-
-    return open_store_anywhere(request.index)
-
-
 def _info(
     service: Service, request: requests.InfoRequest
 ) -> IndexInfo | BuildReport | ReasonListing:
     from pexeso.diagnostics.info import index_info, last_report, list_reasons
 
-    store = _store(request)
+    store = service.store(request.index)
     if request.left_out or request.notes:
         return list_reasons(store, notes=request.notes)
     return (last_report if request.report else index_info)(store)
@@ -381,7 +381,7 @@ def _check(service: Service, request: requests.CheckRequest, **live: Any) -> Che
     response = CheckResponse(check_index(request.index, **live))
     if response.failures:
         return response
-    manifest = _store(request).manifest
+    manifest = service.store(request.index).manifest
     return replace(response, n_files=sum(1 for _ in manifest.files()), n_bytes=manifest.n_bytes)
 
 
@@ -393,7 +393,7 @@ def _rules(service: Service, request: requests.RulesRequest) -> RulesResponse:
     from pexeso.parts.metadata import require_contents
     from pexeso.search.opening import normaliser_of
 
-    store = _store(request)
+    store = service.store(request.index)
     require_contents(store.manifest)
     normaliser = normaliser_of(store)
     return RulesResponse(normaliser.rules, normaliser.extra)
