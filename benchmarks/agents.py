@@ -127,14 +127,15 @@ def _of_partners(truth: TruthSet) -> Iterator[Task]:
 
 
 def draw(found: dict[str, list[Task]], seed: int, n_tasks: int) -> list[Task]:
-    """Draw tasks, as many of each data set as `DRAWN` says or as it has."""
+    """Draw tasks, of each data set its part of `DRAWN`; the first fills up what others lack."""
     random = np.random.default_rng(seed)
+    parts = sum(DRAWN[name] for name in found)
+    first, *others = found
     drawn: list[Task] = []
-    for name in reversed(DRAWN):  # the first comes last, and fills up
-        tasks = found.get(name, [])
-        wanted = min(DRAWN[name], len(tasks)) * n_tasks / TASKS
-        number = math.ceil(wanted) if name != next(iter(DRAWN)) else n_tasks - len(drawn)
-        chosen = random.permutation(len(tasks))[: max(number, 0)]
+    for name in (*others, first):
+        tasks, part = found[name], math.ceil(DRAWN[name] * n_tasks / parts)
+        number = min(n_tasks - len(drawn), len(tasks) if name == first else part)
+        chosen = random.permutation(len(tasks))[:number]
         drawn += [tasks[at] for at in sorted(chosen.tolist())]
     return drawn
 
