@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import sys
+from contextlib import redirect_stdout
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -133,7 +134,9 @@ def http_app(desk: Desk, *, path: str = PATH, hosts: tuple[str, ...] = ()) -> St
 
 def serve_stdio(desk: Desk) -> None:
     """Answer on standard input and output until the input ends."""
-    make_server(desk).run("stdio")
+    # The protocol writes bytes; what shows texts on a terminal may stand in the stream's place.
+    with redirect_stdout(sys.__stdout__):
+        make_server(desk).run("stdio")
 
 
 def serve_http(desk: Desk, port: int = DEFAULT_PORT) -> None:
@@ -156,6 +159,7 @@ def serve_http(desk: Desk, port: int = DEFAULT_PORT) -> None:
                 f"Port {port} cannot be used ({error.strerror}): choose another one by --port; 0 "
                 "takes any that is free."
             ) from error
+        listening.listen()
         sys.stderr.write(f"Serving http://{HOST}:{listening.getsockname()[1]}{PATH}\n")
         sys.stderr.flush()
         config = uvicorn.Config(http_app(desk), log_level="warning", lifespan="on")

@@ -248,7 +248,7 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
 
     def answer(service: Service, request: ColumnsRequest) -> SearchResponse:
         search = getattr(service.open_tokens(request.index), method)
-        others = ("index", "query", "all_columns", "explain", *OF_READING)
+        others = ("index", "query", "from_lake", "all_columns", "explain", *OF_READING)
         given = {name: value for name, value in vars(request).items() if name not in others}
         queries = request.read_columns(numbers=True)
         return SearchResponse(request, [search(query, **given) for query in queries])

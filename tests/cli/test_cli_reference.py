@@ -28,6 +28,7 @@ NAMES = [
     "transform",
     "acquire",
     "redundancy",
+    "mcp",
     "keys",
     "estimate",
     "info",
@@ -44,7 +45,7 @@ VERBS = {
 }
 """Commands with others beside them."""
 
-WITHOUT_TWIN = ("demo", "tune", "rules", "doctor")
+WITHOUT_TWIN = ("mcp", "demo", "tune", "rules", "doctor")
 
 EVERY_NAME = [
     each for name in NAMES for each in (name, *(f"{name} {verb}" for verb in VERBS.get(name, ())))

@@ -255,20 +255,22 @@ def test_an_index_that_is_updated_or_deleted_meanwhile(
     shutil.copytree(hostile_lake, lake)
     shutil.copytree(hostile_index, path)
     call = caller_of(Desk.of(str(path)))
-    before = call("find_joins", values=["Oslo", "Rome"])
+    asked = {"values": ["Oslo", "Rome"], "fold_copies": False}
+    before = call("find_joins", **asked)
     assert before["snapshot"] == "current"
     open_index(path).delete(["visits.csv"])
-    kept = call("find_joins", values=["Oslo", "Rome"])
+    kept = call("find_joins", **asked)
     assert "was updated" in kept["snapshot"]
     assert kept["candidates"] == before["candidates"]
     assert call("describe_lake", reload=True)["snapshot"] == "current"
-    assert call("find_joins", values=["Oslo", "Rome"])["total"] < before["total"]
+    assert call("find_joins", **asked)["total"] < before["total"]
     shutil.rmtree(path)
-    after = call("find_joins", values=["Oslo", "Rome"])
+    after = call("describe_lake", what="columns")
     assert "no longer where it was" in after["snapshot"]
-    assert after["candidates"]
-    with pytest.raises(ValueError, match="There is no index"):
-        call("describe_lake", reload=True)
+    assert after["entries"]
+    for arguments in ({"reload": True}, {"what": "tables", "reload": True}):
+        with pytest.raises(ValueError, match="There is no index"):
+            call("describe_lake", **arguments)
 
 
 def test_progress_is_told_and_clients_get_equal_answers(desk):
