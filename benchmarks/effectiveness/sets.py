@@ -141,11 +141,11 @@ def tasks_set(name: str, lake: Path, truth: Path) -> TruthSet:
     for task in tasks:
         (lake / task.name / "gt.csv").rename(truth / f"{task.name}.csv")
     return TruthSet(
-        name, lake, tasks=tasks, partners=partner_lake(_text_columns(lake), NAMES, tasks)
+        name, lake, tasks=tasks, partners=partner_lake(text_columns(lake), NAMES, tasks)
     )
 
 
-def _text_columns(lake: Path) -> Iterator[tuple[str, str, pa.StringArray]]:
+def text_columns(lake: Path) -> Iterator[tuple[str, str, pa.StringArray]]:
     """Return the columns of text of a lake: table, name and cells."""
     for path in sorted(lake.rglob("*.csv")):
         table = read_table(path)

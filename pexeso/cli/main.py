@@ -23,6 +23,7 @@ from pexeso.cli.commands.join import join
 from pexeso.cli.commands.keys import keys
 from pexeso.cli.commands.maintain.build import index
 from pexeso.cli.commands.maintain.update import add_model, add_part, append, compact, delete
+from pexeso.cli.commands.mcp import mcp
 from pexeso.cli.commands.redundancy import redundancy
 from pexeso.cli.commands.search import search
 from pexeso.cli.commands.serve import serve
@@ -80,6 +81,7 @@ class _Group(click.Group):
             acquire,
             redundancy,
             serve,
+            mcp,
         ),
         *(keys, estimate, info, rules, check, doctor),
     ],

@@ -47,6 +47,33 @@ def plain(text: str, most: int = MAX_CELL) -> str:
     return "".join(_escaped(letter) if _is_control(letter) else letter for letter in text)
 
 
+def is_hidden(letter: str) -> bool:
+    r"""Return whether a character is not seen, or changes how those around it are seen.
+
+    Examples
+    --------
+    >>> is_hidden("a"), is_hidden("\n"), is_hidden("\u200f")
+    (False, True, True)
+    """
+    return not letter.isprintable() and unicodedata.category(letter) != "Zs"
+
+
+def visible(text: str, limit: int) -> str:
+    r"""Write every character that is not seen by its number, and cut a long text, saying so.
+
+    Examples
+    --------
+    >>> visible("a\u202eb", 80), visible("abcdefgh" * 9, 20)
+    ('a\\u202eb', 'abcdefgh… (72 chars)')
+    """
+    note = f"… ({len(text):,} chars)"
+    if len(text) > limit:
+        text = text[: max(1, limit - len(note))] + note
+    if text.isprintable():
+        return text
+    return "".join(_escaped(letter) if is_hidden(letter) else letter for letter in text)
+
+
 def _is_control(letter: str) -> bool:
     # Line separators and marks that turn the direction of writing would spoil what stands around
     # them.

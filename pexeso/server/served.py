@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pexeso.errors import PexesoError, StoredIndexError
+from pexeso.errors import PexesoError
+from pexeso.service.open_indexes import State
 from pexeso.service.verbs import Service
 
 if TYPE_CHECKING:
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 2.0
 """Seconds between two looks at whether the index has changed."""
-
-State = Literal["current", "updated", "gone"]
 
 
 class ServedIndex:
@@ -35,7 +35,7 @@ class ServedIndex:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._service = Service(keep_open=True, follow_updates=False)
+        self._service = Service(keep_open=True, follow=False)
         self._service.open(path)
         self._slots = BoundedSemaphore(max(1, os.cpu_count() or 1))
         self._looked: float | None = None
@@ -55,7 +55,9 @@ class ServedIndex:
         """Return whether the index has been updated or deleted since it was opened."""
         now = time.monotonic()
         if self._looked is None or now - self._looked >= LOOK_EVERY:
-            self._looked, self._state = now, self._look()
+            self._looked = now
+            with suppress(PexesoError, OSError):  # of a storage that cannot be reached now
+                self._state = self._service.state(self.path)
         return self._state
 
     def reload(self) -> None:
@@ -66,16 +68,5 @@ class ServedIndex:
         StoredIndexError
             There is none any more; the snapshot goes on answering.
         """
-        self._service.refresh(self.path)
+        self._service.reload(self.path)
         self._looked = None
-
-    def _look(self) -> State:
-        from pexeso.store.opening import open_store_anywhere
-
-        try:
-            newest = open_store_anywhere(self.path).manifest.generation
-        except StoredIndexError:
-            return "gone"
-        except (PexesoError, OSError):  # a storage that cannot be reached now
-            return self._state
-        return "current" if newest == self.index.store.manifest.generation else "updated"

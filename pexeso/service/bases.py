@@ -220,16 +220,24 @@ class QueryRequest(IndexRequest, ReadingRequest):
     query : str or tuple
         ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), ``FILE`` (its text column with most
         distinct values is taken), or the values themselves, one a row.
+    from_lake : bool
+        `query` is no file: ``TABLE:COLUMN`` of the lake, as results name it.
     """
 
     query: str | tuple[Any, ...]
+    from_lake: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.from_lake and not isinstance(self.query, str):
+            raise RequestError("{from_lake} takes TABLE:COLUMN of the lake. Got values.")
 
     def _got_no_file(self) -> str | None:
         return None if isinstance(self.query, str) else "values"
 
     def require_use(self, usable: Collection[str], what: str) -> None:
         """Refuse fields that were given and have no use; a file may always be told how to read."""
-        super().require_use({*usable, *OF_READING}, what)
+        super().require_use({*usable, *OF_READING, "from_lake"}, what)
 
     @property
     def column(self) -> str | None:

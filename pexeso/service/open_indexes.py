@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from pexeso.errors import StoredIndexError
 from pexeso.service.bases import DistanceRequest, RequestError
 
 if TYPE_CHECKING:
     from pexeso.acquisition_search.searches import AcquisitionSearches
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.index import Index
+    from pexeso.store.local.reader import Store
     from pexeso.token_search.searches import TokenSearches
     from pexeso.transform_search.searches import TransformSearches
+
+
+State = Literal["current", "newer", "gone"]
+"""Whether an index that is open is the one that is stored, or an older one, or the last of it."""
 
 
 class OpenIndexes:
@@ -21,15 +27,15 @@ class OpenIndexes:
     Parameters
     ----------
     keep_open : bool
-        Keep every index that was searched open, in its newest generation: for a process that
-        answers many requests.
-    follow_updates : bool
-        False: keep the generation that was opened first, until `refresh`.
+        Keep every index that was searched open: for a process that answers many requests.
+    follow : bool
+        Of an index that is kept open, search the newest generation; else the one that was opened,
+        until `reload`.
     """
 
-    def __init__(self, *, keep_open: bool = False, follow_updates: bool = True) -> None:
+    def __init__(self, *, keep_open: bool = False, follow: bool = True) -> None:
         self._keep_open = keep_open
-        self._follow_updates = follow_updates
+        self._follow = follow
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._lock = Lock()
 
@@ -48,7 +54,7 @@ class OpenIndexes:
         with self._lock:
             kept = self._indexes.get(key)
             if kept is not None:
-                if self._follow_updates:
+                if self._follow:
                     kept.refresh()
                 return kept
             index = open_index(
@@ -58,18 +64,40 @@ class OpenIndexes:
                 self._indexes[key] = index
             return index
 
-    def refresh(self, path: str) -> None:
-        """Switch what is kept open of an index to its newest generation.
+    def store(self, path: str) -> Store:
+        """Return the files of an index: those that are open, where these are to be kept."""
+        from pexeso.store.opening import open_store_anywhere
+
+        return open_store_anywhere(path) if self._follow else self.open(path)._opened.whole
+
+    def reload(self, path: str) -> bool:
+        """Switch what is kept open of an index to its newest generation; return if there was one.
 
         Raises
         ------
         StoredIndexError
-            It is no longer there, or cannot be opened; what is open stays.
+            The index is gone; what is open stays.
         """
         with self._lock:
-            for key, index in self._indexes.items():
-                if key[0] == path:
-                    index.refresh()
+            kept = [index for (place, *_), index in self._indexes.items() if place == path]
+            return any([index.refresh() for index in kept])
+
+    def state(self, path: str) -> State:
+        """Return how what is kept open of an index stands to what is stored."""
+        from pexeso.store.opening import open_store_anywhere
+
+        with self._lock:
+            kept = [index for (place, *_), index in self._indexes.items() if place == path]
+        try:
+            stored = open_store_anywhere(path).manifest
+        except StoredIndexError:
+            return "gone"
+        opened = [index.store.manifest for index in kept]
+        same = all(
+            (each.generation, each.created) == (stored.generation, stored.created)
+            for each in opened
+        )
+        return "current" if same else "newer"
 
     def open_for(self, request: DistanceRequest) -> Index:
         """Return the index of a request, open where it is to be searched."""

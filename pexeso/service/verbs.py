@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
-from pexeso.options import BuildOptions, parse_bytes
-from pexeso.service import acquisition, composite_keys, redundancy, requests, transform
+from pexeso.options import BuildOptions
+from pexeso.service import (
+    acquisition,
+    batch,
+    composite_keys,
+    join_sql,
+    lake,
+    redundancy,
+    requests,
+    transform,
+)
 from pexeso.service.bases import OF_READING, ColumnsRequest, Request, RequestError
 from pexeso.service.open_indexes import OpenIndexes
 from pexeso.service.responses import (
     Answer,
-    BatchResponse,
     CheckResponse,
     DoctorResponse,
     JoinResponse,
@@ -36,11 +40,8 @@ if TYPE_CHECKING:
     from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.index import Index
     from pexeso.lake.left_out.listing import ReasonListing
-    from pexeso.options import SearchOptions
     from pexeso.results import Explanation, Match
-    from pexeso.search.batch_file import BatchRun, NumberedLine
     from pexeso.search.query import QueryColumn
-    from pexeso.store.local.reader import Store
     from pexeso.thresholds.advice import Advice
 
 
@@ -73,7 +74,7 @@ class Service(OpenIndexes):
         PexesoError
             See `pexeso.errors`.
         """
-        return _VERBS[request.verb](self, request, **live)
+        return _VERBS[request.verb](self, lake.with_file(self, request), **live)
 
     def answer(self, values: Mapping[str, Any]) -> Answer:
         """Run a request given as plain JSON, and return the response as plain JSON."""
@@ -105,7 +106,7 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
 
     def answer(service: Service, request: ColumnsRequest) -> SearchResponse:
         search = getattr(service.open_tokens(request.index), method)
-        others = ("index", "query", "all_columns", "explain", *OF_READING)
+        others = ("index", "query", "from_lake", "all_columns", "explain", *OF_READING)
         given = {name: value for name, value in vars(request).items() if name not in others}
         queries = request.read_columns(numbers=True)
         return SearchResponse(request, [search(query, **given) for query in queries])
@@ -202,82 +203,6 @@ def _table_of(column: QueryColumn) -> tuple[pa.Table, int]:
     return pa.Table.from_arrays(table.columns, names=labels), labels.index(str(column.column))
 
 
-def _batch(
-    service: Service,
-    request: requests.BatchRequest,
-    *,
-    lines: Iterable[NumberedLine] | None = None,
-    begin: Callable[[SearchOptions], None] | None = None,
-    write: Callable[[list[Answer]], object] | None = None,
-    progress: Callable[[BatchRun], None] | None = None,
-) -> BatchResponse:
-    """Answer a batch.
-
-    Parameters
-    ----------
-    service, request
-    lines : iterable of (number, text), optional
-        The lines, where they are no file.
-    begin : callable, optional
-        Called with the options of all searches before the first.
-    write : callable, optional
-        Called with the answers of each chunk, where they go to no file; the response then has none.
-    progress : callable, optional
-        Called after each chunk that went to a file.
-    """
-    from pexeso.search.batch_file import BatchRun, answer_lines, run_batch
-
-    lines = _lines(request) if lines is None else lines
-    with _searching(service, request) as (index, passes):
-        if begin is not None:
-            begin(index.search_options(request.options()))
-        names = ("explain", "rerank", "exclude_self", "fold_copies")
-        asked = {name: getattr(request, name) for name in names}
-        asked |= {**request.options(), "passes": passes, "reading": request.reading}
-        if request.output is not None:
-            asked |= {"resume": request.resume, "restart": request.restart, "progress": progress}
-            return BatchResponse(run_batch(index, lines, request.output, **asked))
-        response = BatchResponse(BatchRun())
-        for answers in answer_lines(index, lines, **asked):
-            for answer in answers:
-                response.run.note(answer)
-            (response.answers.extend if write is None else write)(answers)
-        return response
-
-
-def _lines(request: requests.BatchRequest) -> Iterable[NumberedLine]:
-    """Return the lines of a batch, after a look at whether their file can be read."""
-    from pexeso.search.query import batch_lines
-
-    if not isinstance(request.queries, str):
-        return enumerate(map(json.dumps, request.queries), 1)
-    there = os.path.exists(request.queries) and os.path.exists(request.output or "")
-    if there and os.path.samefile(request.queries, request.output):
-        raise OutputError(
-            f"'{request.output}' is the file of queries: choose another name for the answers."
-        )
-    for _ in batch_lines(request.queries):
-        break
-    return batch_lines(request.queries)
-
-
-@contextmanager
-def _searching(service: Service, request: requests.BatchRequest) -> Iterator[tuple[Index, int]]:
-    """Return the index, open here or on Spark, and how many passes over it run side by side."""
-    if request.master is None:
-        yield service.open_for(request), 1
-        return
-    # What is asked of device and memory is asked of the tasks.
-    index = service.open_for(replace(request, device="cpu", kernel="auto", memory_budget=None))
-    from pexeso.search.spark_executor import on_spark, passes_of
-    from pexeso.spark.session import spark_session
-
-    budget = None if request.memory_budget is None else parse_bytes(request.memory_budget)
-    where = {"device": request.device, "kernel": request.kernel, "memory_budget": budget}
-    with spark_session(request.master, conf=request.conf) as spark:
-        yield on_spark(index, spark, **where), passes_of(index, spark)
-
-
 def _build(service: Service, request: requests.BuildRequest, **live: Any) -> IndexInfo:
     from pexeso.index import build_index
 
@@ -297,18 +222,12 @@ def _tune(service: Service, request: requests.TuneRequest) -> Advice:
     )
 
 
-def _store(request: Any) -> Store:
-    from pexeso.store.opening import open_store_anywhere
-
-    return open_store_anywhere(request.index)
-
-
 def _info(
     service: Service, request: requests.InfoRequest
 ) -> IndexInfo | BuildReport | ReasonListing:
     from pexeso.diagnostics.info import index_info, last_report, list_reasons
 
-    store = _store(request)
+    store = service.store(request.index)
     if request.left_out or request.notes:
         return list_reasons(store, notes=request.notes)
     return (last_report if request.report else index_info)(store)
@@ -320,7 +239,7 @@ def _check(service: Service, request: requests.CheckRequest, **live: Any) -> Che
     response = CheckResponse(check_index(request.index, **live))
     if response.failures:
         return response
-    manifest = _store(request).manifest
+    manifest = service.store(request.index).manifest
     return replace(response, n_files=sum(1 for _ in manifest.files()), n_bytes=manifest.n_bytes)
 
 
@@ -332,7 +251,7 @@ def _rules(service: Service, request: requests.RulesRequest) -> RulesResponse:
     from pexeso.parts.metadata import require_contents
     from pexeso.search.opening import normaliser_of
 
-    store = _store(request)
+    store = service.store(request.index)
     require_contents(store.manifest)
     normaliser = normaliser_of(store)
     return RulesResponse(normaliser.rules, normaliser.extra)
@@ -361,7 +280,7 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "search": _search,
     "overlap": _searches("overlap"),
     "contain": _searches("contain"),
-    "batch": _batch,
+    "batch": batch.batch,
     "join": _join,
     "explain": _explain,
     "tune": _tune,
@@ -377,4 +296,6 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "undo_plan": redundancy.undo_plan,
     "transform": transform.transform,
     "acquire": acquisition.acquire,
+    "browse": lake.browse,
+    "join_sql": join_sql.join_sql,
 }

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.errors import OutputError
-from pexeso.service.whole_files import written_whole
+from pexeso.io.whole_files import written_whole
 
 JOINED = """\
 place,visits,match_value,match_distance,city,country,people

@@ -29,6 +29,7 @@ NAMES = [
     "acquire",
     "redundancy",
     "serve",
+    "mcp",
     "keys",
     "estimate",
     "info",
@@ -45,7 +46,7 @@ VERBS = {
 }
 """Commands with others beside them."""
 
-WITHOUT_TWIN = ("demo", "tune", "rules", "doctor")
+WITHOUT_TWIN = ("serve", "mcp", "demo", "tune", "rules", "doctor")
 
 EVERY_NAME = [
     each for name in NAMES for each in (name, *(f"{name} {verb}" for verb in VERBS.get(name, ())))

@@ -12,6 +12,8 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.service import bases, plain_fields, requests, verbs
 from pexeso.service.acquisition import AcquireRequest
 from pexeso.service.bases import REQUESTS, Request, RequestError
+from pexeso.service.join_sql import JoinSqlRequest
+from pexeso.service.lake import BrowseRequest
 from pexeso.service.redundancy import (
     ApplyPlanRequest,
     RedundancyRequest,
@@ -78,6 +80,14 @@ EXAMPLES = [
     VerifyPlanRequest(plan="plan.json"),
     ApplyPlanRequest(plan="plan.json", holding="held", expires_days=7, yes=True),
     UndoPlanRequest(source="held", tables=("a.csv",)),
+    BrowseRequest(index="lake.pexeso", what="columns", text="city", offset=50, limit=5),
+    JoinSqlRequest(
+        index="lake.pexeso",
+        query="a.csv:city",
+        from_lake=True,
+        lake_column="b.csv:town",
+        how="inner",
+    ),
     TransformRequest(source="a.csv:name", target="b.csv", max_programs=2, save="rule.json"),
     AcquireRequest(
         index="lake.pexeso",

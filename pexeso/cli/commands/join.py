@@ -27,12 +27,11 @@ from pexeso.cli.output.output import (
     warn,
 )
 from pexeso.cli.output.report import percent
-from pexeso.cli.output.tables import write_table
+from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.cli.standard_input import QueryCommand
 from pexeso.errors import InputError
 from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES
 from pexeso.service.requests import JoinRequest
-from pexeso.service.table_files import require_writable
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from pexeso.options import parse_bytes
     help="The largest table that can be given.",
 )
 def serve(index: str, port: int | None, max_upload: str) -> None:
-    """Search in a browser: give a table, see what it joins with and why, join, download.
+    """Search in a browser: what your table joins with, and why.
 
     \b
     Example:

@@ -22,14 +22,13 @@ from pexeso.cli.output.output import (
     write_json,
 )
 from pexeso.cli.output.pages import require_page, write_page
-from pexeso.cli.output.tables import write_table
+from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.cli.standard_input import QueryCommand, take_standard_input
 from pexeso.errors import InputError
+from pexeso.io.whole_files import require_folder
 from pexeso.runtime.formatting import percent
-from pexeso.service.table_files import require_writable
 from pexeso.service.transform import TransformRequest
 from pexeso.service.verbs import run
-from pexeso.service.whole_files import require_folder
 
 if TYPE_CHECKING:
     from pexeso.transform_join.joined import TransformJoin

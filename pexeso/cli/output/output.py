@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pexeso.cli.output.streams import styled
+from pexeso.frames.writing import without_formula
 from pexeso.runtime.formatting import MAX_CELL, plain
 from pexeso.runtime.formatting import human_bytes as human_bytes
 from pexeso.service.json_text import json_line, json_text
-from pexeso.service.table_files import without_formula
 
 if TYPE_CHECKING:
     from pexeso.service.bases import QueryRequest

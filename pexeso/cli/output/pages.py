@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from pexeso.cli.output.output import human_bytes, talk
-from pexeso.service.whole_files import require_folder, require_free, written_whole
+from pexeso.io.whole_files import require_folder, require_free, written_whole
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

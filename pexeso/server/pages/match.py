@@ -6,6 +6,7 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from pexeso.frames.writing import WRITERS
 from pexeso.html.cards import OF_EXPLANATION, section_of_explanation
 from pexeso.join.options import AGGREGATIONS, HOW, VALUES
 from pexeso.lake.columns import find_column, label_columns
@@ -14,7 +15,6 @@ from pexeso.server.links import command_line, fields_of_query, url
 from pexeso.server.page import Page, Pages
 from pexeso.server.tables import safe_name
 from pexeso.service.requests import ExplainRequest, JoinRequest, split_lake_column
-from pexeso.service.table_files import write_table
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -94,7 +94,7 @@ def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes
     table, given, column, _ = _asked(pages, request)
     joined = pages.served.run(read_join(pages, table, column, given)).joined
     stream = BytesIO()
-    write_table(joined.table, stream, ending)
+    WRITERS[ending](joined.table, stream, False)
     stem = safe_name(PurePath(table.name).stem)
     return f"{stem}-joined{ending}", stream.getvalue()
 

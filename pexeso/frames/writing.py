@@ -1,15 +1,15 @@
-"""Arrow tables as files: CSV, Parquet or Feather, the same from every face."""
+"""Write an Arrow table to a file, in the format that its name asks for."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pexeso.errors import InputError
-from pexeso.service.whole_files import require_free, written_whole
+from pexeso.io.whole_files import written_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +17,33 @@ if TYPE_CHECKING:
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
+
+
+def write_file(
+    table: pa.Table,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    escape_formulas: bool = False,
+) -> None:
+    """Write a table to a file, whole or not at all.
+
+    Lists become JSON texts in CSV. Other formats keep the types that the table has.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    path : path
+        It ends in one of `WRITERS`.
+    overwrite : bool
+        Replace a file that is there.
+    escape_formulas : bool
+        In CSV: put an apostrophe before cells that a spreadsheet would run as a formula.
+    """
+    name = os.fspath(path).lower()
+    write = next(writer for ending, writer in WRITERS.items() if name.endswith(ending))
+    with written_whole(path, overwrite=overwrite) as temporary:
+        write(table, temporary, escape_formulas)
 
 
 def without_formula(cell: Any) -> Any:
@@ -30,46 +57,8 @@ def without_formula(cell: Any) -> Any:
     return f"'{cell}" if is_formula else cell
 
 
-def require_writable(
-    path: str, *, overwrite: bool, option: str, formats: tuple[str, ...] = ()
-) -> None:
-    """Refuse a file, given by an option, that cannot be written.
-
-    Its name has no ending of `formats`, or it is there and may not be replaced.
-    """
-    allowed = formats or tuple(_WRITERS)
-    if not path.lower().endswith(allowed):
-        *others, last = allowed
-        listed = f"{', '.join(others)} or {last}" if others else last
-        raise InputError(f"{option} must end in {listed}. Got {path!r} instead.")
-    require_free(Path(path), overwrite=overwrite)
-
-
-def write_table_file(
-    table: pa.Table, path: str, *, overwrite: bool, escape_formulas: bool = False
-) -> None:
-    """Write a table to a file, whole or not at all, in the format that its name asks for.
-
-    Lists become JSON texts in CSV. Other formats keep the types that the table has.
-    """
-    ending = next(ending for ending in _WRITERS if path.lower().endswith(ending))
-    with written_whole(path, overwrite=overwrite) as temporary, temporary.open("wb") as stream:
-        write_table(table, stream, ending, escape_formulas=escape_formulas)
-
-
-def write_table(
-    table: pa.Table, stream: BinaryIO, ending: str, *, escape_formulas: bool = False
-) -> None:
-    """Write a table to an open stream of bytes, in the format of a file that ends so."""
-    _WRITERS[ending](table, stream, escape_formulas)
-
-
-def csv_text(table: pa.Table, *, escape_formulas: bool = False) -> str:
-    """Return a table as CSV."""
-    return _for_csv(table, escape_formulas).to_csv(index=False)
-
-
-def _for_csv(table: pa.Table, escape_formulas: bool) -> pd.DataFrame:
+def csv_frame(table: pa.Table, *, escape_formulas: bool = False) -> pd.DataFrame:
+    """Return a table as it is written as CSV: lists as JSON texts, dates as they stand there."""
     import pandas as pd
     import pyarrow as pa
 
@@ -115,25 +104,26 @@ def _json(cells: object) -> str:
     return json.dumps(cells, ensure_ascii=False, default=str)
 
 
-def _write_csv(table: pa.Table, stream: BinaryIO, escape_formulas: bool) -> None:
-    stream.write(csv_text(table, escape_formulas=escape_formulas).encode())
+def _write_csv(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:
+    csv_frame(table, escape_formulas=escape_formulas).to_csv(path, index=False)
 
 
-def _write_parquet(table: pa.Table, stream: BinaryIO, escape_formulas: bool) -> None:
+def _write_parquet(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:
     import pyarrow.parquet as pq
 
-    pq.write_table(table, stream)
+    pq.write_table(table, path)
 
 
-def _write_feather(table: pa.Table, stream: BinaryIO, escape_formulas: bool) -> None:
+def _write_feather(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:
     import pyarrow.feather as feather
 
-    feather.write_feather(table, stream)
+    feather.write_feather(table, path)
 
 
-_WRITERS: dict[str, Callable[[pa.Table, BinaryIO, bool], None]] = {
+WRITERS: dict[str, Callable[[pa.Table, Path | BinaryIO, bool], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".arrow": _write_feather,
     ".feather": _write_feather,
 }
+"""What writes a table to a file or an open stream of bytes, by the ending of the file's name."""

@@ -1,0 +1,173 @@
+"""What every tool call goes through: one at a time, on the snapshot, with errors as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import anyio.to_thread
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent
+
+from pexeso.errors import InputError, PexesoError
+from pexeso.mcp.budget import count_tokens, require_tokens, written
+from pexeso.mcp.folders import folder_of, readable_spec
+from pexeso.mcp.naming import named_by
+from pexeso.runtime.formatting import visible
+from pexeso.service.bases import RequestError
+from pexeso.service.lake import split_lake_spec
+from pexeso.service.verbs import Service
+
+MAX_ERROR = 1000
+"""Characters of an error."""
+
+_SNAPSHOT = {
+    "current": "current",
+    "newer": (
+        "The index was updated after this server opened it: this answer is of the older state. "
+        "Call describe_lake with reload=true for the newer one."
+    ),
+    "gone": (
+        "The index is no longer where it was: this answer is of the state that was opened. Ask the "
+        "user to build it again, then call describe_lake with reload=true."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """An index that agents ask.
+
+    Attributes
+    ----------
+    index : str
+        Path or URL.
+    allow_read : sequence of path
+        Folders of which files may be queries.
+    allow_write : path or None
+        The folder that joins may be written to.
+    service : Service
+        What answers; it keeps the index as it was when it was opened.
+    """
+
+    index: str
+    allow_read: Sequence[Path] = ()
+    allow_write: Path | None = None
+    service: Service = field(default_factory=partial(Service, keep_open=True, follow=False))
+    _lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def of(
+        cls,
+        index: str,
+        *,
+        allow_read: Sequence[str] = (),
+        allow_write: str | None = None,
+        service: Service | None = None,
+    ) -> Desk:
+        """Open an index, and look at the folders.
+
+        Raises
+        ------
+        StoredIndexError, PlaceError
+            There is no index that this version can search.
+        InputError
+            A folder is not there.
+        """
+        desk = cls(
+            index,
+            [folder_of(folder) for folder in allow_read],
+            None if allow_write is None else folder_of(allow_write),
+            *(() if service is None else (service,)),
+        )
+        desk.service.open(index)
+        return desk
+
+    async def answer(
+        self,
+        context: Context[Any, Any],
+        max_tokens: int,
+        doing: str,
+        work: Callable[[int], dict[str, Any]],
+    ) -> CallToolResult:
+        """Return what a function makes of the tokens that its answer may have.
+
+        Raises
+        ------
+        ToolError
+            Of one sentence or two, whatever went wrong.
+        """
+        await context.report_progress(0, 1, doing)
+        result = await anyio.to_thread.run_sync(
+            partial(self._answer, max_tokens, work), abandon_on_cancel=True
+        )
+        await context.report_progress(1, 1, "Done.")
+        return result
+
+    def _answer(self, max_tokens: int, work: Callable[[int], dict[str, Any]]) -> CallToolResult:
+        with self._lock, plain_errors():
+            left = require_tokens(max_tokens) - count_tokens(max(_SNAPSHOT.values(), key=len)) - 5
+            answer = {**work(left), "snapshot": _SNAPSHOT[self.service.state(self.index)]}
+        text = TextContent(type="text", text=written(answer))
+        return CallToolResult(content=[text], structured_content=answer)
+
+    def lake_column(self, reference: str) -> str:
+        """Return ``TABLE:#3`` for a column of the lake, as answers name it."""
+        catalog = self.service.open(self.index).catalog
+        table, rest = split_lake_spec(catalog, named_by(self.service, self.index, reference))
+        return f"{table}{rest}"
+
+    def query(
+        self, column: str | None, values: Sequence[Any] | None, file: str | None
+    ) -> dict[str, Any]:
+        """Return the fields of a request that say what is searched with.
+
+        Raises
+        ------
+        InputError
+            None or several were given, or a file that may not be read.
+        """
+        given = [each for each in (column, values, file) if each is not None]
+        if len(given) != 1:
+            raise InputError(
+                "Give one of column (TABLE:COLUMN of the lake), values (a list) and file "
+                f"(FILE:COLUMN). Got {len(given)} of them."
+            )
+        if column is not None:
+            return {"query": named_by(self.service, self.index, column), "from_lake": True}
+        if values is not None:
+            return {"query": tuple(values)}
+        return {"query": readable_spec(str(file), self.allow_read)}
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn what is raised in the block into a `ToolError` of one sentence or two."""
+    try:
+        yield
+    except ToolError:
+        raise
+    except Exception as error:
+        raise ToolError(sentence(error)) from error
+
+
+def sentence(error: Exception) -> str:
+    """Return what an error says to an agent."""
+    if isinstance(error, RequestError):
+        said = error.written(str)
+    elif isinstance(error, PexesoError):
+        said = str(error)
+    elif isinstance(error, MemoryError):
+        said = "There is not enough memory for this: ask for less."
+    else:
+        said = (
+            f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}. This was not "
+            "foreseen; try other arguments."
+        )
+    return visible(said, MAX_ERROR)

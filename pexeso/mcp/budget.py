@@ -1,0 +1,145 @@
+"""Answers of a bounded length: texts are made visible and cut, lists are told page by page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pexeso.errors import InputError
+from pexeso.runtime.formatting import visible
+
+DEFAULT_TOKENS = 4000
+MAX_TOKENS = 20_000
+MIN_TOKENS = 1000
+
+BYTES_PER_TOKEN = 3
+"""Bytes of an answer's JSON, as UTF-8, that count as one token.
+
+English has four and more; letters of other scripts, numbers and escapes have fewer letters to a
+token, but more bytes to a letter.
+"""
+
+MAX_TEXT = 160
+"""Longest text of the lake in an answer, in characters; longer ones are cut, with their length."""
+
+_TIGHTER = ((MAX_TEXT, 30), (60, 12), (24, 6), (12, 2))
+"""Characters of a text and items of a list, where one entry alone would be too long."""
+
+
+def written(document: Any) -> str:
+    """Return the JSON of an answer, as short as it can be."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def count_tokens(document: Any) -> int:
+    """Estimate the tokens of an answer, rather too many than too few.
+
+    Examples
+    --------
+    >>> count_tokens({"a": [1, 2]})
+    4
+    """
+    return -(-len(written(document).encode("utf-8", "backslashreplace")) // BYTES_PER_TOKEN)
+
+
+def require_tokens(max_tokens: int) -> int:
+    """Return the length that an answer may have, or refuse it."""
+    if not MIN_TOKENS <= max_tokens <= MAX_TOKENS:
+        raise InputError(f"max_tokens is {MIN_TOKENS:,} to {MAX_TOKENS:,}. Got {max_tokens}.")
+    return max_tokens
+
+
+def readable(value: Any, most: int = MAX_TEXT, items: int = 30, keep: Sequence[str] = ()) -> Any:
+    r"""Return plain JSON with every text visible and short, and every list short.
+
+    Parameters
+    ----------
+    value : Any
+    most, items : int
+        Characters of a text, and items of a list, at most.
+    keep : sequence of str
+        Members of objects whose texts stay as they are.
+
+    Examples
+    --------
+    >>> readable({"cell": "a\x07" + "b" * 90, "id": "t:c"}, 20)
+    {'cell': 'a\\x07bbbbbbb… (92 chars)', 'id': 't:c'}
+    """
+    if isinstance(value, str):
+        return visible(value, most)
+    if isinstance(value, dict):
+        return {
+            visible(str(name), most): inner if name in keep else readable(inner, most, items, keep)
+            for name, inner in list(value.items())[:items]
+        }
+    if isinstance(value, list | tuple):
+        return [readable(each, most, items, keep) for each in value[:items]]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | None) else visible(str(value), most)
+
+
+def page(
+    frame: dict[str, Any],
+    name: str,
+    entries: Sequence[Any],
+    *,
+    total: int | None = None,
+    offset: int,
+    limit: int,
+    max_tokens: int,
+    tell: Callable[[Any], Any] = lambda entry: entry,
+    keep: Sequence[str] = (),
+    items: int | None = None,
+) -> dict[str, Any]:
+    """Return a page of a list, with as many entries as the answer has space for.
+
+    Parameters
+    ----------
+    frame : dict
+        The other members of the answer.
+    name : str
+        The member that the entries become.
+    entries : sequence
+        From number `offset` on; of all entries where `total` is None.
+    total : int, optional
+        How many there are in all.
+    offset, limit, max_tokens : int
+    tell : callable
+        Make plain JSON of an entry that is told.
+    keep : sequence of str
+        See `readable`.
+    items : int, optional
+        Tell lists of an entry to this length, whatever else must be cut.
+
+    Returns
+    -------
+    dict
+        `frame`, the entries, ``total``, ``offset``, ``next_offset`` and ``truncated``.
+    """
+    if offset < 0 or limit < 1:
+        raise InputError(f"offset is at least 0 and limit at least 1. Got {offset} and {limit}.")
+    if total is None:
+        total, entries = len(entries), entries[offset:]
+    # The longest form that the numbers can take.
+    facts = {"total": total, "offset": offset, "next_offset": total, "truncated": False}
+    left = max_tokens - count_tokens({**frame, name: [], **facts}) - 1
+    told: list[Any] = []
+    for entry in entries[:limit]:
+        plain = tell(entry)
+        for most, n_items in _TIGHTER if not told else _TIGHTER[:1]:
+            shown = readable(plain, most, items or n_items, keep)
+            cost = count_tokens(shown) + 1
+            if cost <= left:
+                break
+        if cost > left and told:
+            break
+        told.append(shown)
+        left -= cost
+        if left <= 0:
+            break
+    after = offset + len(told)
+    facts |= {"next_offset": after if after < total else None, "truncated": after < total}
+    return {**frame, name: told, **facts}

@@ -1,0 +1,79 @@
+"""The folders that an agent may read from and write to, and nothing outside them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pexeso.errors import InputError, OutputError
+from pexeso.search.query import split_spec
+
+ENDINGS = (".csv", ".parquet")
+
+
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """Return a folder that exists, with all links followed.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    folder = Path(path).resolve()
+    if not folder.is_dir():
+        raise InputError(f"'{path}' is no folder: name one that exists.")
+    return folder
+
+
+def readable_spec(spec: str, folders: Sequence[Path]) -> str:
+    """Return ``FILE`` or ``FILE:COLUMN`` with the file's whole path, where it may be read.
+
+    Raises
+    ------
+    InputError
+        The file lies in none of the folders, links followed, or is not there.
+    """
+    if not folders:
+        raise InputError(
+            "No files may be read: give values or a column of the lake, or start the server with "
+            "--allow-read FOLDER."
+        )
+    for folder in folders:
+        whole = os.path.join(folder, spec)  # an absolute path stays as it is
+        if "\0" in whole:
+            break
+        file, column = split_spec(whole)
+        path = Path(file).resolve()
+        if path.is_relative_to(folder) and os.path.lexists(path):
+            return str(path) if column is None else f"{path}:{column}"
+    raise InputError(
+        f"There is no file {spec!r} in the folders that may be read: "
+        f"{', '.join(str(folder) for folder in folders)}."
+    )
+
+
+def writable_file(name: str, folder: Path, *, overwrite: bool) -> Path:
+    """Return the path of a file to write, inside a folder.
+
+    Raises
+    ------
+    InputError
+        The name leads out of the folder, or has another ending than `ENDINGS`.
+    OutputError
+        The folder of the file is not there; a link or a folder is in its place; or a file that may
+        not be replaced.
+    """
+    if not name.lower().endswith(ENDINGS) or "\0" in name:
+        raise InputError(f"A joined table is written as .csv or .parquet. Got {name!r}.")
+    path = folder / name
+    if ".." in Path(name).parts or not path.parent.resolve().is_relative_to(folder):
+        raise InputError(f"Joined tables are written inside '{folder}' alone. Got {name!r}.")
+    path = path.parent.resolve() / path.name
+    if not path.parent.is_dir():
+        raise OutputError(f"There is no folder '{path.parent}': name one that exists.")
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise OutputError(f"'{name}' is a link or a folder: choose another name.")
+    if path.exists() and not overwrite:
+        raise OutputError(f"'{name}' is there already: choose another name, or set overwrite.")
+    return path

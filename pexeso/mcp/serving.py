@@ -1,0 +1,166 @@
+"""The server: the tools under the protocol, on standard input and output or on HTTP."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+from contextlib import redirect_stdout
+from typing import Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
+from starlette.applications import Starlette
+
+from pexeso import __version__
+from pexeso.errors import InputError
+from pexeso.mcp.answers import UNTRUSTED
+from pexeso.mcp.asking import MAX_ERROR, Desk, sentence
+from pexeso.mcp.tools import ReadTools, WriteTools
+from pexeso.runtime.formatting import visible
+
+NAME, HOST, PATH, DEFAULT_PORT = "pexeso", "127.0.0.1", "/mcp", 8765
+
+INSTRUCTIONS = f"""\
+pexeso finds the columns of a data lake that a column can be joined with, by similar values.
+The usual way is three calls: find_joins with a query; explain_match with the first candidate's
+lake_column and the same query; then preview_join or join_sql with the same arguments.
+A query is exactly one of column (TABLE:COLUMN of the lake), values (a list) and file (FILE:COLUMN).
+Lists are pages: where truncated is true, call again with offset=next_offset. total counts all.
+{UNTRUSTED} Characters that are not seen are written by their numbers, long texts are cut, with
+their length behind them."""
+
+_READS = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+_WRITES = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+)
+
+
+class Server(MCPServer[Any]):
+    """A server whose errors are sentences."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; whatever is wrong is a result that says so."""
+        try:
+            self._require_arguments(name, arguments)
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            text = TextContent(type="text", text=visible(_said(error), MAX_ERROR))
+            return CallToolResult(content=[text], is_error=True)
+
+    def _require_arguments(self, name: str, arguments: dict[str, Any]) -> None:
+        """Refuse a tool or an argument that there is not; the library passes over the latter."""
+        tools = {tool.name: tool for tool in self._tool_manager.list_tools()}
+        if name not in tools:
+            raise ToolError(f"There is no tool {name!r}. The tools are {', '.join(tools)}.")
+        allowed = tools[name].parameters["properties"]
+        unknown = [each for each in arguments if each not in allowed]
+        if unknown:
+            raise ToolError(
+                f"{name} has no argument {unknown[0]!r}. It takes {', '.join(allowed)}."
+            )
+
+
+def _said(error: ToolError) -> str:
+    """Return the sentence of an error, without what the library puts before it."""
+    cause = error.__cause__
+    if isinstance(cause, ValidationError):
+        wrong = [
+            f"{'.'.join(map(str, each['loc'][:1]))}: {each['msg']}" for each in cause.errors()[:5]
+        ]
+        return f"Arguments are not as the schema says: {'; '.join(dict.fromkeys(wrong))}."
+    if isinstance(cause, ToolError):
+        return str(cause)
+    if isinstance(error, UnexpectedToolError) and isinstance(cause, Exception):
+        return sentence(cause)
+    return str(error)
+
+
+def make_server(desk: Desk) -> Server:
+    """Return a server of the tools; the one that writes is offered where a folder is allowed."""
+    handlers = list(logging.getLogger().handlers)
+    level = logging.getLogger().level
+    server = Server(
+        NAME,
+        title="pexeso: joins in a data lake",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="WARNING",
+    )
+    # The library sets up the log of the whole process.
+    logging.getLogger().handlers[:] = handlers
+    logging.getLogger().setLevel(level)
+    for tool in ReadTools(desk).all():
+        server.add_tool(tool, annotations=_READS, description=_described(tool))
+    if desk.allow_write is not None:
+        write = WriteTools(desk).write_join
+        server.add_tool(write, annotations=_WRITES, description=_described(write))
+    return server
+
+
+def _described(tool: Any) -> str:
+    return " ".join(str(tool.__doc__).split())
+
+
+def http_app(desk: Desk, *, path: str = PATH, hosts: tuple[str, ...] = ()) -> Starlette:
+    """Return the server as a web app, to run alone or inside another one.
+
+    Parameters
+    ----------
+    desk : Desk
+    path : str
+        Where its messages go. An app that mounts this one under ``/mcp`` gives ``/``, and enters
+        ``app.router.lifespan_context(app)`` in its own lifespan.
+    hosts : tuple of str
+        Further ``HOST`` or ``HOST:PORT`` that requests may name; those of this machine always may.
+    """
+    local = [f"{name}{port}" for name in ("127.0.0.1", "localhost", "[::1]") for port in ("", ":*")]
+    allowed = [*local, *hosts]
+    return make_server(desk).streamable_http_app(
+        streamable_http_path=path,
+        stateless_http=True,
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=allowed, allowed_origins=[f"http://{each}" for each in allowed]
+        ),
+    )
+
+
+def serve_stdio(desk: Desk) -> None:
+    """Answer on standard input and output until the input ends."""
+    # The protocol writes bytes; what shows texts on a terminal may stand in the stream's place.
+    with redirect_stdout(sys.__stdout__):
+        make_server(desk).run("stdio")
+
+
+def serve_http(desk: Desk, port: int = DEFAULT_PORT) -> None:
+    """Answer on HTTP, to this machine alone, until the process is stopped.
+
+    Raises
+    ------
+    InputError
+        The port is in use, or may not be used.
+    """
+    import uvicorn
+
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with listening:
+        try:
+            listening.bind((HOST, port))
+        except OSError as error:
+            raise InputError(
+                f"Port {port} cannot be used ({error.strerror}): choose another one by --port; 0 "
+                "takes any that is free."
+            ) from error
+        listening.listen()
+        sys.stderr.write(f"Serving http://{HOST}:{listening.getsockname()[1]}{PATH}\n")
+        sys.stderr.flush()
+        config = uvicorn.Config(http_app(desk), log_level="warning", lifespan="on")
+        uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,417 @@
+"""What the service found, as the tools tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pexeso.errors import InputError
+from pexeso.frames.writing import write_file
+from pexeso.lake.key_columns import spec_of
+from pexeso.mcp.asking import Desk
+from pexeso.mcp.budget import MAX_TEXT, MAX_TOKENS, count_tokens, page, readable
+from pexeso.mcp.folders import readable_spec
+from pexeso.mcp.naming import reference
+from pexeso.runtime.formatting import visible
+from pexeso.service.join_sql import LAKES, YOURS
+from pexeso.service.lake import lake_file
+from pexeso.service.requests import JoinRequest, SearchRequest
+
+EXAMPLES, COPIES, BRINGS, WORDS = 3, 5, 8, 10
+"""How many of each a candidate, or an explanation, tells."""
+
+_MOST_NAMES = 12
+"""Columns of a table that a list of tables names."""
+
+_OF_CANDIDATES = ("table", "column", "joinability", "matched", "total", "copies", "brings")
+
+
+def lake_frame(info: Any, found: Any, text: str) -> dict[str, Any]:
+    """Return what `describe_lake` says besides its entries."""
+    if found.total:
+        note = (
+            "Search with find_joins, column=lake_column. left_out lists what no search finds, "
+            "and why."
+        )
+    else:
+        named = f" with {visible(text, MAX_TEXT)!r} in their names" if text else ""
+        note = f"There are no {found.what}{named}. Try a shorter text, or another `what`."
+    return {
+        "what": found.what,
+        "tables": info.tables,
+        "columns": info.columns,
+        "columns_searchable": info.columns_indexed,
+        "left_out": info.files - info.tables + info.columns - info.columns_indexed,
+        "models": _models(info),
+        "parts": info.parts,
+        "note": note,
+        "untrusted": ["entries"],
+    }
+
+
+def _models(info: Any) -> list[str]:
+    told = info.to_dict()
+    further = [each if isinstance(each, str) else each["model"] for each in told["further_models"]]
+    return [told["model"], *further]
+
+
+def lake_entry(row: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry of `describe_lake`: a column that can be searched with has a reference."""
+    if "columns" in row:
+        names = row["columns"]
+        return {
+            "table": row["table"],
+            "rows": row["rows"],
+            "columns": names[:_MOST_NAMES],
+            "n_columns": len(names),
+            "lake_columns": [reference(row["table"], name) for name in row["searchable"][:3]],
+        }
+    if row.get("column") is None:
+        return row
+    return {"lake_column": reference(row["table"], row["column"]), **row}
+
+
+def search_fields(
+    method: str, max_distance: float | None, min_joinability: float | None, least: float
+) -> dict[str, Any]:
+    """Return the fields of a search that were given, and the threshold where none was."""
+    given: dict[str, Any] = {"k": "all"}
+    if min_joinability is not None:
+        given["min_joinability"] = min_joinability
+    elif method in ("semantic", "all", "containment"):
+        given["min_joinability"] = least
+    if max_distance is not None:
+        given["max_distance"] = max_distance
+    return given
+
+
+def candidates_frame(found: Any, column: str | None, method: str) -> dict[str, Any]:
+    """Return what `find_joins` says besides its candidates."""
+    told = found.to_dict() if not found.matches else None
+    options = found.options if isinstance(found.options, dict) else found.options.to_dict()
+    query = {**found.query, "file": column if column is not None else found.query.get("file")}
+    if found.matches:
+        note = (
+            "Best first. Check the first candidate by explain_match, then preview_join or join_sql."
+        )
+    else:
+        near = (found.to_dict(hints=True).get("hints") or {}).get("nearest", []) if told else []
+        came = ", ".join(
+            f"{reference(each['table'], each['column'])} ({each['matched']} of {each['total']})"
+            for each in near
+        )
+        note = (
+            f"Nothing was found by method {method} with {_given(options)}."
+            f"{f' Nearest: {visible(came, 600)}.' if came else ''} Try a larger max_distance, a "
+            "smaller min_joinability, another method (transform for values in another form), or "
+            "describe_lake with what=left_out for columns that no search finds."
+        )
+    return {
+        "query": readable(query),
+        "options": {name: value for name, value in options.items() if value is not None},
+        "note": note,
+        "untrusted": ["candidates", "query", *([] if found.matches else ["note"])],
+    }
+
+
+def _given(options: dict[str, Any]) -> str:
+    names = ("max_distance", "min_joinability", "min_containment")
+    told = [f"{name} {options[name]:g}" for name in names if options.get(name) is not None]
+    return ", ".join(told) or "the usual options"
+
+
+def candidate(match: Any) -> dict[str, Any]:
+    """Return a column that was found, with some of the values that match."""
+    told = match.to_dict()
+    share = next(
+        (told[name] for name in ("joinability", "share", "containment") if told.get(name)), None
+    )
+    others = {name: value for name, value in told.items() if name not in _OF_CANDIDATES}
+    return {
+        "lake_column": reference(match.table, match.column),
+        "joinability": share,
+        "matched": told.get("matched") or told.get("overlap"),
+        "total": told.get("total"),
+        "examples": [list(pair) for pair in islice(_examples(match), EXAMPLES)],
+        "brings": list(match.brings[:BRINGS]),
+        "n_brings": len(match.brings),
+        "copies": [reference(each.table, each.column) for each in match.copies[:COPIES]],
+        "n_copies": len(match.copies),
+        "measures": {name: value for name, value in others.items() if value is not None},
+    }
+
+
+def _examples(match: Any) -> Iterable[tuple[Any, Any]]:
+    """Yield values that match; those whose texts differ first, which show most."""
+    if not hasattr(match, "pairs"):
+        shared = match.shared_values() if hasattr(match, "shared_values") else ()
+        return ((value, value) for value in shared)
+    pairs = [_pair(pair) for pair in match.pairs()]
+    return sorted(pairs, key=lambda pair: pair[0] == pair[1])
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    values = pair.to_list() if hasattr(pair, "to_list") else list(pair)
+    return values[0], values[1]
+
+
+def why(found: Any, what: str) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
+    """Return what `explain_match` says, and its entries."""
+    if not hasattr(found, "match"):
+        raise InputError(
+            "explain_match compares one column with one: for a key of several columns call "
+            "find_composite_joins."
+        )
+    match, pairs = found.match, found.match.pairs()
+    frame = {
+        "lake_column": reference(match.table, match.column),
+        "joinability": match.joinability,
+        "matched": match.matched,
+        "query_total": match.total,
+        "n_pairs": len(pairs),
+        "n_unmatched": len(found.unmatched),
+        "kinds": match.kinds().to_dict(),
+        "words": readable(match.word_contributions(WORDS).to_dict()["words"], 40),
+        "what": what,
+        "note": _why_note(match),
+        "untrusted": ["entries", "words"],
+    }
+    if what == "unmatched":
+        return frame, [each.to_dict() for each in found.unmatched]
+    names = ("query", "value", "distance", "kind")
+    return frame, [dict(zip(names, pair.to_list(), strict=True)) for pair in pairs]
+
+
+def _why_note(match: Any) -> str:
+    if match.matched:
+        return "If the pairs mean the same thing, call preview_join or join_sql."
+    return (
+        "No value matches within the distance: look at what=unmatched for the nearest values, try "
+        "a larger max_distance, or another candidate."
+    )
+
+
+def join_request(
+    desk: Desk, query: dict[str, Any], lake_column: str, *, transform: bool, **options: Any
+) -> JoinRequest:
+    """Return the request for a join."""
+    if transform:
+        for name, usual in (("max_distance", None), ("values", "nearest")):
+            if options.pop(name) != usual:
+                raise InputError(f"A join by a program has no use for {name}: leave it out.")
+    return JoinRequest(
+        index=desk.index,
+        lake_column=desk.lake_column(lake_column),
+        transform=transform,
+        **options,
+        **query,
+    )
+
+
+def preview(
+    found: Any, lake_column: str, offset: int, limit: int, max_tokens: int
+) -> dict[str, Any]:
+    """Return the first rows of a join, and of its columns as many as fit."""
+    table = found.joined.table
+    frame = {"lake_column": lake_column, **_counts(found)}
+    frame["note"] = (
+        "Write the whole join by join_sql, or write_join where it is offered."
+        if frame["matched_rows"]
+        else "No row is joined: try a larger max_distance or another candidate."
+    )
+    frame["untrusted"] = ["names", "rows", "warnings"]
+    names = [visible(name, 60) for name in table.column_names]
+    # Half of the answer at most for names; a row with the columns that are left fits then.
+    n_columns = _fitting(names, max_tokens // 3)
+    rows = table.slice(offset, limit).select(list(range(n_columns)))
+    cells = [column.to_pylist() for column in rows.columns]
+    entries = [list(row) for row in zip(*cells, strict=True)] if cells else []
+    frame |= {
+        "names": names[:n_columns],
+        "n_columns": len(names),
+        "columns_left_out": len(names) - n_columns,
+    }
+    return page(
+        frame,
+        "rows",
+        entries,
+        total=table.num_rows,
+        offset=offset,
+        limit=limit,
+        max_tokens=max_tokens,
+        items=n_columns,
+    )
+
+
+def _fitting(names: Sequence[str], tokens: int) -> int:
+    """Return how many names fit, with a short cell below each."""
+    used = 0
+    for number, name in enumerate(names):
+        used += count_tokens(name) + 1
+        if used > tokens:
+            return max(number, 1)
+    return len(names)
+
+
+def _counts(found: Any) -> dict[str, Any]:
+    report = found.joined.report
+    return {
+        "your_rows": report.rows,
+        "matched_rows": report.matched_rows,
+        "joined_rows": report.joined_rows,
+        "fan_out": round(report.joined_rows / report.rows, 3) if report.rows else 0.0,
+        "warnings": [visible(line, 240) for line in report.lines()],
+    }
+
+
+def sql(found: Any, lake_column: str, max_tokens: int) -> dict[str, Any]:
+    """Return a join as SQL, where it is short enough."""
+    answer = {
+        "lake_column": lake_column,
+        "sql": found.sql,
+        "your_table": found.tables[YOURS],
+        "lake_table": found.tables[LAKES],
+        "query_column": visible(found.query_column, MAX_TEXT),
+        "total": len(found.pairs),
+        "truncated": False,
+        "note": (
+            "Run the statements of your_table and lake_table first; where one is null, read that "
+            "table, every column as text, under this name."
+        ),
+        "untrusted": ["sql", "query_column"],
+    }
+    needed = count_tokens(answer)
+    if needed <= max_tokens:
+        return answer
+    way = (
+        f"set max_tokens to {needed + 200}"
+        if needed + 200 <= MAX_TOKENS
+        else "use write_join where it is offered, or the command pexeso join"
+    )
+    note = f"The statement lists {len(found.pairs):,} pairs and is too long: {way}."
+    short = {**answer, "sql": None, "truncated": True, "note": note, "untrusted": ["query_column"]}
+    if count_tokens(short) > max_tokens:
+        short |= {"your_table": None, "lake_table": None}
+    return short
+
+
+def program(
+    found: Any, lake_column: str, offset: int, limit: int, max_tokens: int
+) -> dict[str, Any]:
+    """Return a program that was learned, and the pairs that it joins."""
+    frame: dict[str, Any] = {
+        "lake_column": lake_column,
+        "program": None if found.program is None else visible(found.program, 1000),
+        "sql": found.sql(),
+        "python": found.python,
+        "direction": found.found.direction,
+        "coverage": found.coverage,
+        "cardinality": found.cardinality,
+        "tried": None if found.tried is None else visible(found.tried, 600),
+        "note": (
+            "Join by it with preview_join, by_program=true."
+            if found.program
+            else "There is no rule: use preview_join without by_program, or another candidate."
+        ),
+        "untrusted": ["program", "sql", "python", "tried", "pairs"],
+    }
+    for name in ("python", "sql"):
+        if count_tokens(frame) > max_tokens // 2:
+            frame |= {name: None, "note": f"{frame['note']} {name} is too long and left out."}
+    pairs = [[_of_tuple(mine), their, kind] for mine, their, kind in found.pairs]
+    return page(frame, "pairs", pairs, offset=offset, limit=limit, max_tokens=max_tokens)
+
+
+def _of_tuple(value: Any) -> Any:
+    return spec_of(value) if isinstance(value, tuple) else value
+
+
+def redundancy(found: dict[str, Any], offset: int, limit: int, max_tokens: int) -> dict[str, Any]:
+    """Return tables that are contained in others."""
+    delete = [_name(each) for each in found["plan"]["delete"]]
+    frame = {
+        "tables": len(found["tables"]),
+        "freed_bytes": found["plan"]["freed_bytes"],
+        "delete": readable(delete[:20], 80),
+        "n_delete": len(delete),
+        "note": "Nothing was deleted. Each entry is a table that is contained in another one.",
+        "untrusted": ["entries", "delete"],
+    }
+    entries = found.get("containments") or found.get("edges") or []
+    return page(frame, "entries", entries, offset=offset, limit=limit, max_tokens=max_tokens)
+
+
+def _name(table: Any) -> str:
+    return str(table.get("table") or table.get("name")) if isinstance(table, dict) else str(table)
+
+
+def table_of(desk: Desk, table: str | None, file: str | None) -> str:
+    """Return the file of a table, of the lake or of a folder that may be read."""
+    if (table is None) == (file is None):
+        raise InputError("Give one of table (of the lake) and file. Got both or none.")
+    if table is not None:
+        return lake_file(desk.service, desk.index, table)
+    return readable_spec(str(file), desk.allow_read)
+
+
+def keys(
+    desk: Desk,
+    path: str,
+    name: str,
+    found: dict[str, Any],
+    key: list[str] | None,
+    offset: int,
+    limit: int,
+    max_tokens: int,
+) -> dict[str, Any]:
+    """Return keys of a table, and what joins by one of them."""
+    chosen = key or next((each["columns"] for each in found["keys"] if each["columns"][1:]), [])
+    names = ("columns", "kind", "uniqueness")
+    frame: dict[str, Any] = {
+        "table": visible(name, MAX_TEXT),
+        "key": readable(chosen, 60),
+        "keys": readable([{each: row[each] for each in names} for row in found["keys"][:8]], 60),
+        "n_keys": len(found["keys"]),
+        "untrusted": ["keys", "key", "candidates", "table"],
+    }
+    matches: Sequence[Any] = ()
+    if len(chosen) < 2:
+        frame["note"] = (
+            "No key of several columns: join by one column with find_joins, or name columns by key."
+        )
+    else:
+        matches, frame["note"] = _by_key(desk, f"{path}:{spec_of(chosen)}")
+    return page(
+        frame,
+        "candidates",
+        matches,
+        offset=offset,
+        limit=limit,
+        max_tokens=max_tokens,
+        tell=lambda match: match.to_dict(),
+    )
+
+
+def _by_key(desk: Desk, query: str) -> tuple[Sequence[Any], str]:
+    found = desk.service.run(
+        SearchRequest(index=desk.index, query=query, k="all", exclude_self=True)
+    ).results[0]
+    if found.matches:
+        return found.matches, "Best first: each candidate is a table and its columns of the key."
+    return (), "No table has a row with a whole key of these columns: name fewer or others by key."
+
+
+def write(
+    found: Any, lake_column: str, path: Path, folder: Path, overwrite: bool
+) -> dict[str, Any]:
+    """Write a join, and return what was written."""
+    write_file(found.joined.table, path, overwrite=overwrite)
+    return {
+        "lake_column": lake_column,
+        "file": str(path.relative_to(folder)),
+        **_counts(found),
+        "note": f"Written to {visible(str(path), 400)}.",
+        "untrusted": ["warnings"],
+    }

@@ -1,0 +1,471 @@
+"""The tools: what an agent can ask an index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from pexeso.answers.by_method import METHODS
+from pexeso.mcp import answers, telling
+from pexeso.mcp.asking import Desk
+from pexeso.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, page
+from pexeso.mcp.folders import writable_file
+from pexeso.service.join_sql import JoinSqlRequest
+from pexeso.service.lake import BrowseRequest
+from pexeso.service.redundancy import RedundancyRequest
+from pexeso.service.requests import (
+    ExplainRequest,
+    InfoRequest,
+    JoinRequest,
+    KeysRequest,
+    SearchRequest,
+)
+
+MIN_JOINABILITY = 0.05
+"""Share of values from which on a column is found, where an agent names none."""
+
+Ask = Context[Any, Any]
+Column = Annotated[
+    str | None,
+    Field(description="Search with this column of the lake: TABLE:COLUMN as answers name it."),
+]
+Values = Annotated[
+    list[str | float | None] | None,
+    Field(description="Search with these values, one a row; null is an empty cell."),
+]
+File = Annotated[
+    str | None,
+    Field(description="Search with a column of a file, FILE:COLUMN, in a folder of --allow-read."),
+]
+LakeColumn = Annotated[
+    str, Field(description="The lake_column of a candidate of find_joins, exactly as it stands.")
+]
+Offset = Annotated[int, Field(description="First entry, from 0: next_offset of the page before.")]
+Tokens = Annotated[
+    int,
+    Field(
+        description=f"Longest answer in tokens, {MIN_TOKENS} to {MAX_TOKENS}; lists are cut to it."
+    ),
+]
+Distance = Annotated[
+    float | None,
+    Field(description="Largest distance of values that match, 0 to 1; null: what suits the index."),
+]
+How = Annotated[
+    Literal["left", "inner"],
+    Field(description="left keeps your rows without a match, inner drops them."),
+]
+OneOf = Annotated[
+    Literal["nearest", "one-to-one", "all"],
+    Field(description="Which of the lake values that match one of yours are joined."),
+]
+Aggregate = Annotated[
+    Literal["first", "list", "distinct", "count", "mean", "sum", "min", "max"] | None,
+    Field(description="Keep each of your rows one, where several rows of the lake match it."),
+]
+
+
+class ReadTools:
+    """The tools that read.
+
+    Parameters
+    ----------
+    desk : Desk
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def describe_lake(
+        self,
+        context: Ask,
+        what: Annotated[
+            Literal["tables", "columns", "left_out"],
+            Field(description="List tables, columns with their counts, or what no search finds."),
+        ] = "tables",
+        text: Annotated[
+            str, Field(description="Only those with this text in their table's or column's name.")
+        ] = "",
+        table: Annotated[str | None, Field(description="Only those of this table.")] = None,
+        reload: Annotated[
+            bool, Field(description="First switch to the newest state of the index.")
+        ] = False,
+        offset: Offset = 0,
+        limit: Annotated[int, Field(description="Most entries.")] = 50,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.Lake]:
+        """List what the lake holds: its tables, or columns, or what was left out and why.
+
+        Not needed before find_joins when you have values to search with. Use it to learn names:
+        filter by text rather than reading every page.
+        """
+        desk = self._desk
+
+        def work(tokens: int) -> dict[str, Any]:
+            if reload:
+                desk.service.reload(desk.index)
+            info = desk.service.run(InfoRequest(index=desk.index))
+            found = desk.service.run(
+                BrowseRequest(
+                    index=desk.index,
+                    what=what,
+                    text=text,
+                    table=table,
+                    offset=offset,
+                    limit=limit,
+                )
+            )
+            return page(
+                telling.lake_frame(info, found, text),
+                "entries",
+                found.items,
+                total=found.total,
+                offset=offset,
+                limit=limit,
+                max_tokens=tokens,
+                tell=telling.lake_entry,
+                keep=("lake_column",),
+            )
+
+        return await desk.answer(context, max_tokens, "Reading the catalog.", work)
+
+    async def find_joins(
+        self,
+        context: Ask,
+        column: Column = None,
+        values: Values = None,
+        file: File = None,
+        method: Annotated[
+            Literal[METHODS],  # type: ignore[valid-type]
+            Field(
+                description="semantic: similar values (start here); overlap and containment: equal "
+                "values; transform: values that a rule rewrites, such as names and e-mail "
+                "addresses; all: every evidence in one list. Some need parts of the index that it "
+                "may not have; the error then says so."
+            ),
+        ] = "semantic",
+        max_distance: Distance = None,
+        min_joinability: Annotated[
+            float | None,
+            Field(description=f"Least share of values that match; null: {MIN_JOINABILITY}."),
+        ] = None,
+        exclude_own_table: Annotated[
+            bool, Field(description="Do not find the table that the column is from.")
+        ] = True,
+        fold_copies: Annotated[
+            bool,
+            Field(description="Fold columns of nearly the same values into one; or list each."),
+        ] = True,
+        offset: Offset = 0,
+        limit: Annotated[int, Field(description="Most candidates.")] = 10,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.Candidates]:
+        """Find the columns of the lake that a column can be joined with, best first.
+
+        Call this first. Give exactly one of column, values and file. Take the first candidate
+        unless its examples are wrong; `brings` says which columns a join with it adds, and `copies`
+        are other columns with nearly the same values. Then call explain_match to be sure, and
+        preview_join or join_sql with the candidate's lake_column and the same query.
+        """
+        desk = self._desk
+
+        def work(tokens: int) -> dict[str, Any]:
+            asked = telling.search_fields(method, max_distance, min_joinability, MIN_JOINABILITY)
+            found = desk.service.run(
+                SearchRequest(
+                    index=desk.index,
+                    method=method,
+                    exclude_self=exclude_own_table,
+                    fold_copies=fold_copies,
+                    **asked,
+                    **desk.query(column, values, file),
+                )
+            ).results[0]
+            return page(
+                telling.candidates_frame(found, column, method),
+                "candidates",
+                found.matches,
+                offset=offset,
+                limit=limit,
+                max_tokens=tokens,
+                tell=telling.candidate,
+                keep=("lake_column",),
+            )
+
+        return await desk.answer(context, max_tokens, "Searching the lake.", work)
+
+    async def explain_match(
+        self,
+        context: Ask,
+        lake_column: LakeColumn,
+        column: Column = None,
+        values: Values = None,
+        file: File = None,
+        what: Annotated[
+            Literal["pairs", "unmatched"],
+            Field(description="List the pairs that match, or your values without a match."),
+        ] = "pairs",
+        max_distance: Distance = None,
+        offset: Offset = 0,
+        limit: Annotated[int, Field(description="Most entries.")] = 50,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.Why]:
+        """Explain why a query column and one column of the lake match, or not: pair by pair.
+
+        Give the same query as to find_joins, and the lake_column of a candidate. A right match has
+        pairs that mean the same thing; if they do not, take the next candidate.
+        """
+        desk = self._desk
+
+        def work(tokens: int) -> dict[str, Any]:
+            found = desk.service.run(
+                ExplainRequest(
+                    index=desk.index,
+                    lake_column=desk.lake_column(lake_column),
+                    max_distance=max_distance,
+                    **desk.query(column, values, file),
+                )
+            )
+            frame, entries = telling.why(found, what)
+            return page(frame, "entries", entries, offset=offset, limit=limit, max_tokens=tokens)
+
+        return await desk.answer(context, max_tokens, "Comparing the columns.", work)
+
+    async def preview_join(
+        self,
+        context: Ask,
+        lake_column: LakeColumn,
+        column: Column = None,
+        values: Values = None,
+        file: File = None,
+        how: How = "left",
+        join_values: OneOf = "nearest",
+        aggregate: Aggregate = None,
+        by_program: Annotated[
+            bool,
+            Field(description="Join by a rule, for candidates of method transform."),
+        ] = False,
+        max_distance: Distance = None,
+        offset: Offset = 0,
+        limit: Annotated[int, Field(description="Most rows.")] = 10,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.Preview]:
+        """Make a join and show its first rows, its warnings and its fan-out; nothing is written.
+
+        Give the same query as to find_joins, and the lake_column of a candidate. With column or
+        file the whole table of yours is joined; with values a table of one column.
+        """
+        desk = self._desk
+
+        def work(tokens: int) -> dict[str, Any]:
+            found = desk.service.run(
+                telling.join_request(
+                    desk,
+                    desk.query(column, values, file),
+                    lake_column,
+                    how=how,
+                    values=join_values,
+                    aggregate=aggregate,
+                    max_distance=max_distance,
+                    transform=by_program,
+                )
+            )
+            return telling.preview(found, lake_column, offset, limit, tokens)
+
+        return await desk.answer(context, max_tokens, "Joining the tables.", work)
+
+    async def join_sql(
+        self,
+        context: Ask,
+        lake_column: LakeColumn,
+        column: Column = None,
+        values: Values = None,
+        file: File = None,
+        how: How = "left",
+        join_values: OneOf = "nearest",
+        max_distance: Distance = None,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.Sql]:
+        """Write the join as one statement of SQL, with statements of DuckDB that read both tables.
+
+        Give the same query as to find_joins, and the lake_column of a candidate. The statement
+        lists the pairs of texts that differ; where they are too many, `sql` is null: use
+        max_tokens, or write_join where it is offered.
+        """
+        desk = self._desk
+
+        def work(tokens: int) -> dict[str, Any]:
+            found = desk.service.run(
+                JoinSqlRequest(
+                    index=desk.index,
+                    lake_column=desk.lake_column(lake_column),
+                    how=how,
+                    values=join_values,
+                    max_distance=max_distance,
+                    **desk.query(column, values, file),
+                )
+            )
+            return telling.sql(found, lake_column, tokens)
+
+        return await desk.answer(context, max_tokens, "Writing the statement.", work)
+
+    async def learn_transformation(
+        self,
+        context: Ask,
+        lake_column: LakeColumn,
+        column: Column = None,
+        values: Values = None,
+        file: File = None,
+        offset: Offset = 0,
+        limit: Annotated[int, Field(description="Most pairs.")] = 20,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.Program]:
+        """Learn a rule that rewrites one column in the form of the other, in words, SQL and Python.
+
+        For keys that are written in different forms, such as names and e-mail addresses, where
+        find_joins found few values alike. To join by the rule, call preview_join with by_program.
+        """
+        desk = self._desk
+
+        def work(tokens: int) -> dict[str, Any]:
+            found = desk.service.run(
+                JoinRequest(
+                    index=desk.index,
+                    lake_column=desk.lake_column(lake_column),
+                    transform=True,
+                    aggregate="first",
+                    **desk.query(column, values, file),
+                )
+            )
+            return telling.program(found.transformed, lake_column, offset, limit, tokens)
+
+        return await desk.answer(context, max_tokens, "Learning from both columns.", work)
+
+    async def find_redundancy(
+        self,
+        context: Ask,
+        min_containment: Annotated[
+            float, Field(description="Least share of a table's rows that are in another, 0 to 1.")
+        ] = 1.0,
+        offset: Offset = 0,
+        limit: Annotated[int, Field(description="Most pairs of tables.")] = 50,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.Redundant]:
+        """List tables of the lake that are contained in others, and which of them could go.
+
+        Nothing is deleted. The index needs the part "redundancy".
+        """
+        desk = self._desk
+
+        def work(tokens: int) -> dict[str, Any]:
+            found = desk.service.run(
+                RedundancyRequest(lake=desk.index, min_containment=min_containment)
+            ).to_dict()
+            return telling.redundancy(found, offset, limit, tokens)
+
+        return await desk.answer(context, max_tokens, "Comparing all tables.", work)
+
+    async def find_composite_joins(
+        self,
+        context: Ask,
+        table: Annotated[str | None, Field(description="A table of the lake.")] = None,
+        file: Annotated[
+            str | None, Field(description="Or a file in a folder of --allow-read.")
+        ] = None,
+        key: Annotated[
+            list[str] | None,
+            Field(description="Two columns or more; null: the first key that is proposed."),
+        ] = None,
+        offset: Offset = 0,
+        limit: Annotated[int, Field(description="Most candidates.")] = 10,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.Keys]:
+        """Propose keys of a table, and find the tables that join by a key of several columns.
+
+        For rows that only several columns tell apart, such as country and year. The search needs
+        the part "composite" of the index; keys are proposed without it too.
+        """
+        desk = self._desk
+
+        def work(tokens: int) -> dict[str, Any]:
+            path = telling.table_of(desk, table, file)
+            keys = desk.service.run(KeysRequest(table=path)).to_dict()
+            return telling.keys(desk, path, table or str(file), keys, key, offset, limit, tokens)
+
+        return await desk.answer(context, max_tokens, "Looking for keys.", work)
+
+    def all(self) -> Sequence[Any]:
+        """Return the tools, in the order in which an agent meets them."""
+        return (
+            self.find_joins,
+            self.explain_match,
+            self.preview_join,
+            self.join_sql,
+            self.describe_lake,
+            self.learn_transformation,
+            self.find_composite_joins,
+            self.find_redundancy,
+        )
+
+
+class WriteTools:
+    """The tool that writes.
+
+    Parameters
+    ----------
+    desk : Desk
+        With a folder that may be written to.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def write_join(
+        self,
+        context: Ask,
+        lake_column: LakeColumn,
+        output: Annotated[
+            str, Field(description="Name of a .csv or .parquet file, inside the allowed folder.")
+        ],
+        column: Column = None,
+        values: Values = None,
+        file: File = None,
+        how: How = "left",
+        join_values: OneOf = "nearest",
+        aggregate: Aggregate = None,
+        by_program: Annotated[
+            bool, Field(description="Join by a rule, for candidates of method transform.")
+        ] = False,
+        overwrite: Annotated[bool, Field(description="Replace a file that is there.")] = False,
+        max_distance: Distance = None,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, answers.Written]:
+        """Write a join to a file in the folder that the user allowed; preview it first.
+
+        The arguments are those of preview_join.
+        """
+        desk = self._desk
+
+        def work(tokens: int) -> dict[str, Any]:
+            if desk.allow_write is None:  # the tool is not offered then
+                raise PermissionError("no folder may be written to")
+            path = writable_file(output, desk.allow_write, overwrite=overwrite)
+            found = desk.service.run(
+                telling.join_request(
+                    desk,
+                    desk.query(column, values, file),
+                    lake_column,
+                    how=how,
+                    values=join_values,
+                    aggregate=aggregate,
+                    max_distance=max_distance,
+                    transform=by_program,
+                )
+            )
+            return telling.write(found, lake_column, path, desk.allow_write, overwrite)
+
+        return await desk.answer(context, max_tokens, "Joining and writing.", work)

@@ -1,0 +1,97 @@
+"""Answers many queries, from a file of lines or from lines that are given."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pexeso.errors import OutputError
+from pexeso.options import parse_bytes
+from pexeso.service.responses import Answer, BatchResponse
+
+if TYPE_CHECKING:
+    from pexeso.index import Index
+    from pexeso.options import SearchOptions
+    from pexeso.search.batch_file import BatchRun, NumberedLine
+    from pexeso.service.requests import BatchRequest
+    from pexeso.service.verbs import Service
+
+
+def batch(
+    service: Service,
+    request: BatchRequest,
+    *,
+    lines: Iterable[NumberedLine] | None = None,
+    begin: Callable[[SearchOptions], None] | None = None,
+    write: Callable[[list[Answer]], object] | None = None,
+    progress: Callable[[BatchRun], None] | None = None,
+) -> BatchResponse:
+    """Answer a batch.
+
+    Parameters
+    ----------
+    service, request
+    lines : iterable of (number, text), optional
+        The lines, where they are no file.
+    begin : callable, optional
+        Called with the options of all searches before the first.
+    write : callable, optional
+        Called with the answers of each chunk, where they go to no file; the response then has none.
+    progress : callable, optional
+        Called after each chunk that went to a file.
+    """
+    from pexeso.search.batch_file import BatchRun, answer_lines, run_batch
+
+    lines = _lines(request) if lines is None else lines
+    with _searching(service, request) as (index, passes):
+        if begin is not None:
+            begin(index.search_options(request.options()))
+        names = ("explain", "rerank", "exclude_self", "fold_copies")
+        asked = {name: getattr(request, name) for name in names}
+        asked |= {**request.options(), "passes": passes, "reading": request.reading}
+        if request.output is not None:
+            asked |= {"resume": request.resume, "restart": request.restart, "progress": progress}
+            return BatchResponse(run_batch(index, lines, request.output, **asked))
+        response = BatchResponse(BatchRun())
+        for answers in answer_lines(index, lines, **asked):
+            for answer in answers:
+                response.run.note(answer)
+            (response.answers.extend if write is None else write)(answers)
+        return response
+
+
+def _lines(request: BatchRequest) -> Iterable[NumberedLine]:
+    """Return the lines of a batch, after a look at whether their file can be read."""
+    from pexeso.search.query import batch_lines
+
+    if not isinstance(request.queries, str):
+        return enumerate(map(json.dumps, request.queries), 1)
+    there = os.path.exists(request.queries) and os.path.exists(request.output or "")
+    if there and os.path.samefile(request.queries, request.output):
+        raise OutputError(
+            f"'{request.output}' is the file of queries: choose another name for the answers."
+        )
+    for _ in batch_lines(request.queries):
+        break
+    return batch_lines(request.queries)
+
+
+@contextmanager
+def _searching(service: Service, request: BatchRequest) -> Iterator[tuple[Index, int]]:
+    """Return the index, open here or on Spark, and how many passes over it run side by side."""
+    if request.master is None:
+        yield service.open_for(request), 1
+        return
+    # What is asked of device and memory is asked of the tasks.
+    index = service.open_for(replace(request, device="cpu", kernel="auto", memory_budget=None))
+    from pexeso.search.spark_executor import on_spark, passes_of
+    from pexeso.spark.session import spark_session
+
+    budget = None if request.memory_budget is None else parse_bytes(request.memory_budget)
+    where = {"device": request.device, "kernel": request.kernel, "memory_budget": budget}
+    with spark_session(request.master, conf=request.conf) as spark:
+        yield on_spark(index, spark, **where), passes_of(index, spark)

@@ -1,0 +1,208 @@
+"""Requests about what a lake holds, and query columns that are taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import InputError
+from pexeso.service.bases import IndexRequest, QueryRequest, Request, RequestError
+
+if TYPE_CHECKING:
+    from pexeso.lake.catalog import Catalog
+    from pexeso.service.responses import Answer
+    from pexeso.service.verbs import Service
+
+DEFAULT_PAGE = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrowseRequest(IndexRequest, verb="browse"):
+    """List what is in a lake: its tables, its columns, or what was left out.
+
+    Attributes
+    ----------
+    what : {"tables", "columns", "left_out"}
+    text : str
+        Only those whose table or column has this text in its name, in any case.
+    table : str or None
+        Only those of this table.
+    offset, limit : int
+        Which part of the list, which is ordered by names; what was left out by reason.
+    """
+
+    what: Literal["tables", "columns", "left_out"] = "tables"
+    text: str = ""
+    table: str | None = None
+    offset: int = 0
+    limit: int = DEFAULT_PAGE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.offset < 0:
+            raise InputError(f"offset is at least 0. Got {self.offset}.")
+        if self.limit < 1:
+            raise InputError(f"limit is at least 1. Got {self.limit}.")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A part of what a lake holds.
+
+    Attributes
+    ----------
+    what : str
+    total, offset : int
+        How many there are in all, and the number of the first one here.
+    items : list of dict
+    """
+
+    what: str
+    total: int
+    offset: int
+    items: list[Answer] = field(default_factory=list)
+
+    def to_dict(self) -> Answer:
+        """Return the plain JSON form."""
+        return dict(vars(self))
+
+
+def browse(service: Service, request: BrowseRequest) -> Listing:
+    """Answer a request for what a lake holds."""
+    catalog = service.open(request.index).catalog
+    if request.what == "left_out":
+        return _left_out(catalog, request)
+    if request.what == "columns":
+        return _columns(catalog, request)
+    return _tables(catalog, request)
+
+
+def with_file(service: Service, request: Request) -> Request:
+    """Return a request whose query is read from a file, where it names a column of the lake."""
+    if not isinstance(request, QueryRequest) or not request.from_lake:
+        return request
+    table, column = split_lake_spec(service.open(request.index).catalog, str(request.query))
+    file = lake_file(service, request.index, table)
+    return replace(request, query=f"{file}{column}", from_lake=False)
+
+
+def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
+    """Split ``TABLE:COLUMN`` of the lake; the rest, as ``:#3``, names a column by its position.
+
+    What names no column of the table stays as it is.
+    """
+    ends = [at for at, letter in enumerate(query) if letter == ":"]
+    for end in reversed(ends):
+        table, column = query[:end], query[end + 1 :]
+        rows = catalog.columns(["label", "position"], among=pa.array([table], pa.string()))
+        if rows.num_rows:
+            # A name may hold commas and colons, which would tell columns of a key apart.
+            of_name = {row["label"]: row["position"] for row in rows.to_pylist()}
+            return table, f":#{of_name[column]}" if column in of_name else f":{column}"
+    return query, ""
+
+
+def lake_file(service: Service, path: str, table: str) -> str:
+    """Return the file of a table of the lake, and no other file.
+
+    Raises
+    ------
+    InputError
+        The index knows no such table, or it is none of a file, or leads out of the lake.
+    """
+    from pexeso.join.matched_join import SPARK_LAKE
+    from pexeso.lake.rows import table_path
+
+    index = service.open(path)
+    if not _knows(index.catalog, table):
+        raise InputError(index.catalog.why_not(table, index.lake))
+    if str(index.lake).startswith(SPARK_LAKE):
+        raise RequestError(
+            "The index was built from Spark's tables, which are not read here: give the values of "
+            "%r, or export the table to a file.",
+            table,
+        )
+    file, member = table_path(index.lake, table)
+    return f"{file}{member or ''}"
+
+
+def _knows(catalog: Catalog, table: str) -> bool:
+    return bool(catalog.columns(["label"], among=pa.array([table], pa.string())).num_rows)
+
+
+def _page(request: BrowseRequest, total: int, rows: Iterable[Answer]) -> Listing:
+    return Listing(request.what, total, request.offset, list(islice(rows, request.limit)))
+
+
+def _chosen(catalog: Catalog, request: BrowseRequest, names: list[str]) -> pa.Table:
+    """Return the columns of the catalog that are asked for, by table and position."""
+    among = None if request.table is None else pa.array([request.table], pa.string())
+    if among is not None and not _knows(catalog, str(request.table)):
+        raise InputError(catalog.why_not(str(request.table), "the lake"))
+    columns = catalog.columns(names, among=among)
+    if request.text:
+        found = pc.or_(*(_holds(columns[name], request.text) for name in ("table", "label")))
+        columns = columns.filter(found)
+    return columns.sort_by([("table", "ascending"), ("position", "ascending")])
+
+
+def _holds(names: pa.ChunkedArray, text: str) -> pa.ChunkedArray:
+    return pc.fill_null(pc.match_substring(names, text, ignore_case=True), False)
+
+
+def _columns(catalog: Catalog, request: BrowseRequest) -> Listing:
+    names = ["table", "label", "position", "kind", "n_rows", "n_missing", "n_distinct", "reason"]
+    rows = _chosen(catalog, request, [*names, "column_id"])
+    return _page(request, rows.num_rows, map(_column, rows.slice(request.offset).to_pylist()))
+
+
+def _column(row: dict[str, Any]) -> Answer:
+    return {
+        "table": row["table"],
+        "column": row["label"],
+        "position": row["position"],
+        "kind": row["kind"],
+        "rows": row["n_rows"],
+        "distinct": row["n_distinct"],
+        "missing": row["n_missing"],
+        "searchable": row["reason"] is None,
+        "reason": row["reason"],
+    }
+
+
+def _tables(catalog: Catalog, request: BrowseRequest) -> Listing:
+    rows = _chosen(catalog, request, ["table", "label", "position", "n_rows", "reason"])
+    names = rows["table"].unique()
+    wanted = names.slice(request.offset, request.limit)
+    # All columns of a table are told, whichever of them has the text in its name.
+    told = catalog.columns(["table", "label", "position", "n_rows", "reason"], among=wanted)
+    tables: dict[str, Answer] = {
+        name: {"table": name, "rows": 0, "columns": [], "searchable": []}
+        for name in wanted.to_pylist()
+    }
+    for row in told.sort_by("position").to_pylist():
+        table = tables[row["table"]]
+        table["rows"] = max(table["rows"], row["n_rows"] or 0)
+        table["columns"].append(row["label"])
+        if row["reason"] is None:
+            table["searchable"].append(row["label"])
+    return _page(request, len(names), tables.values())
+
+
+def _left_out(catalog: Catalog, request: BrowseRequest) -> Listing:
+    from pexeso.lake.left_out.listing import ReasonListing
+
+    def chosen() -> Iterator[Answer]:
+        text = request.text.casefold()
+        for row in ReasonListing(catalog):
+            is_named = text in row.name.casefold()
+            if is_named and request.table in (None, row.table):
+                yield row.to_dict()
+
+    rows = list(chosen())
+    return _page(request, len(rows), rows[request.offset :])

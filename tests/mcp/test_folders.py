@@ -1,0 +1,69 @@
+"""What may be read and written."""
+
+import pytest
+
+from pexeso.errors import InputError, OutputError
+from pexeso.mcp.folders import folder_of, readable_spec, writable_file
+
+
+@pytest.fixture
+def folder(tmp_path):
+    inside = tmp_path / "inside"
+    (inside / "below").mkdir(parents=True)
+    (inside / "a.csv").write_text("a\n1\n")
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    (inside / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (inside / "out").symlink_to(tmp_path)
+    return inside
+
+
+def test_files_inside_are_read(folder):
+    assert readable_spec("a.csv", [folder]) == str(folder / "a.csv")
+    assert readable_spec(f"{folder / 'a.csv'}:a", [folder]) == f"{folder / 'a.csv'}:a"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["../secret.csv", "link.csv", "link.csv:a", "out/secret.csv", "nowhere.csv", "a\0.csv", ""],
+)
+def test_files_outside_are_not_read(folder, spec):
+    if spec == "":
+        assert readable_spec(spec, [folder]) == str(folder)  # no file: what reads it says so
+        return
+    with pytest.raises(InputError, match="There is no file"):
+        readable_spec(spec, [folder])
+
+
+def test_no_folder_no_file():
+    with pytest.raises(InputError, match="--allow-read FOLDER"):
+        readable_spec("a.csv", [])
+
+
+def test_files_inside_are_written(folder):
+    assert writable_file("b.csv", folder, overwrite=False) == folder / "b.csv"
+    assert writable_file("below/b.PARQUET", folder, overwrite=False).parent == folder / "below"
+    assert writable_file("a.csv", folder, overwrite=True) == folder / "a.csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [
+        ("../b.csv", InputError, "inside"),
+        ("out/b.csv", InputError, "inside"),
+        ("/tmp/b.csv", InputError, "inside"),
+        ("b.txt", InputError, "as .csv or .parquet"),
+        ("b\0.csv", InputError, "as .csv or .parquet"),
+        ("nowhere/b.csv", OutputError, "There is no folder"),
+        ("link.csv", OutputError, "is a link"),
+        ("a.csv", OutputError, "is there already"),
+    ],
+)
+def test_nothing_outside_is_written(folder, name, error, said):
+    overwrite = name == "link.csv"
+    with pytest.raises(error, match=said):
+        writable_file(name, folder, overwrite=overwrite)
+
+
+def test_a_folder_must_be_there(tmp_path):
+    with pytest.raises(InputError, match="is no folder"):
+        folder_of(tmp_path / "nowhere")

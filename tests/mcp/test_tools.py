@@ -1,0 +1,298 @@
+"""What the tools answer, in memory, on a lake of hostile cells and names."""
+
+import json
+import shutil
+
+import anyio
+import duckdb
+import pytest
+from click.testing import CliRunner
+from mcp.client.client import Client
+
+from pexeso.cli.main import cli
+from pexeso.index import open_index
+from pexeso.mcp.asking import Desk
+from pexeso.mcp.budget import MAX_TOKENS, MIN_TOKENS, count_tokens
+from pexeso.mcp.serving import make_server
+from pexeso.runtime.formatting import is_hidden
+
+pytestmark = pytest.mark.spark
+
+QUERY = {"column": "cities.csv:city"}
+UNFOLDED = {**QUERY, "fold_copies": False}
+MATCH = {**QUERY, "lake_column": "visits.csv:place"}
+
+LISTS = {
+    "describe_lake": ({"what": "columns"}, "entries"),
+    "find_joins": (UNFOLDED, "candidates"),
+    "explain_match": (MATCH, "entries"),
+    "preview_join": ({**QUERY, "lake_column": "wide.csv:#0"}, "rows"),
+    "learn_transformation": (
+        {"column": "mails.csv:mail", "lake_column": "cities.csv:city"},
+        "pairs",
+    ),
+    "find_composite_joins": ({"table": "games.csv", "key": ["year", "city"]}, "candidates"),
+    "find_redundancy": ({}, "entries"),
+}
+
+
+def texts(value):
+    """Yield every text of an answer."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+
+
+@pytest.mark.parametrize("tool", LISTS)
+@pytest.mark.parametrize("max_tokens", [MIN_TOKENS, None, MAX_TOKENS])
+def test_an_answer_is_never_longer_than_asked(call, tool, max_tokens):
+    arguments, name = LISTS[tool]
+    asked = {} if max_tokens is None else {"max_tokens": max_tokens}
+    answer = call(tool, **arguments, **asked, limit=1000)
+    assert count_tokens(answer) <= (max_tokens or 4000)
+    assert answer["total"] == 0 or answer[name]
+    assert not [text for text in texts(answer) if any(map(is_hidden, text)) and "\n" not in text]
+    assert name in answer["untrusted"]
+
+
+@pytest.mark.parametrize("tool", LISTS)
+def test_pages_reach_every_entry_once(call, tool):
+    arguments, name = LISTS[tool]
+    seen, offset = [], 0
+    while offset is not None:
+        answer = call(tool, **arguments, offset=offset, limit=3, max_tokens=MIN_TOKENS)
+        assert answer["offset"] == offset
+        assert answer["truncated"] is (answer["next_offset"] is not None)
+        seen += answer[name]
+        if tool == "describe_lake" and len(seen) > 60:
+            return
+        offset = answer["next_offset"]
+    assert len(seen) == answer["total"]
+    if tool == "find_joins":
+        names = [each["lake_column"] for each in seen]
+        assert len(set(names)) == len(names) > 2
+
+
+def test_every_column_of_the_lake_is_listed_once(call, hostile_index):
+    seen, offset = [], 0
+    while offset is not None:
+        answer = call("describe_lake", what="columns", offset=offset, limit=500, max_tokens=20_000)
+        seen += [each["lake_column"] for each in answer["entries"]]
+        offset = answer["next_offset"]
+    assert len(seen) == len(set(seen)) == open_index(hostile_index).catalog.columns().num_rows
+
+
+def test_cells_are_cut_and_made_visible(call):
+    rows = call("preview_join", **MATCH, limit=1)["rows"]
+    assert "\\u202egnp.exe\\u2066Oslo" in rows[0]
+    assert any(str(cell).endswith("… (100,000 chars)") for cell in rows[0])
+
+
+def test_names_that_cannot_be_written_out_lead_back(call):
+    listed = call("describe_lake", what="columns", table="named.csv")["entries"]
+    codes = [each["lake_column"] for each in listed]
+    assert [code[0] for code in codes] == ["~", "n", "~"]
+    for code in codes:
+        answer = call("explain_match", **QUERY, lake_column=code)
+        assert (answer["lake_column"], answer["matched"]) == (code, 8)
+        assert call("find_joins", column=code)["candidates"]
+        assert call("preview_join", column=code, lake_column="visits.csv:place")["matched_rows"]
+
+
+def test_answers_are_those_of_the_command_line(call, hostile_index, hostile_lake):
+    file = hostile_lake / "cities.csv"
+    options = ["-k", "all", "--min-joinability", "0.05", "--exclude-self", "--json"]
+    searched = ["search", str(hostile_index), f"{file}:city", "--no-fold-copies", *options]
+    done = CliRunner().invoke(cli, searched)
+    assert done.exit_code == 0, done.output
+    printed = json.loads(done.stdout)["results"]
+    found = call("find_joins", **UNFOLDED, limit=100, max_tokens=20_000)["candidates"]
+    assert len(found) == len(printed) > 2
+    for mine, its in zip(found, printed, strict=True):
+        assert mine["joinability"] == its["joinability"]
+        assert mine["matched"] == its["matched"]
+        if mine["lake_column"][0] != "~":
+            assert mine["lake_column"] == f"{its['table']}:{its['column']}"
+
+
+def test_nothing_found_says_what_was_tried(call):
+    answer = call("find_joins", values=["qqqqqqqq", "zzzzzzzz"])
+    assert (answer["total"], answer["candidates"]) == (0, [])
+    assert "method semantic with max_distance" in answer["note"]
+    assert "larger max_distance" in answer["note"]
+    assert call("describe_lake", text="nothing is called so")["total"] == 0
+
+
+def test_sql_joins_what_the_join_joins(call, desk, hostile_lake):
+    for query, where in (
+        (QUERY, "visits.csv:place"),
+        ({"file": "mine.csv:town"}, "cities.csv:city"),
+    ):
+        told = call("join_sql", **query, lake_column=where)
+        joined = call("preview_join", **query, lake_column=where, limit=100)
+        database = duckdb.connect()
+        database.execute(told["your_table"])
+        database.execute(told["lake_table"])
+        rows = database.sql(told["sql"]).fetchall()
+        assert len(rows) == joined["joined_rows"]
+        matched = [row for row in rows if row[-1] is not None]
+        assert len(matched) == joined["matched_rows"] > 0
+
+
+def test_sql_that_is_too_long_is_left_out(call):
+    values = [f"{city} {'x' * 900}" for city in ("Oslo", "Rome")]
+    told = call("join_sql", values=["OSLO", *values], lake_column="cities.csv:city")
+    assert told["sql"] is not None
+    many = ["oSLO" + " " * at for at in range(600)]
+    told = call("join_sql", values=many, lake_column="cities.csv:city", max_tokens=1000)
+    assert (told["sql"], told["truncated"]) == (None, True)
+    assert "max_tokens" in told["note"] or "write_join" in told["note"]
+
+
+def test_a_rule_is_learned(call):
+    answer = call(
+        "learn_transformation", column="mails.csv:mail", lake_column="cities.csv:city", limit=2
+    )
+    assert answer["coverage"] == 1
+    assert answer["sql"]
+    joined = call(
+        "preview_join", column="mails.csv:mail", lake_column="cities.csv:city", by_program=True
+    )
+    assert joined["matched_rows"] == 8
+
+
+def test_composite_keys_are_proposed_and_searched(call):
+    answer = call("find_composite_joins", table="games.csv", key=["year", "city"])
+    assert answer["candidates"][0]["table"] == "hosts.csv"
+    assert answer["candidates"][0]["columns"] == ["y", "c"]
+    assert answer["n_keys"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("find_joins", {}, "Give one of column"),
+        ("find_joins", {**QUERY, "values": ["a"]}, "Got 2 of them"),
+        ("find_joins", {"valus": ["a"]}, "find_joins has no argument 'valus'"),
+        ("find_joins", {"values": ["a"], "limit": "many"}, "limit: Input should be"),
+        ("find_joins", {"values": ["a"], "max_tokens": 5}, "max_tokens is 1,000 to 20,000"),
+        ("find_joins", {"values": ["a"], "offset": -1}, "offset is at least 0"),
+        ("find_joins", {"column": "nowhere.csv:city"}, "no table 'nowhere.csv"),
+        ("find_joins", {"column": "../lake/cities.csv:city"}, "no table"),
+        ("find_joins", {"file": "/etc/passwd"}, "There is no file '/etc/passwd'"),
+        ("find_joins", {"file": "../read/../../mine.csv"}, "There is no file"),
+        ("find_joins", {"file": "s3://bucket/a.csv:b"}, "There is no file"),
+        ("find_joins", {"column": "~0000"}, "No column of the lake has the code"),
+        ("explain_match", {**QUERY, "lake_column": "visits.csv:no"}, "There is no column 'no'"),
+        ("preview_join", {**MATCH, "how": "outer"}, "how: Input should be"),
+        ("find_joins", {**QUERY, "max_distance": 7}, "max_distance"),
+        ("find_redundancy", {"min_containment": 0}, "min_containment"),
+        ("nothing", {}, "There is no tool 'nothing'"),
+    ],
+)
+def test_errors_are_sentences(call, tool, arguments, said):
+    with pytest.raises(ValueError, match=said) as raised:
+        call(tool, **arguments)
+    text = str(raised.value)
+    assert len(text) <= 1000
+    assert "\n" not in text
+    assert "Traceback" not in text
+
+
+def test_a_join_is_written_and_not_outside(call, desk):
+    answer = call("write_join", **MATCH, output="joined.parquet")
+    assert (desk.allow_write / answer["file"]).is_file()
+    for output, said in (
+        ("joined.parquet", "is there already"),
+        ("../out.csv", "inside"),
+        (str(desk.allow_write.parent / "out.csv"), "inside"),
+        ("out.txt", "as .csv or .parquet"),
+        ("nowhere/out.csv", "There is no folder"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call("write_join", **MATCH, output=output)
+    call("write_join", **MATCH, output="joined.parquet", overwrite=True)
+    assert sorted(path.name for path in desk.allow_write.iterdir()) == ["joined.parquet"]
+
+
+def test_links_lead_nowhere(call, desk, tmp_path):
+    (desk.allow_write / "away").symlink_to(tmp_path)
+    (desk.allow_write / "link.csv").symlink_to(tmp_path / "target.csv")
+    (desk.allow_read[0] / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (tmp_path / "secret.csv").write_text("a\nb\n")
+    try:
+        for output in ("away/out.csv", "link.csv"):
+            with pytest.raises(ValueError, match=r"inside|is a link"):
+                call("write_join", **MATCH, output=output, overwrite=True)
+        with pytest.raises(ValueError, match="There is no file"):
+            call("find_joins", file="link.csv:a")
+        assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
+    finally:
+        for name in ("away", "link.csv"):
+            (desk.allow_write / name).unlink()
+        (desk.allow_read[0] / "link.csv").unlink()
+
+
+def test_without_folders_there_is_no_writing_and_no_reading(hostile_index, caller_of):
+    bare = Desk.of(str(hostile_index))
+    call = caller_of(bare)
+    with pytest.raises(ValueError, match="There is no tool 'write_join'"):
+        call("write_join", **MATCH, output="a.csv")
+    with pytest.raises(ValueError, match="--allow-read"):
+        call("find_joins", file="mine.csv:town")
+
+
+def test_an_index_that_is_updated_or_deleted_meanwhile(
+    hostile_index, hostile_lake, tmp_path, caller_of
+):
+    lake, path = tmp_path / "lake", tmp_path / "lake.pexeso"
+    shutil.copytree(hostile_lake, lake)
+    shutil.copytree(hostile_index, path)
+    call = caller_of(Desk.of(str(path)))
+    asked = {"values": ["Oslo", "Rome"], "fold_copies": False}
+    before = call("find_joins", **asked)
+    assert before["snapshot"] == "current"
+    open_index(path).delete(["visits.csv"])
+    kept = call("find_joins", **asked)
+    assert "was updated" in kept["snapshot"]
+    assert kept["candidates"] == before["candidates"]
+    assert call("describe_lake", reload=True)["snapshot"] == "current"
+    assert call("find_joins", **asked)["total"] < before["total"]
+    shutil.rmtree(path)
+    after = call("describe_lake", what="columns")
+    assert "no longer where it was" in after["snapshot"]
+    assert after["entries"]
+    for arguments in ({"reload": True}, {"what": "tables", "reload": True}):
+        with pytest.raises(ValueError, match="There is no index"):
+            call("describe_lake", **arguments)
+
+
+def test_progress_is_told_and_clients_get_equal_answers(desk):
+    heard = []
+
+    async def hear(progress, total, message):
+        heard.append((progress, total, message))
+
+    async def one(found):
+        async with Client(make_server(desk)) as client:
+            result = await client.call_tool("find_joins", QUERY, progress_callback=hear)
+            found.append(result.structured_content)
+
+    async def all_of():
+        found = []
+        async with anyio.create_task_group() as group:
+            for _ in range(8):
+                group.start_soon(one, found)
+        return found
+
+    answers = anyio.run(all_of)
+    assert len(answers) == 8
+    assert all(answer == answers[0] for answer in answers)
+    assert (0, 1, "Searching the lake.") in heard
+    assert (1, 1, "Done.") in heard
