@@ -104,7 +104,9 @@ def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
             # A name may hold commas and colons, which would tell columns of a key apart.
             of_name = {row["label"]: row["position"] for row in rows.to_pylist()}
             return table, f":#{of_name[column]}" if column in of_name else f":{column}"
-    return query, ""
+    if not ends or _knows(catalog, query):
+        return query, ""
+    return query[: ends[-1]], query[ends[-1] :]
 
 
 def lake_file(service: Service, path: str, table: str) -> str:

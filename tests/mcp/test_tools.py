@@ -183,7 +183,8 @@ def test_composite_keys_are_proposed_and_searched(call):
         ("find_joins", {"values": ["a"], "limit": "many"}, "limit: Input should be"),
         ("find_joins", {"values": ["a"], "max_tokens": 5}, "max_tokens is 1,000 to 20,000"),
         ("find_joins", {"values": ["a"], "offset": -1}, "offset is at least 0"),
-        ("find_joins", {"column": "nowhere.csv:city"}, "no table 'nowhere.csv"),
+        ("find_joins", {"column": "nowhere.csv:city"}, "no table 'nowhere.csv'"),
+        ("find_joins", {"column": "nowhere"}, "no table 'nowhere'"),
         ("find_joins", {"column": "../lake/cities.csv:city"}, "no table"),
         ("find_joins", {"file": "/etc/passwd"}, "There is no file '/etc/passwd'"),
         ("find_joins", {"file": "../read/../../mine.csv"}, "There is no file"),
@@ -265,10 +266,7 @@ def test_an_index_that_is_updated_or_deleted_meanwhile(
     assert call("describe_lake", reload=True)["snapshot"] == "current"
     assert call("find_joins", **asked)["total"] < before["total"]
     shutil.rmtree(path)
-    after = call("describe_lake", what="columns")
-    assert "no longer where it was" in after["snapshot"]
-    assert after["entries"]
-    for arguments in ({"reload": True}, {"what": "tables", "reload": True}):
+    for arguments in ({}, {"reload": True}, {"what": "columns"}):
         with pytest.raises(ValueError, match="There is no index"):
             call("describe_lake", **arguments)
 
