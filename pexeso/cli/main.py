@@ -23,10 +23,10 @@ from pexeso.cli.commands.join import join
 from pexeso.cli.commands.keys import keys
 from pexeso.cli.commands.maintain.build import index
 from pexeso.cli.commands.maintain.update import add_model, add_part, append, compact, delete
-from pexeso.cli.commands.mcp import mcp
 from pexeso.cli.commands.redundancy import redundancy
 from pexeso.cli.commands.search import search
-from pexeso.cli.commands.serve import serve
+from pexeso.cli.commands.serving.mcp import mcp
+from pexeso.cli.commands.serving.serve import serve
 from pexeso.cli.commands.token_search import contain, overlap
 from pexeso.cli.commands.transform import transform
 from pexeso.cli.commands.tune import tune

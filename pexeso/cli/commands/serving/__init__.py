@@ -1,0 +1,1 @@
+"""Commands that serve an index to others: to browsers and to agents."""
