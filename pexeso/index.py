@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -14,6 +15,7 @@ from pexeso.frames.results import html_table
 from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake_graph.options import GraphOptions
 from pexeso.options import (
     DEFAULT_COLUMNS,
     DEFAULT_MIN_CONTAINMENT,
@@ -23,6 +25,7 @@ from pexeso.options import (
 )
 from pexeso.parts.models import models_of
 from pexeso.results import Explanation, SearchResult
+from pexeso.runtime.progress import CountedProgress, counted_bar, with_bar
 from pexeso.search.executor import Executor, LocalExecutor
 from pexeso.search.open_index import OpenIndex, OpenOptions
 from pexeso.search.opening import require_searchable
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.lake.left_out.listing import ReasonListing
+    from pexeso.lake_graph.graphs import EdgeStream
+    from pexeso.lake_graph.results import ColumnGraph
     from pexeso.parts.token_sets.open import Shard
     from pexeso.search.encoded_query import EncodedQuery
     from pexeso.store.integrity import Problem
@@ -666,6 +671,26 @@ class Index:
     def acquire(self, have: Any, want: Any = None, **options: Any) -> AcquisitionResult:
         """Find tables to buy; see `pexeso.acquisition_search.searches.AcquisitionSearches`."""
         return self._answering.acquisition.acquire(have, want, **options)
+
+    @with_bar(partial(counted_bar, "comparing", unit=" columns"))
+    def graph(self, *, progress: CountedProgress | None = None, **options: Any) -> ColumnGraph:
+        """Find all pairs of columns of different tables of the lake that join, in one pass.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the columns that are compared, and how many there are.
+        **options
+            `method`, `min_joinability`, `max_distance`, `k`, `fold_copies`: see
+            `pexeso.lake_graph.options.GraphOptions`.
+        """
+        from pexeso.lake_graph.results import ColumnGraph
+
+        return ColumnGraph.of(self.stream_graph(GraphOptions(**options), progress=progress))
+
+    def stream_graph(self, options: GraphOptions, **live: Any) -> EdgeStream:
+        """Find the edges of `graph` while they are read; see `pexeso.lake_graph.graphs`."""
+        return self._answering.stream_graph(options, **live)
 
     def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
         """Add parts to this index; see `pexeso.build.add_part.add_parts`."""

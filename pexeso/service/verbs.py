@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from threading import Lock
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import OutputError
 from pexeso.join.options import JoinOptions
-from pexeso.options import BuildOptions, parse_bytes
-from pexeso.service import acquisition, composite_keys, redundancy, requests, transform
+from pexeso.options import BuildOptions
+from pexeso.service import acquisition, composite_keys, graph, redundancy, requests, transform
 from pexeso.service.bases import OF_READING, ColumnsRequest, DistanceRequest, Request, RequestError
+from pexeso.service.on_spark import searching
 from pexeso.service.responses import (
     Answer,
     BatchResponse,
@@ -325,7 +325,7 @@ def _batch(
     from pexeso.search.batch_file import BatchRun, answer_lines, run_batch
 
     lines = _lines(request) if lines is None else lines
-    with _searching(service, request) as (index, passes):
+    with searching(service.open_for, request) as (index, passes):
         if begin is not None:
             begin(index.search_options(request.options()))
         names = ("explain", "rerank", "exclude_self", "fold_copies")
@@ -356,23 +356,6 @@ def _lines(request: requests.BatchRequest) -> Iterable[NumberedLine]:
     for _ in batch_lines(request.queries):
         break
     return batch_lines(request.queries)
-
-
-@contextmanager
-def _searching(service: Service, request: requests.BatchRequest) -> Iterator[tuple[Index, int]]:
-    """Return the index, open here or on Spark, and how many passes over it run side by side."""
-    if request.master is None:
-        yield service.open_for(request), 1
-        return
-    # What is asked of device and memory is asked of the tasks.
-    index = service.open_for(replace(request, device="cpu", kernel="auto", memory_budget=None))
-    from pexeso.search.spark_executor import on_spark, passes_of
-    from pexeso.spark.session import spark_session
-
-    budget = None if request.memory_budget is None else parse_bytes(request.memory_budget)
-    where = {"device": request.device, "kernel": request.kernel, "memory_budget": budget}
-    with spark_session(request.master, conf=request.conf) as spark:
-        yield on_spark(index, spark, **where), passes_of(index, spark)
 
 
 def _build(service: Service, request: requests.BuildRequest, **live: Any) -> IndexInfo:
@@ -474,4 +457,6 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "undo_plan": redundancy.undo_plan,
     "transform": transform.transform,
     "acquire": acquisition.acquire,
+    "graph": graph.graph,
+    "export": graph.export,
 }

@@ -8,8 +8,8 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from pexeso.cli.output.files import written_whole
 from pexeso.errors import OutputError
+from pexeso.io.whole_files import written_whole
 
 JOINED = """\
 place,visits,match_value,match_distance,city,country,people

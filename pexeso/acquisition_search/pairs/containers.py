@@ -147,13 +147,14 @@ def joined(found: list[tuple[np.ndarray, ...]]) -> Iterator[np.ndarray]:
     return map(np.concatenate, zip(none, *found, strict=True))
 
 
-def chunks(sizes: np.ndarray) -> Iterator[slice]:
-    """Yield runs of columns with some `TOKENS_AT_ONCE` tokens together."""
+def chunks(sizes: np.ndarray, most: int | None = None) -> Iterator[slice]:
+    """Yield runs of columns with some `TOKENS_AT_ONCE` tokens together, or at most so many."""
+    most = TOKENS_AT_ONCE if most is None else min(most, TOKENS_AT_ONCE)
     ends = np.cumsum(sizes)
     first = 0
     while first < len(sizes):
         before = ends[first - 1] if first else 0
-        last = int(np.searchsorted(ends, before + TOKENS_AT_ONCE, "right"))
+        last = int(np.searchsorted(ends, before + most, "right"))
         last = max(last, first + 1)
         yield slice(first, last)
         first = last

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from pexeso.cli.options import complete_path, field_option, takes
-from pexeso.cli.output.files import require_folder
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
@@ -26,6 +25,7 @@ from pexeso.cli.output.pages import require_page, write_page
 from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.cli.standard_input import QueryCommand, take_standard_input
 from pexeso.errors import InputError
+from pexeso.io.whole_files import require_folder
 from pexeso.runtime.formatting import percent
 from pexeso.service.transform import TransformRequest
 from pexeso.service.verbs import run

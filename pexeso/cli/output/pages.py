@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from pexeso.cli.output.files import require_folder, require_free, written_whole
 from pexeso.cli.output.output import human_bytes, talk
+from pexeso.io.whole_files import require_folder, require_free, written_whole
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pexeso.cli.output.files import require_free, written_whole
 from pexeso.cli.output.output import escapes_formulas, without_formula, write_data
 from pexeso.errors import InputError
+from pexeso.io.whole_files import require_free, written_whole
 
 if TYPE_CHECKING:
     import pandas as pd
