@@ -102,7 +102,8 @@ class ColumnGraph(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
         return {
-            **{name: value for name, value in self.summary().items() if name != "edges"},
+            "options": self.options,
+            "columns": self.n_columns,
             "copies": self.copies.to_pylist(),
             "edges": self.rows(),
         }

@@ -89,7 +89,7 @@ def edges_by_distance(columns, min_joinability, max_distance, k=None):
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("distance", "share", "k"), [(0.0, 0.3, None), (0.2, 0.6, 2), (0.35, 0.8, 5)]
+    ("distance", "share", "k"), [(0.0, 0.3, None), (0.2, 0.6, 2), (0.35, 0.4, 5)]
 )
 def test_edges_are_those_of_distances_in_float64(index, monkeypatch, distance, share, k):
     truth = edges_by_distance(columns_of(index), share, distance, k)
