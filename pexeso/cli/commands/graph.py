@@ -33,6 +33,7 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.progress import counted_progress
 from pexeso.exports.registry import FORMATS, OF_FILES
+from pexeso.lake_graph.options import METHODS
 from pexeso.options import DEFAULT_COLUMNS, KERNELS
 from pexeso.runtime.formatting import percent
 from pexeso.service.graph import ExportRequest, GraphRequest
@@ -50,7 +51,7 @@ _graph_options = with_options(
         "method",
         "By equal values (overlap), or by values alike (semantic).  [default: overlap where the "
         "index has that part, and semantic with --max-distance or --model]",
-        show_default=False,
+        type=click.Choice(METHODS),
     ),
     _of_graph(
         "min_joinability",
