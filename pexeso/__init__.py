@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pexeso.index import Index, build_index, open_index
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise.normaliser import Normaliser
+    from pexeso.lake_graph.results import ColumnGraph
     from pexeso.results import Match, SearchResult
     from pexeso.runtime.progress import set_verbosity
     from pexeso.token_search.results import TokenMatch, TokenSearchResult
@@ -68,6 +69,7 @@ _HOMES = {
     "pexeso.index": ("Index", "build_index", "open_index"),
     "pexeso.lake.choose": ("ColumnRules",),
     "pexeso.lake.normalise.normaliser": ("Normaliser",),
+    "pexeso.lake_graph.results": ("ColumnGraph",),
     "pexeso.results": ("Match", "SearchResult"),
     "pexeso.runtime.progress": ("set_verbosity",),
     "pexeso.transform_join.joined": ("TransformJoin", "learn_transformation"),
@@ -79,6 +81,7 @@ __all__ = [
     "AcquisitionPlan",
     "AcquisitionResult",
     "CandidateKey",
+    "ColumnGraph",
     "ColumnNotFoundError",
     "ColumnRules",
     "CombinedMatch",

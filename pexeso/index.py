@@ -686,11 +686,15 @@ class Index:
         """
         from pexeso.lake_graph.results import ColumnGraph
 
-        return ColumnGraph.of(self.stream_graph(GraphOptions(**options), progress=progress))
+        return ColumnGraph.of(self.stream_graph(progress=progress, **options))
 
-    def stream_graph(self, options: GraphOptions, **live: Any) -> EdgeStream:
+    def stream_graph(
+        self, *, passes: int = 1, progress: CountedProgress | None = None, **options: Any
+    ) -> EdgeStream:
         """Find the edges of `graph` while they are read; see `pexeso.lake_graph.graphs`."""
-        return self._answering.stream_graph(options, **live)
+        return self._answering.stream_graph(
+            GraphOptions(**options), passes=passes, progress=progress
+        )
 
     def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
         """Add parts to this index; see `pexeso.build.add_part.add_parts`."""

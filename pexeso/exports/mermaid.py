@@ -1,4 +1,4 @@
-"""Edges as a Mermaid flowchart: tables as boxes around their columns.
+"""Edges as a Mermaid flowchart: tables as boxes around their columns, or with their one column.
 
 Mermaid draws at most `MAX_EDGES` lines by its own settings. Of more edges those of the largest
 joinability are kept, equal ones by name, and a comment counts the others. Two columns that join
@@ -51,9 +51,12 @@ def mermaid_lines(edges: Edges) -> Iterator[str]:
     for column in columns:
         by_table[column[0]].append(column)
     for number, (table, members) in enumerate(by_table.items()):
-        yield f"  subgraph t{number}[{_label(table)}]"
+        if len(members) == 1:
+            yield f'  {numbers[members[0]]}["{_text(table)}<br/>{_text(members[0][1])}"]'
+            continue
+        yield f'  subgraph t{number}["{_text(table)}"]'
         for column in members:
-            yield f"    {numbers[column]}[{_label(column[1])}]"
+            yield f'    {numbers[column]}["{_text(column[1])}"]'
         yield "  end"
     yield from _arrows(rows, numbers)
 
@@ -74,13 +77,13 @@ def _ends(row: dict[str, Any]) -> tuple[Column, Column]:
     return left, right
 
 
-def _label(text: str) -> str:
-    """Quote a text: what may mean something to Mermaid, HTML or Markdown is written by its number.
+def _text(text: str) -> str:
+    """Return a text as it stands between quotes.
 
-    Letters and digits of all scripts stay as they are.
+    What may mean something to Mermaid, HTML or Markdown is written by its number. Letters and
+    digits of all scripts stay as they are.
     """
-    escaped = _PLAIN.sub(lambda found: f"#{ord(found[0])};", text)
-    return f'"{escaped or " "}"'
+    return _PLAIN.sub(lambda found: f"#{ord(found[0])};", text) or " "
 
 
 MERMAID = ExportFormat("mermaid", ".mmd", write_mermaid)

@@ -207,4 +207,4 @@ def _edges(
         return service.open(asked.index, *where)
 
     with searching(opened, request) as (index, passes):
-        yield index.stream_graph(options, passes=passes, **live)
+        yield index.stream_graph(passes=passes, **vars(options), **live)

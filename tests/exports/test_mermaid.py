@@ -9,6 +9,7 @@ from tests.exports.edges_in_memory import HOSTILE, EdgeRows, edge, hostile_edges
 LINES = {
     "table": re.compile(r'  subgraph (t\d+)\["([^"\[\]{}<>`|%\n]+)"\]'),
     "column": re.compile(r'    (c\d+)\["([^"\[\]{}<>`|%\n]+)"\]'),
+    "both": re.compile(r'  (c\d+)\["([^"\[\]{}<>`|%\n]+)<br/>([^"\[\]{}<>`|%\n]+)"\]'),
     "end": re.compile(r"  end"),
     "arrow": re.compile(r'  (c\d+) (<?-->)\|"([\d.]+ %(?: / [\d.]+ %)?)"\| (c\d+)'),
 }
@@ -25,6 +26,8 @@ def parsed(lines):
         )
         if kind == "table":
             table = text_of(found[2])
+        elif kind == "both":
+            columns[found[1]] = (text_of(found[2]), text_of(found[3]))
         elif kind == "column":
             columns[found[1]] = (table, text_of(found[2]))
         elif kind == "arrow":
@@ -42,6 +45,20 @@ def test_names_stay_names():
     assert {name for column in columns.values() for name in column} == set(HOSTILE)
     left = sorted((row["left_table"], row["left_column"]) for row in rows)
     assert [each[0] for each in arrows] == left
+
+
+def test_a_table_with_several_columns_is_a_box():
+    rows = [edge(("a", "x"), ("b", "y")), edge(("a", "z"), ("b", "y"))]
+    assert list(mermaid_lines(EdgeRows(rows))) == [
+        "flowchart LR",
+        '  subgraph t0["a"]',
+        '    c0["x"]',
+        '    c1["z"]',
+        "  end",
+        '  c2["b<br/>y"]',
+        '  c0 -->|"75.0 %"| c2',
+        '  c1 -->|"75.0 %"| c2',
+    ]
 
 
 def test_both_directions_are_one_line():

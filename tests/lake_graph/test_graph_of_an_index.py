@@ -121,10 +121,10 @@ def test_edges_are_those_of_searches_with_each_column(index):
 @pytest.mark.parametrize("method", ["overlap", "semantic"])
 @pytest.mark.parametrize("fold_copies", [False, True])
 def test_spark_gives_what_this_process_gives(index, spark, method, fold_copies):
-    asked = GraphOptions(method=method, k=3, fold_copies=fold_copies)
-    here = index.stream_graph(asked)
+    asked = {"method": method, "k": 3, "fold_copies": fold_copies}
+    here = index.stream_graph(**asked)
     there = on_spark(index, spark, device="cpu")
-    ran = there.stream_graph(asked, passes=passes_of(index, spark))
+    ran = there.stream_graph(**asked, passes=passes_of(index, spark))
     assert pa.Table.from_batches(ran.batches()) == pa.Table.from_batches(here.batches())
     assert ran.summary() == here.summary()
     assert here.n_cut > 0
@@ -186,7 +186,7 @@ def test_a_graph_is_had_as_tables_and_texts(index, tmp_path):
     assert graph._repr_html_().startswith(f"<table><caption>{len(graph)} edges between")
     assert repr(graph) == f"ColumnGraph({len(graph)} edges between {graph.n_columns} columns)"
     assert graph.to_mermaid().startswith("flowchart LR\n")
-    streamed = index.stream_graph(GraphOptions(k=2)).write(tmp_path / "a.jsonl")
+    streamed = index.stream_graph(k=2).write(tmp_path / "a.jsonl")
     assert [json.loads(line) for line in streamed.read_text().splitlines()] == graph.rows()
     assert graph.write(tmp_path / "b.jsonl").read_bytes() == streamed.read_bytes()
 
