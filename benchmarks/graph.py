@@ -20,7 +20,7 @@ import pyarrow as pa
 import torch
 
 from benchmarks import report
-from benchmarks.machine import describe_machine
+from benchmarks.machine import describe_machine, pin_threads
 from benchmarks.origin import code_digest
 from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
 from pexeso.engine.vector_space import count_needed
@@ -50,6 +50,7 @@ Result = dict[str, Any]
 @click.option("--name", help="Keep the result in benchmarks/results/graph/NAME.json.")
 def graph_command(index: Path, queries: int, seed: int, name: str | None) -> None:
     """Make the join graph of an INDEX, and search with its columns one by one."""
+    pin_threads(1)
     result = measure(open_index(index, device="cpu"), queries, seed)
     click.echo(json.dumps(result, indent=2))
     if name is not None:

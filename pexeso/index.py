@@ -693,7 +693,7 @@ class Index:
     ) -> EdgeStream:
         """Find the edges of `graph` while they are read; see `pexeso.lake_graph.graphs`."""
         return self._answering.stream_graph(
-            GraphOptions(**options), passes=passes, progress=progress
+            GraphOptions.of(options), passes=passes, progress=progress
         )
 
     def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:

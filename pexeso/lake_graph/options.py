@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,16 @@ share of your values that must match: 0.5 is a usual value.
                 )
             given["max_distance"] = self.max_distance
         SearchOptions(**given)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> GraphOptions:
+        """Return options given by name; refuse one that there is not."""
+        names = cls.__dataclass_fields__
+        if unknown := sorted(set(given) - set(names)):
+            raise InputError(
+                f"Options of a graph are {', '.join(names)}. Got {', '.join(unknown)}."
+            )
+        return cls(**given)
 
     @property
     def limit(self) -> int | None:

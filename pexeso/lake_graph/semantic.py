@@ -157,7 +157,8 @@ def _columns(opened: OpenIndex) -> pa.Table:
     store, parts = opened.store, []
     for number in range(store.n_partitions):
         ids, deleted = np.asarray(store.array(number, "column_ids")), store.deleted_mask(number)
-        there = np.arange(len(ids)) if deleted is None else np.flatnonzero(~deleted)
+        filled = np.diff(opened.loader.mapped(number).column_lists.offsets) > 0
+        there = np.flatnonzero(filled if deleted is None else filled & ~deleted)
         at = [ids[there], np.full(len(there), number, np.int64), there]
         parts.append(pa.table(at, names=["column_id", "partition", "position"]))
     names = ["table", "label", "column_id", "n_distinct", "n_rows", "n_missing"]

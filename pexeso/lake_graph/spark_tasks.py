@@ -10,8 +10,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,9 @@ TASKS_PER_CORE = 4
 _SCHEMA = pa.schema([(name, pa.int64()) for name in ("left", "right", "matched")])
 _SPARK_SCHEMA = "left long, right long, matched long"
 
+_READ: dict[str, LakeTokens] = {}
+"""What this process has read for the pass that its tasks belong to."""
+
 
 @dataclass(frozen=True)
 class _Asked:
@@ -42,7 +45,7 @@ class _Asked:
     Attributes
     ----------
     key : str
-        Of this pass: what a process has read for it, it keeps for its next task.
+        Of this pass.
     """
 
     key: str
@@ -97,26 +100,11 @@ def _work(
 
 
 def _edges_in_task(asked: _Asked, begin: int, end: int) -> Iterator[pa.RecordBatch]:
-    tokens = _tokens(asked.key, _Held(asked.columns))
+    if asked.key not in _READ:
+        _READ.clear()
+        _READ[asked.key] = LakeTokens.of(asked.columns)
+    tokens = _READ[asked.key]
     for left, right, matched, _ in edges_between(
         tokens.columns, asked.min_joinability, asked.limit, begin, end, tokens
     ):
         yield pa.record_batch([left, right, matched], schema=_SCHEMA)
-
-
-class _Held:
-    """A value that does not count among the arguments of a kept call."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(maxsize=1)
-def _tokens(key: str, columns: _Held) -> LakeTokens:
-    return LakeTokens.of(columns.value)
