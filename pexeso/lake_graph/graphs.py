@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from pexeso.exports.edges import EDGES
 from pexeso.exports.registry import format_of_file, write_export
-from pexeso.lake_graph.options import OVERLAP, GraphOptions
-from pexeso.parts.token_sets.open import require_part
+from pexeso.lake_graph.options import OVERLAP, SEMANTIC, GraphOptions
 from pexeso.runtime.progress import CountedProgress
 
 if TYPE_CHECKING:
@@ -108,34 +108,62 @@ def stream_edges(
     sizes of all columns are held; for equal values also what `LakeColumns` and `LakeTokens` hold;
     for values alike the vectors of one pass.
     """
-    method = options.method_for(opened.store)
     limit = None if options.limit is None else options.limit + 1  # one more tells of a cut
-    if method == OVERLAP:
-        from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
-        from pexeso.lake_graph.equal_values import EqualValues, missing_cells
-
-        require_part(opened.store, "overlap")
-        columns = LakeColumns.of_index(opened)
-        compared = EqualValues.of(
-            columns, missing_cells(columns, opened), folds=options.fold_copies
-        )
-        if edges_on is None:
-            edges = compared.edges(options.min_joinability, limit)
-        else:
-            edges = edges_on(compared, options.min_joinability, limit)
-        told = options.to_dict(method, None)
+    if options.method_for(opened.store) == OVERLAP:
+        compared = _equal_values(opened, options, limit, edges_on)
     else:
-        from pexeso.lake_graph.semantic import ValuesAlike
-
-        distance = options.max_distance
-        distance = opened.usual_max_distance if distance is None else distance
-        compared = ValuesAlike.of(opened, executor, folds=options.fold_copies)
-        edges = compared.edges(options.min_joinability, distance, limit, passes)
-        told = options.to_dict(method, distance)
-    told["fold_copies"] = options.fold_copies
-    stream = EdgeStream(told, len(compared.nodes), compared.copies, ())
-    stream._batches = _batches(stream, edges, compared.nodes, compared.folded, options, progress)
+        compared = _values_alike(cast("OpenIndex", opened), options, limit, executor, passes)
+    stream = EdgeStream(compared.told, len(compared.nodes), compared.copies, ())
+    stream._batches = _batches(stream, compared, options.limit, progress)
     return stream
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Columns that are compared, and the edges between them."""
+
+    told: dict[str, Any]
+    nodes: Nodes
+    folded: Folded
+    copies: pa.Table
+    edges: Iterator[Edges]
+
+
+def _equal_values(
+    opened: OpenIndex | TokenSets,
+    options: GraphOptions,
+    limit: int | None,
+    edges_on: EdgesOn | None,
+) -> _Compared:
+    from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
+    from pexeso.lake_graph.equal_values import EqualValues, missing_cells
+
+    columns = LakeColumns.of_index(opened)
+    found = EqualValues.of(columns, missing_cells(columns, opened), folds=options.fold_copies)
+    edges = found.edges if edges_on is None else partial(edges_on, found)
+    told = options.to_dict(OVERLAP, None)
+    return _Compared(
+        told, found.nodes, found.folded, found.copies, edges(options.min_joinability, limit)
+    )
+
+
+def _values_alike(
+    opened: OpenIndex,
+    options: GraphOptions,
+    limit: int | None,
+    executor: Executor | None,
+    passes: int,
+) -> _Compared:
+    from pexeso.lake_graph.semantic import ValuesAlike
+    from pexeso.search.executor import LocalExecutor
+
+    distance = options.max_distance
+    distance = opened.usual_max_distance if distance is None else distance
+    executor = LocalExecutor() if executor is None else executor
+    found = ValuesAlike.of(opened, executor, folds=options.fold_copies)
+    edges = found.edges(options.min_joinability, distance, limit, passes)
+    told = options.to_dict(SEMANTIC, distance)
+    return _Compared(told, found.nodes, found.folded, found.copies, edges)
 
 
 EdgesOn = Callable[..., Iterator["Edges"]]
@@ -143,19 +171,14 @@ EdgesOn = Callable[..., Iterator["Edges"]]
 
 
 def _batches(
-    stream: EdgeStream,
-    edges: Iterator[Edges],
-    nodes: Nodes,
-    folded: Folded,
-    options: GraphOptions,
-    progress: CountedProgress | None,
+    stream: EdgeStream, compared: _Compared, limit: int | None, progress: CountedProgress | None
 ) -> Iterator[pa.RecordBatch]:
-    n_copies = folded.n_copies
-    for left, right, matched, done in edges:
-        if options.limit is not None:
+    nodes, n_copies = compared.nodes, compared.folded.n_copies
+    for left, right, matched, done in compared.edges:
+        if limit is not None:
             rank = np.arange(len(left)) - np.searchsorted(left, left)
-            stream.n_cut += int((rank == options.limit).sum())
-            left, right, matched = (each[rank < options.limit] for each in (left, right, matched))
+            stream.n_cut += int((rank == limit).sum())
+            left, right, matched = (each[rank < limit] for each in (left, right, matched))
         stream.n_edges += len(left)
         if progress is not None:
             progress(done, len(nodes))

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError
-from pexeso.options import DEFAULT_MIN_JOINABILITY, SearchOptions, columns_wanted
-from pexeso.parts.token_sets.open import parts_of
+from pexeso.options import (
+    DEFAULT_MAX_DISTANCE,
+    DEFAULT_MIN_JOINABILITY,
+    SearchOptions,
+    columns_wanted,
+)
 from pexeso.runtime.formatting import shown
 
 if TYPE_CHECKING:
@@ -56,17 +60,16 @@ share of your values that must match: 0.5 is a usual value.
             raise InputError(
                 f"method must be one of {', '.join(METHODS)}. Got {shown(self.method)} instead."
             )
-        given = {"min_joinability": self.min_joinability, "k": self.k}
         if self.min_joinability is None:
             raise InputError("min_joinability must be a number in (0, 1]. Got None instead.")
-        if self.max_distance is not None:
-            if self.method == OVERLAP:
-                raise InputError(
-                    "max_distance is for values alike, and the method overlap compares equal ones: "
-                    "leave it out, or take the method semantic."
-                )
-            given["max_distance"] = self.max_distance
-        SearchOptions(**given)
+        if self.max_distance is not None and self.method == OVERLAP:
+            raise InputError(
+                "max_distance is for values alike, and the method overlap compares equal ones: "
+                "leave it out, or take the method semantic."
+            )
+        # Ranges are those of searches.
+        distance = DEFAULT_MAX_DISTANCE if self.max_distance is None else self.max_distance
+        SearchOptions(distance, self.min_joinability, k=self.k)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> GraphOptions:
@@ -87,11 +90,16 @@ share of your values that must match: 0.5 is a usual value.
         """Return the method, chosen for an index where none was given."""
         if self.method is not None:
             return self.method
+        from pexeso.parts.token_sets.open import (
+            parts_of,  # brings what opening an index does without
+        )
+
         return OVERLAP if "overlap" in parts_of(store) and self.max_distance is None else SEMANTIC
 
     def to_dict(self, method: str, max_distance: float | None) -> dict[str, Any]:
         """Return the options as plain JSON, with what was chosen for an index."""
-        told = {"method": method, "min_joinability": self.min_joinability}
+        told: dict[str, Any] = {"method": method, "min_joinability": self.min_joinability}
         if max_distance is not None:
             told["max_distance"] = max_distance
-        return {**told, "k": "all" if self.limit is None else self.limit}
+        k = "all" if self.limit is None else self.limit
+        return {**told, "k": k, "fold_copies": self.fold_copies}
