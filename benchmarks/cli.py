@@ -34,6 +34,7 @@ ELSEWHERE = {
     "reading": ("benchmarks.reading.command", "reading_command"),
     "profile": ("benchmarks.datasets.profile_command", "profile_command"),
     "embedding": ("benchmarks.embedding", "embedding_command"),
+    "graph": ("benchmarks.graph", "graph_command"),
     "redundancy": ("benchmarks.redundancy.command", "redundancy_command"),
     "transform": ("benchmarks.transform.command", "transform_command"),
     "out-of-core": ("benchmarks.out_of_core.command", "out_of_core_command"),

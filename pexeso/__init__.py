@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.lake.readers.options import ReadingOptions
+    from pexeso.lake_graph.results import ColumnGraph
     from pexeso.results import Match, SearchResult
     from pexeso.runtime.progress import set_verbosity
     from pexeso.token_search.results import TokenMatch, TokenSearchResult
@@ -71,6 +72,7 @@ _HOMES = {
     "pexeso.lake.choose": ("ColumnRules",),
     "pexeso.lake.normalise.normaliser": ("Normaliser",),
     "pexeso.lake.readers.options": ("ReadingOptions",),
+    "pexeso.lake_graph.results": ("ColumnGraph",),
     "pexeso.results": ("Match", "SearchResult"),
     "pexeso.runtime.progress": ("set_verbosity",),
     "pexeso.transform_join.joined": ("TransformJoin",),
@@ -83,6 +85,7 @@ __all__ = [
     "AcquisitionPlan",
     "AcquisitionResult",
     "CandidateKey",
+    "ColumnGraph",
     "ColumnNotFoundError",
     "ColumnRules",
     "CombinedMatch",

@@ -14,6 +14,9 @@ from pexeso.thresholds.thresholds import Thresholds
 if TYPE_CHECKING:
     from pexeso.acquisition_search.searches import AcquisitionSearches
     from pexeso.composite_search.searches import CompositeSearches
+    from pexeso.lake_graph.graphs import EdgeStream
+    from pexeso.lake_graph.options import GraphOptions
+    from pexeso.runtime.progress import CountedProgress
     from pexeso.search.executor import Executor
     from pexeso.token_search.searches import TokenSearches
     from pexeso.transform_search.searches import TransformSearches
@@ -62,6 +65,25 @@ class Answering:
         from pexeso.acquisition_search.searches import AcquisitionSearches
 
         return AcquisitionSearches(self.opened)
+
+    def stream_graph(
+        self,
+        options: GraphOptions,
+        *,
+        passes: int = 1,
+        progress: CountedProgress | None = None,
+    ) -> EdgeStream:
+        """Begin to find all pairs of columns that join; see `pexeso.lake_graph.graphs`."""
+        from pexeso.lake_graph.graphs import stream_edges
+
+        executor, edges_on = self.semantic.executor, None
+        if (spark := getattr(executor, "spark", None)) is not None:
+            from pexeso.lake_graph.spark_tasks import edges_on_spark
+
+            edges_on = edges_on_spark(spark)
+        return stream_edges(
+            self.opened, options, executor, passes=passes, edges_on=edges_on, progress=progress
+        )
 
     def by_model(self, model: str) -> Answering:
         """Return what answers by a model, which is kept with what it learns.

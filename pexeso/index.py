@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -15,6 +16,7 @@ from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.lake_graph.options import GraphOptions
 from pexeso.options import (
     DEFAULT_COLUMNS,
     DEFAULT_MIN_CONTAINMENT,
@@ -24,6 +26,7 @@ from pexeso.options import (
 )
 from pexeso.parts.models import models_of
 from pexeso.results import Explanation, SearchResult
+from pexeso.runtime.progress import CountedProgress, counted_bar, with_bar
 from pexeso.search.executor import Executor, LocalExecutor
 from pexeso.search.open_index import OpenIndex, OpenOptions
 from pexeso.search.opening import require_searchable
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
     from pexeso.diagnostics.info import IndexInfo
     from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.lake.left_out.listing import ReasonListing
+    from pexeso.lake_graph.graphs import EdgeStream
+    from pexeso.lake_graph.results import ColumnGraph
     from pexeso.parts.token_sets.open import Shard
     from pexeso.search.encoded_query import EncodedQuery
     from pexeso.store.integrity import Problem
@@ -673,6 +678,30 @@ class Index:
     def acquire(self, have: Any, want: Any = None, **options: Any) -> AcquisitionResult:
         """Find tables to buy; see `pexeso.acquisition_search.searches.AcquisitionSearches`."""
         return self._answering.acquisition.acquire(have, want, **options)
+
+    @with_bar(partial(counted_bar, "comparing", unit=" columns"))
+    def graph(self, *, progress: CountedProgress | None = None, **options: Any) -> ColumnGraph:
+        """Find all pairs of columns of different tables of the lake that join, in one pass.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the columns that are compared, and how many there are.
+        **options
+            `method`, `min_joinability`, `max_distance`, `k`, `fold_copies`: see
+            `pexeso.lake_graph.options.GraphOptions`.
+        """
+        from pexeso.lake_graph.results import ColumnGraph
+
+        return ColumnGraph.of(self.stream_graph(progress=progress, **options))
+
+    def stream_graph(
+        self, *, passes: int = 1, progress: CountedProgress | None = None, **options: Any
+    ) -> EdgeStream:
+        """Find the edges of `graph` while they are read; see `pexeso.lake_graph.graphs`."""
+        return self._answering.stream_graph(
+            GraphOptions.of(options), passes=passes, progress=progress
+        )
 
     def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
         """Add parts to this index; see `pexeso.build.add_part.add_parts`."""

@@ -53,8 +53,16 @@ class Block:
     @property
     def file(self) -> str | None:
         """The file that the block is to be written to: ``file=NAME`` behind the language."""
+        return self._word("file=")
+
+    @property
+    def shows(self) -> str | None:
+        """The file whose text the block is: ``shows=NAME`` behind the language."""
+        return self._word("shows=")
+
+    def _word(self, start: str) -> str | None:
         return next(
-            (word.removeprefix("file=") for word in self.words if word.startswith("file=")), None
+            (word.removeprefix(start) for word in self.words if word.startswith(start)), None
         )
 
 

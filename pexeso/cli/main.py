@@ -18,6 +18,7 @@ from pexeso.cli.commands.batch import batch
 from pexeso.cli.commands.demo import demo
 from pexeso.cli.commands.estimate import estimate
 from pexeso.cli.commands.explain import explain
+from pexeso.cli.commands.graph import export, graph
 from pexeso.cli.commands.inspect import check, doctor, info, rules
 from pexeso.cli.commands.join import join
 from pexeso.cli.commands.keys import keys
@@ -79,6 +80,8 @@ class _Group(click.Group):
             tune,
             transform,
             acquire,
+            graph,
+            export,
             redundancy,
             serve,
             mcp,

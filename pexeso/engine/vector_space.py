@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -90,8 +90,11 @@ class BatchColumn:
     min_count: int
 
 
-def count_needed(min_joinability: float, total: int) -> int:
-    """Compute the smallest count c >= 1 with c / total >= min_joinability.
+Total = TypeVar("Total", int, np.ndarray)
+
+
+def count_needed(min_joinability: float, total: Total) -> Total:
+    """Compute the smallest count c >= 1 with c / total >= min_joinability, of one or many totals.
 
     The result is free of floating-point surprises.
 
@@ -101,9 +104,12 @@ def count_needed(min_joinability: float, total: int) -> int:
     --------
     >>> count_needed(0.6, 10)
     6
+    >>> count_needed(0.5, np.array([1, 5])).tolist()
+    [1, 3]
     """
     scaled = round(min_joinability * _DECIMALS) * total
-    return max(1, -(-scaled // _DECIMALS))
+    needed = -(-scaled // _DECIMALS)
+    return np.maximum(needed, 1) if isinstance(needed, np.ndarray) else max(1, needed)
 
 
 class Vectors(Protocol):

@@ -20,7 +20,7 @@ from pexeso.join.mapping import JoinMapping
 from pexeso.join.matched_rows import FoundRows, joined_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import Joined, join_texts
-from pexeso.lake.key_columns import spec_of
+from pexeso.lake.key_columns import names_in, spec_of
 
 SEPARATOR = "\x1f"
 """Between the parts of a key: white space, which `key_texts` leaves in no part."""
@@ -67,6 +67,11 @@ class FoundKeyRows(FoundRows):
     """
 
     shown: pa.StringArray
+
+    @property
+    def key_labels(self) -> tuple[str, ...]:
+        """The columns of the found table that rows are joined by."""
+        return tuple(names_in(self.column))
 
     @property
     def matched_cells(self) -> pa.StringArray:

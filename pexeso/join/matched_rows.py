@@ -66,6 +66,11 @@ class FoundRows:
     typed: Sequence[pa.ChunkedArray] | None = field(default=None, kw_only=True)
 
     @property
+    def key_labels(self) -> tuple[str, ...]:
+        """The columns of the found table that rows are joined by."""
+        return (self.column,)
+
+    @property
     def matched_cells(self) -> pa.StringArray:
         """What `match_value` has of each row of the table: the cell of the found column."""
         return self._cells(find_column(self.rows.column_names, self.column))

@@ -37,10 +37,14 @@ class Joined:
     Attributes
     ----------
     table : pandas.DataFrame, pyarrow.Table, polars.DataFrame or pyspark.sql.DataFrame
+    added : dict of str to tuple of str
+        For each column that the join added the columns of the found table that it comes from, none
+        where it only names these; empty of a table of Spark.
     """
 
     table: Any
     _make_report: Callable[[], JoinReport] = field(repr=False, compare=False)
+    added: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"Joined({self._told()})"
@@ -140,7 +144,17 @@ def join_texts(
     kind = to or frame.kind
     joined = put_beside(take_rows(frame.to(kind), kind, ours), kind, right)
     rows = (len(texts), n_matched, len(ours))
-    return Joined(joined, partial(_report, texts, found, searched, names, rows, noun))
+    report = partial(_report, texts, found, searched, names, rows, noun)
+    return Joined(joined, report, _added(names, found))
+
+
+def _added(names: JoinedNames, found: FoundRows) -> dict[str, tuple[str, ...]]:
+    of_key = {"value", "distance"}
+    provenance = {
+        name: found.key_labels if part in of_key else () for part, name in names.provenance.items()
+    }
+    labels = found.rows.column_names
+    return provenance | {name: (label,) for name, label in zip(names.found, labels, strict=True)}
 
 
 def position_of(names: Sequence[str], on: str | int | None) -> int:

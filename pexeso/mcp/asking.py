@@ -21,7 +21,7 @@ from pexeso.mcp.folders import folder_of, readable_spec
 from pexeso.mcp.naming import named_by
 from pexeso.runtime.formatting import visible
 from pexeso.service.bases import RequestError
-from pexeso.service.lake import split_lake_spec
+from pexeso.service.by_verb.lake import split_lake_spec
 from pexeso.service.verbs import Service
 
 MAX_ERROR = 1000

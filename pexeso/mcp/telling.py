@@ -15,8 +15,8 @@ from pexeso.mcp.budget import MAX_TEXT, MAX_TOKENS, count_tokens, page, readable
 from pexeso.mcp.folders import readable_spec
 from pexeso.mcp.naming import reference
 from pexeso.runtime.formatting import visible
-from pexeso.service.join_sql import LAKES, YOURS
-from pexeso.service.lake import lake_file
+from pexeso.service.by_verb.join_sql import LAKES, YOURS
+from pexeso.service.by_verb.lake import lake_file
 from pexeso.service.requests import JoinRequest, SearchRequest
 
 EXAMPLES, COPIES, BRINGS, WORDS = 3, 5, 8, 10

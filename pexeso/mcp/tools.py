@@ -14,9 +14,9 @@ from pexeso.mcp import answers, telling
 from pexeso.mcp.asking import Desk
 from pexeso.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, page
 from pexeso.mcp.folders import writable_file
-from pexeso.service.join_sql import JoinSqlRequest
-from pexeso.service.lake import BrowseRequest
-from pexeso.service.redundancy import RedundancyRequest
+from pexeso.service.by_verb.join_sql import JoinSqlRequest
+from pexeso.service.by_verb.lake import BrowseRequest
+from pexeso.service.by_verb.redundancy import RedundancyRequest
 from pexeso.service.requests import (
     ExplainRequest,
     InfoRequest,

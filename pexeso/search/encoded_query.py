@@ -37,6 +37,9 @@ class EncodedQuery:
         Rows of each value.
     normaliser : Normaliser or None
         What the values went through.
+    n_unstored : int
+        Distinct values that are not among `values`, since the model knows nothing about them: of a
+        column of the lake, of which an index may lack them.
 
     Notes
     -----
@@ -50,6 +53,7 @@ class EncodedQuery:
     vectors: Vectors
     weights: np.ndarray
     normaliser: Normaliser | None = None
+    n_unstored: int = 0
 
     def counted(self, joinability_of: str) -> np.ndarray:
         """Return what each value counts for: 1, or its rows; int64 (n,)."""
@@ -73,7 +77,7 @@ class EncodedQuery:
         if options.ignore_missing:
             return int(counted[self.known].sum())
         n_empty = self.n_empty if options.joinability_of == ROWS else 0
-        return int(counted.sum()) + n_empty
+        return int(counted.sum()) + n_empty + self.n_unstored
 
     @property
     def n_rows(self) -> int:

@@ -143,6 +143,11 @@ class SparkExecutor:
             memory_budget,
         )
 
+    @property
+    def spark(self) -> SparkSession:
+        """The session that searches run in."""
+        return self._spark
+
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(
             "An index whose searches run on Spark cannot be sent to another process, since its "
@@ -178,7 +183,7 @@ class SparkExecutor:
 
         n_tasks = n_partitions * len(chunks)
         try:
-            with _plain_errors(plan.store):
+            with plain_errors(f"searching '{plan.store.path}'"):
                 rows = (
                     self._spark.range(0, n_tasks, 1, n_tasks)
                     .mapInArrow(work, _SPARK_SCHEMA)
@@ -276,10 +281,10 @@ def merge(rows: pa.Table, options: Sequence[SearchOptions]) -> list[Answer]:
 
 
 @contextmanager
-def _plain_errors(store: Store) -> Iterator[None]:
+def plain_errors(doing: str) -> Iterator[None]:
     """Convert Spark's error for a failed task into the pexeso error that the task raised.
 
-    Without such an error, one sentence states the reason.
+    Without such an error, one sentence states the reason, and what the task was doing.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -291,5 +296,5 @@ def _plain_errors(store: Store) -> Iterator[None]:
         if (own := error_in(text)) is not None:
             raise own from error
         raise SparkError(
-            f"A Spark task failed while searching '{store.path}': {reason_of_failure(error)}."
+            f"A Spark task failed while {doing}: {reason_of_failure(error)}."
         ) from error

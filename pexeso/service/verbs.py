@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso.join.options import JoinOptions
 from pexeso.options import BuildOptions
-from pexeso.service import (
+from pexeso.service import requests
+from pexeso.service.bases import OF_READING, ColumnsRequest, Request, RequestError
+from pexeso.service.by_verb import (
     acquisition,
     batch,
     composite_keys,
+    graph,
     join_sql,
     lake,
     redundancy,
-    requests,
     transform,
 )
-from pexeso.service.bases import OF_READING, ColumnsRequest, Request, RequestError
 from pexeso.service.open_indexes import OpenIndexes
 from pexeso.service.responses import (
     Answer,
@@ -298,4 +299,6 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "acquire": acquisition.acquire,
     "browse": lake.browse,
     "join_sql": join_sql.join_sql,
+    "graph": graph.graph,
+    "export": graph.export,
 }

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pexeso.acquisition_search.searches import AcquisitionSearches
-from pexeso.service.acquisition import AcquireRequest
+from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.verbs import Service
 from tests.acquisition_search.small_market import LAKE, PEOPLE, ZIPS, small_index
 

@@ -27,6 +27,8 @@ NAMES = [
     "tune",
     "transform",
     "acquire",
+    "graph",
+    "export",
     "redundancy",
     "serve",
     "mcp",

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pexeso
-from pexeso.service.transform import TransformRequest
+from pexeso.service.by_verb.transform import TransformRequest
 from pexeso.service.verbs import Service
 from tests.transform_join.small_tables import (
     EMAILS,

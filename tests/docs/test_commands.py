@@ -8,6 +8,7 @@ Blocks of a page run in order, in one folder that holds the examples:
   shown the command must fail.
 - ``python``: lines ``>>> ...`` with their results; all blocks of a page share their names.
 - ``KIND file=NAME``: written to that file.
+- ``KIND shows=NAME``: the text of that file, which a command before has written.
 
 The commands of README are processes, as a reader starts them. Those of other pages run in this
 process and build on the session that tests share: what takes half a minute then takes a few
@@ -165,6 +166,10 @@ class PageRun:
             path = self.folder / block.file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(f"{line}\n" for line in block.lines), encoding="utf-8")
+        elif block.shows is not None:
+            real = (self.folder / block.shows).read_text(encoding="utf-8").splitlines()
+            if list(block.lines) != real:
+                self._note(block.line, f"what {block.shows} has", real)
         elif block.kind == "console":
             for step in steps(block):
                 self._command(step)

@@ -32,6 +32,7 @@ CLASSES = (
     pexeso.TransformSearchResult,
     pexeso.AcquisitionPlan,
     pexeso.AcquisitionResult,
+    pexeso.ColumnGraph,
 )
 SHOWN_FIELDS = (
     pexeso.ColumnRules,

@@ -43,6 +43,7 @@ SPARK_MODULES = {
                 )
             ),
             "acquisition_search.graphs.spark_weights",
+            "lake_graph.spark_tasks",
             "parts.divide",
             "parts.row_hashes.write",
             "parts.row_keys.write",
@@ -174,6 +175,7 @@ def test_only_what_asks_a_part_names_it():
         "pexeso.cleanup.sources",
         "pexeso.acquisition_search",
         "pexeso.composite_search",
+        "pexeso.lake_graph",
         "pexeso.token_search",
         "pexeso.search.open_index",
         "pexeso.index",

@@ -27,6 +27,13 @@ def build(folder: Path) -> pexeso.Index:
     return index
 
 
+def graph(index: pexeso.Index, folder: Path) -> None:
+    found = index.graph(k=3, min_joinability=0.9)
+    assert_type(found, pexeso.ColumnGraph)
+    assert_type(found.to_mermaid(), str)
+    assert_type(found.to_graphml(folder / "joins.graphml"), Path)
+
+
 def search(index: pexeso.Index, method: str) -> list[str]:
     found = index.search(["Oslo", "Rome"], k=3, max_distance=0.3)
     assert_type(found, pexeso.SearchResult)

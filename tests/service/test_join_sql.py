@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 from pexeso.service.bases import RequestError
-from pexeso.service.join_sql import JoinSqlRequest
+from pexeso.service.by_verb.join_sql import JoinSqlRequest
 from pexeso.service.requests import JoinRequest
 from pexeso.service.verbs import run
 

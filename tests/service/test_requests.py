@@ -10,16 +10,18 @@ from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.service import bases, plain_fields, requests, verbs
-from pexeso.service.acquisition import AcquireRequest
 from pexeso.service.bases import REQUESTS, Request, RequestError
-from pexeso.service.join_sql import JoinSqlRequest
-from pexeso.service.lake import BrowseRequest
-from pexeso.service.redundancy import (
+from pexeso.service.by_verb.acquisition import AcquireRequest
+from pexeso.service.by_verb.graph import ExportRequest, GraphRequest
+from pexeso.service.by_verb.join_sql import JoinSqlRequest
+from pexeso.service.by_verb.lake import BrowseRequest
+from pexeso.service.by_verb.redundancy import (
     ApplyPlanRequest,
     RedundancyRequest,
     UndoPlanRequest,
     VerifyPlanRequest,
 )
+from pexeso.service.by_verb.transform import TransformRequest
 from pexeso.service.requests import (
     AddModelRequest,
     AddPartsRequest,
@@ -41,7 +43,6 @@ from pexeso.service.requests import (
     SearchRequest,
     TuneRequest,
 )
-from pexeso.service.transform import TransformRequest
 from pexeso.service.verbs import _VERBS
 
 EXAMPLES = [
@@ -80,6 +81,8 @@ EXAMPLES = [
     VerifyPlanRequest(plan="plan.json"),
     ApplyPlanRequest(plan="plan.json", holding="held", expires_days=7, yes=True),
     UndoPlanRequest(source="held", tables=("a.csv",)),
+    GraphRequest(index="lake.pexeso", method="semantic", max_distance=0.2, k=5, output="graph.csv"),
+    ExportRequest(index="lake.pexeso", format="dbt", output="models"),
     BrowseRequest(index="lake.pexeso", what="columns", text="city", offset=50, limit=5),
     JoinSqlRequest(
         index="lake.pexeso",

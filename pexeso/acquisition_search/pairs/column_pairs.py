@@ -22,7 +22,7 @@ another has one of any n - k + 1 of them, so the rarest are looked up (prefix fi
 columns of one name.
 
 Memory: `LakeColumns`, `LakeTokens`; about 100 bytes for each of `TOKENS_AT_ONCE` tokens; 24 bytes
-for each pair before limits, and 24 for each that is kept.
+for each pair that is kept, in each shard and of all.
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pexeso.acquisition_search.pairs.containers import (
+    ContainmentRule,
+    Found,
+    chunks,
+    containers,
+    joined,
+    keep_best,
+)
 from pexeso.acquisition_search.pairs.lake_columns import (
     DAMAGED_LISTS,
     LakeColumns,
@@ -44,7 +52,6 @@ from pexeso.acquisition_search.pairs.lake_tokens import LakeTokens
 from pexeso.acquisition_search.pairs.pair_loops import (
     DAMAGED,
     count_by_lists,
-    find_containers,
     find_namesakes,
 )
 from pexeso.errors import IndexCorruptError
@@ -57,9 +64,6 @@ MIN_TELLING = 3
 
 DEFAULT_LIMIT = 64
 """Partners that a column keeps by each rule."""
-
-TOKENS_AT_ONCE = 1 << 21
-"""Tokens of columns that are taken at a time; a larger column is taken by itself."""
 
 
 def max_columns_of(n_columns: int) -> int:
@@ -139,7 +143,7 @@ def all_pairs(columns: LakeColumns, *, limit: int | None = DEFAULT_LIMIT) -> Col
         for left, right, shared, n in part(columns, tokens, most):
             found.append((np.minimum(left, right), np.maximum(left, right), shared))
             dropped += n
-    left, right, shared = _joined(found)
+    left, right, shared = joined(found)
     _, first = np.unique(left * len(columns) + right, return_index=True)
     return ColumnPairs(left[first], right[first], shared[first], dropped)
 
@@ -225,7 +229,7 @@ def _partners(
         _counted(columns, at, numbers[at], telling, scratch[at])
         for at in range(len(columns.shards))
     ]
-    right, shared, n_telling = _joined(found)
+    right, shared, n_telling = joined(found)
     elsewhere = columns.table_numbers[right] != columns.table_number(own.table)
     elsewhere &= (columns.name_numbers[right] == name) | (n_telling >= MIN_TELLING)
     right, shared, n_telling = (each[elsewhere] for each in (right, shared, n_telling))
@@ -287,12 +291,6 @@ def _counted(
     return found[live], shared[live], n_telling[live]
 
 
-def _joined(found: list[tuple[np.ndarray, ...]]) -> Iterator[np.ndarray]:
-    """Put triples of arrays one after the other."""
-    none = (np.empty(0, np.int64),) * 3
-    return map(np.concatenate, zip(none, *found, strict=True))
-
-
 def _is_key(sizes: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
     return (np.asarray(n_rows) > 0) & (100 * np.asarray(sizes) >= KEY_PERCENT * np.asarray(n_rows))
 
@@ -302,64 +300,13 @@ def _needed(sizes: np.ndarray) -> np.ndarray:
     return -(-CONTAINED_PERCENT * sizes // 100)
 
 
-def _chunks(sizes: np.ndarray) -> Iterator[slice]:
-    """Yield runs of columns with some `TOKENS_AT_ONCE` tokens together."""
-    ends = np.cumsum(sizes)
-    first = 0
-    while first < len(sizes):
-        before = ends[first - 1] if first else 0
-        last = int(np.searchsorted(ends, before + TOKENS_AT_ONCE, "right"))
-        last = max(last, first + 1)
-        yield slice(first, last)
-        first = last
-
-
-Found = tuple[np.ndarray, np.ndarray, np.ndarray, int]
-
-
 def _containers(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator[Found]:
-    """Yield columns, those that contain them, the tokens shared, and how many are left out."""
+    """Yield what `containers` does, by rule (b)."""
     key = _is_key(columns.sizes, columns.n_rows)
     most = max_columns_of(len(columns))
-    for part in _chunks(columns.sizes):
-        chosen = np.arange(part.start, part.stop)
-        offsets, numbers = tokens.of_columns(chosen)
-        sizes = columns.sizes[chosen]
-        owner = np.repeat(np.arange(len(chosen)), sizes)
-        frequencies = tokens.frequencies[numbers]
-        telling = (frequencies <= most) & ~tokens.are_short_numbers[numbers]
-        order = np.lexsort([numbers, frequencies, ~telling, owner])
-        numbers, telling = numbers[order], telling[order]
-        needed = _needed(sizes)
-        n_telling = np.bincount(owner, telling, len(chosen)).astype(np.int64)
-        prefixes = np.minimum(sizes - needed + 1, n_telling - MIN_TELLING + 1)
-        found = []
-        for at, index in enumerate(columns.indexes):
-            lists = (index.token_offsets, index.list_sets, index.set_offsets, index.set_tokens)
-            state, *rest = find_containers(
-                chosen,
-                offsets,
-                tokens.in_shard(at, numbers),
-                telling,
-                np.maximum(prefixes, 0),
-                needed,
-                MIN_TELLING,
-                tuple(np.asarray(each) for each in lists),
-                (columns.of_set[at], columns.table_numbers, key, columns.sizes),
-            )
-            if state == DAMAGED:
-                raise IndexCorruptError(DAMAGED_LISTS)
-            found.append(rest)
-        yield _kept(columns, found, limit)
-
-
-def _kept(columns: LakeColumns, found: list[tuple[np.ndarray, ...]], limit: int) -> Found:
-    """Keep the partners of each left column that share most tokens."""
-    left, right, shared = _joined(found)
-    order = np.lexsort([right, columns.sizes[right], -shared, left])
-    rank = np.arange(len(order)) - np.searchsorted(left[order], left[order])
-    kept = order[rank < limit]
-    return left[kept], right[kept], shared[kept], len(order) - len(kept)
+    needed = _needed(columns.sizes)
+    rule = ContainmentRule(needed, MIN_TELLING, most, key, columns.sizes)
+    return containers(columns, tokens, rule, limit)
 
 
 def _namesakes(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator[Found]:
@@ -375,7 +322,7 @@ def _namesakes(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator
             *some, n = _namesakes_in(columns, tokens, left, mine, ordered[block], limit)
             found.append(some)
             dropped += n
-        left, right, shared, n = _kept(columns, found, limit)
+        left, right, shared, n = keep_best(found, limit, columns.sizes)
         yield left, right, shared, dropped + n
 
 
@@ -423,11 +370,11 @@ def _blocks(names: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[slice, list[
         return
     starts = np.flatnonzero(np.diff(names, prepend=-1))
     ends = np.append(starts[1:], len(names))
-    for part in _chunks(np.add.reduceat(sizes, starts)):
+    for part in chunks(np.add.reduceat(sizes, starts)):
         first, end = int(starts[part.start]), int(ends[part.stop - 1])
         pieces = [slice(first, end)]
         if part.stop - part.start == 1:
             pieces = [
-                slice(first + each.start, first + each.stop) for each in _chunks(sizes[first:end])
+                slice(first + each.start, first + each.stop) for each in chunks(sizes[first:end])
             ]
         yield from ((piece, pieces) for piece in pieces)

@@ -21,6 +21,7 @@ from pexeso.store.texts import take_texts
 if TYPE_CHECKING:
     from pexeso.parts.token_sets.open import Shard
     from pexeso.search.open_index import OpenIndex
+    from pexeso.token_search.opening import TokenSets
 
 DAMAGED_LISTS = (
     "The posting lists of an overlap index do not belong together: it was changed or cut short. "
@@ -66,7 +67,7 @@ class LakeColumns:
         return len(self.sizes)
 
     @classmethod
-    def of_index(cls, opened: OpenIndex) -> LakeColumns:
+    def of_index(cls, opened: OpenIndex | TokenSets) -> LakeColumns:
         """Return the columns of an open index.
 
         Raises

@@ -79,7 +79,19 @@ def _holds(tokens, low, end, wanted):
 
 
 @loop
-def find_containers(lefts, offsets, tokens, telling, prefixes, needed, min_telling, lists, columns):
+def _best(right, shared, ties, limit):
+    """Return the positions of the pairs that share most, of equal ones those of the least tie."""
+    order = np.argsort(right, kind="mergesort")
+    ranks = np.empty(len(order), np.int64)
+    for at in range(len(order)):
+        ranks[at] = ties[right[order[at]]] - (shared[order[at]] << 32)
+    return np.sort(order[np.argsort(ranks, kind="mergesort")[:limit]])
+
+
+@loop
+def find_containers(
+    lefts, offsets, tokens, telling, prefixes, needed, min_telling, lists, columns, ties, limit
+):
     """Find the sets that hold enough tokens of given ones.
 
     Parameters
@@ -103,19 +115,26 @@ def find_containers(lefts, offsets, tokens, telling, prefixes, needed, min_telli
     columns : tuple
         ``of_set``: the column of each set of the searched index, -1 for none; ``table``, ``key``,
         ``size``: of each column of the lake its table, whether it is nearly a key, its tokens.
+    ties : int64 (n,)
+        Of columns that share equally many tokens the one with the least comes first, then that of
+        the smaller number; each below 2**32.
+    limit : int
+        The most for each of the given columns: those that share most tokens.
 
     Returns
     -------
-    (int, int64 (r,), int64 (r,), int64 (r,))
-        `SOUND` or `DAMAGED`; a column, one that contains it, and the tokens that they share.
+    (int, int64 (r,), int64 (r,), int64 (r,), int)
+        `SOUND` or `DAMAGED`; a column, one that contains it, and the tokens that they share; how
+        many were left out by the limit.
     """
     token_offsets, list_sets, set_offsets, set_tokens = lists
     of_set, table, key, size = columns
     stamps = np.full(len(of_set), -1, np.int64)
     left, right, shared = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
     n = 0
+    dropped = 0
     for row in range(len(lefts)):
-        me, first, end = lefts[row], offsets[row], offsets[row + 1]
+        me, first, end, begin = lefts[row], offsets[row], offsets[row + 1], n
         misses = (end - first) - needed[row]
         n_telling = 0
         for at in range(first, end):
@@ -127,7 +146,7 @@ def find_containers(lefts, offsets, tokens, telling, prefixes, needed, min_telli
             for entry in range(token_offsets[token], token_offsets[token + 1]):
                 other = list_sets[entry]
                 if other < 0 or other >= len(of_set):
-                    return DAMAGED, left[:0], right[:0], shared[:0]
+                    return DAMAGED, left[:0], right[:0], shared[:0], 0
                 if stamps[other] == row:
                     continue
                 stamps[other] = row
@@ -155,7 +174,13 @@ def find_containers(lefts, offsets, tokens, telling, prefixes, needed, min_telli
                     left, right, shared = _grown(left), _grown(right), _grown(shared)
                 left[n], right[n], shared[n] = me, column, (end - first) - missed
                 n += 1
-    return SOUND, left[:n], right[:n], shared[:n]
+        if n - begin > limit:
+            kept = _best(right[begin:n], shared[begin:n], ties, limit)
+            right[begin : begin + limit] = right[begin:n][kept]
+            shared[begin : begin + limit] = shared[begin:n][kept]
+            dropped += n - begin - limit
+            n = begin + limit
+    return SOUND, left[:n], right[:n], shared[:n], dropped
 
 
 @loop

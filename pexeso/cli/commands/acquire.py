@@ -19,7 +19,7 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.pages import page_options, require_page, write_page
 from pexeso.runtime.formatting import figure, percent
-from pexeso.service.acquisition import AcquireRequest
+from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:

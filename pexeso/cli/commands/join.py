@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.cli.standard_input import QueryCommand
 from pexeso.errors import InputError
 from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES
+from pexeso.service.by_verb.lineage import write_lineage
 from pexeso.service.requests import JoinRequest
 from pexeso.service.verbs import run
 
@@ -100,11 +102,23 @@ def _read_provenance(context: click.Context, option: click.Parameter, text: str)
     metavar="FILE",
 )
 @click.option("--conflicts", metavar="FILE", help="Write every conflict to a .csv file.")
+@click.option(
+    "--lineage",
+    metavar="FILE",
+    help="Append OpenLineage events of the join, with the columns that each column comes from, to "
+    "a file of JSON lines.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace files that are there.")
 @escape_formulas_option
 @distance_settings
 @takes(JoinRequest)
-def join(request: JoinRequest, output: str | None, conflicts: str | None, overwrite: bool) -> None:
+def join(
+    request: JoinRequest,
+    output: str | None,
+    conflicts: str | None,
+    lineage: str | None,
+    overwrite: bool,
+) -> None:
     """Add to a table of yours the matching rows of one of the lake.
 
     \b
@@ -144,6 +158,9 @@ def join(request: JoinRequest, output: str | None, conflicts: str | None, overwr
             raise InputError(
                 f"OUT and --conflicts name the same file: {output!r}. Give each its own."
             )
+    if lineage is not None and output is None:
+        raise click.UsageError("--lineage names the file that the join goes to: add -o OUT.")
+    started = datetime.now(UTC)
     found = run(request)
     if found.transformed is None:
         tell_column(request, found)
@@ -152,6 +169,8 @@ def join(request: JoinRequest, output: str | None, conflicts: str | None, overwr
     if found.advised is not None:
         tell_advice([found.advised])
     write_table(found.joined.table, output, overwrite=overwrite)
+    if lineage is not None and output is not None:
+        write_lineage(lineage, request, found, output, started, datetime.now(UTC))
     if conflicts is not None:
         write_table(found.joined.report.conflicts, conflicts, overwrite=overwrite)
     _tell(found.match, found.joined.report, output, conflicts)

@@ -23,7 +23,7 @@ from pexeso.cli.output.output import (
 from pexeso.cli.output.pages import require_page, write_page
 from pexeso.cli.output.progress import stage_progress
 from pexeso.cli.output.redundancy_report import redundancy_lines, stages_line
-from pexeso.service.redundancy import (
+from pexeso.service.by_verb.redundancy import (
     ApplyPlanRequest,
     RedundancyRequest,
     UndoPlanRequest,

@@ -27,7 +27,7 @@ from pexeso.cli.standard_input import QueryCommand, take_standard_input
 from pexeso.errors import InputError
 from pexeso.io.whole_files import require_folder
 from pexeso.runtime.formatting import percent
-from pexeso.service.transform import TransformRequest
+from pexeso.service.by_verb.transform import TransformRequest
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:

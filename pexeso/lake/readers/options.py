@@ -62,6 +62,10 @@ class ReadingOptions:
         _check_count("header", "header rows", self.header, MAX_HEADER_ROWS)
         _check_count("skip_rows", "lines to leave out", self.skip_rows, MAX_SKIPPED_ROWS)
 
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
+        return f"ReadingOptions({given})"
+
     def __bool__(self) -> bool:
         """Return whether anything is set."""
         return bool(self.to_dict())

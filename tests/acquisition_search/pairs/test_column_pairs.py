@@ -11,7 +11,7 @@ from equal_text_lakes import shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.acquisition_search.pairs import column_pairs
+from pexeso.acquisition_search.pairs import column_pairs, containers
 from pexeso.acquisition_search.pairs.column_pairs import (
     OwnColumn,
     all_pairs,
@@ -120,7 +120,7 @@ def random_lake(seed, n_tables=14):
 def test_pairs_are_those_of_plain_sets(tmp_path, monkeypatch, seed, shards):
     columns, n_rows = random_lake(seed)
     deleted = ("t03.csv", "t07.csv") if seed % 2 else ()
-    monkeypatch.setattr(column_pairs, "TOKENS_AT_ONCE", 40)
+    monkeypatch.setattr(containers, "TOKENS_AT_ONCE", 40)
     monkeypatch.setattr(column_pairs, "max_columns_of", lambda n: 9)
     known = lake(tmp_path, columns, n_rows, shards=shards, deleted=deleted)
     truth = expected(columns, n_rows, telling=9, deleted=deleted)
@@ -187,7 +187,7 @@ def test_limits_keep_what_shares_most(tmp_path, monkeypatch):
     whole = all_pairs(known, limit=None)
     assert len(whole) == 66
     assert whole.n_left_out == 0
-    monkeypatch.setattr(column_pairs, "TOKENS_AT_ONCE", 30)  # blocks within the one name
+    monkeypatch.setattr(containers, "TOKENS_AT_ONCE", 30)  # blocks within the one name
     some = all_pairs(known, limit=2)
     assert some.n_left_out > 0
     # Each keeps the two namesakes that share most, of equal ones the smaller.

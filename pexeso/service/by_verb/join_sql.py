@@ -15,7 +15,7 @@ from pexeso.lake.columns import find_column
 from pexeso.lake.rows import read_rows
 from pexeso.runtime.formatting import is_hidden
 from pexeso.service.bases import DistanceRequest, QueryRequest, RequestError
-from pexeso.service.lake import lake_file
+from pexeso.service.by_verb.lake import lake_file
 from pexeso.service.requests import JoinRequest, split_lake_column
 
 if TYPE_CHECKING:

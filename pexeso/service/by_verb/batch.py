@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pexeso.errors import OutputError
-from pexeso.options import parse_bytes
+from pexeso.service.by_verb.on_spark import searching
 from pexeso.service.responses import Answer, BatchResponse
 
 if TYPE_CHECKING:
-    from pexeso.index import Index
     from pexeso.options import SearchOptions
     from pexeso.search.batch_file import BatchRun, NumberedLine
     from pexeso.service.requests import BatchRequest
@@ -47,7 +44,7 @@ def batch(
     from pexeso.search.batch_file import BatchRun, answer_lines, run_batch
 
     lines = _lines(request) if lines is None else lines
-    with _searching(service, request) as (index, passes):
+    with searching(service.open_for, request) as (index, passes):
         if begin is not None:
             begin(index.search_options(request.options()))
         names = ("explain", "rerank", "exclude_self", "fold_copies")
@@ -78,20 +75,3 @@ def _lines(request: BatchRequest) -> Iterable[NumberedLine]:
     for _ in batch_lines(request.queries):
         break
     return batch_lines(request.queries)
-
-
-@contextmanager
-def _searching(service: Service, request: BatchRequest) -> Iterator[tuple[Index, int]]:
-    """Return the index, open here or on Spark, and how many passes over it run side by side."""
-    if request.master is None:
-        yield service.open_for(request), 1
-        return
-    # What is asked of device and memory is asked of the tasks.
-    index = service.open_for(replace(request, device="cpu", kernel="auto", memory_budget=None))
-    from pexeso.search.spark_executor import on_spark, passes_of
-    from pexeso.spark.session import spark_session
-
-    budget = None if request.memory_budget is None else parse_bytes(request.memory_budget)
-    where = {"device": request.device, "kernel": request.kernel, "memory_budget": budget}
-    with spark_session(request.master, conf=request.conf) as spark:
-        yield on_spark(index, spark, **where), passes_of(index, spark)

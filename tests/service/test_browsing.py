@@ -7,7 +7,7 @@ import pytest
 from pexeso.errors import InputError, StoredIndexError
 from pexeso.index import open_index
 from pexeso.service.bases import RequestError
-from pexeso.service.lake import BrowseRequest, lake_file
+from pexeso.service.by_verb.lake import BrowseRequest, lake_file
 from pexeso.service.requests import SearchRequest
 from pexeso.service.verbs import Service, run
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pexeso.errors import InputError, OutputError
 from pexeso.lake.key_columns import spec_of
 from pexeso.service.bases import ReadingRequest, RequestError, reading_of
-from pexeso.service.composite_keys import OF_JOIN, split_lake_key
+from pexeso.service.by_verb.composite_keys import OF_JOIN, split_lake_key
 from pexeso.service.responses import JoinResponse, SearchResponse
 from pexeso.transform.programs.storing import MAX_PROGRAMS
 

@@ -1,0 +1,228 @@
+"""``pexeso graph`` and ``pexeso export``: all columns of a lake that join, and files for others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pexeso.cli.options import (
+    field_option,
+    index_argument,
+    model_option,
+    spark_options,
+    takes,
+    top_k_option,
+    with_options,
+)
+from pexeso.cli.output.output import (
+    MAX_NAME,
+    count,
+    heading,
+    output_options,
+    plain,
+    table_lines,
+    talk,
+    write_csv,
+    write_data,
+    write_json_with_rows,
+)
+from pexeso.cli.output.progress import counted_progress
+from pexeso.exports.registry import FORMATS, OF_FILES
+from pexeso.lake_graph.options import METHODS
+from pexeso.options import DEFAULT_COLUMNS, KERNELS
+from pexeso.runtime.formatting import percent
+from pexeso.service.by_verb.graph import ExportRequest, GraphRequest
+from pexeso.service.verbs import run
+
+if TYPE_CHECKING:
+    from pexeso.lake_graph.graphs import EdgeStream
+
+MOST_SHOWN = 50
+"""Edges that a table shows; the others are counted."""
+
+_of_graph, _of_export = partial(field_option, GraphRequest), partial(field_option, ExportRequest)
+_graph_options = with_options(
+    _of_graph(
+        "method",
+        "By equal values (overlap), or by values alike (semantic).  [default: overlap where the "
+        "index has that part, and semantic with --max-distance or --model]",
+        type=click.Choice(METHODS),
+    ),
+    _of_graph(
+        "min_joinability",
+        "Smallest share of the distinct values of a column that match in the other.  [default: "
+        "0.5, and 1 for dbt]",
+        metavar="0..1",
+    ),
+    _of_graph(
+        "max_distance",
+        "Of values alike.  [default: what suits the model of the index]",
+        metavar="0..1",
+    ),
+    top_k_option(
+        GraphRequest,
+        "At most N edges of each column, those of the largest joinability; all: every one.  "
+        f"[default: {DEFAULT_COLUMNS}]",
+    ),
+    _of_graph(
+        "fold_copies",
+        "Let the first of columns of the same values, or nearly the same, stand for all.",
+    ),
+    model_option(GraphRequest),
+    _of_graph("device", "auto, cpu, cuda or cuda:1.", metavar="NAME"),
+    _of_graph(
+        "memory_budget",
+        "Most memory for a partition on a GPU, and for the pairs compared, such as 8GiB.",
+        metavar="SIZE",
+        type=str,
+    ),
+    _of_graph("kernel", "Compute backend; results are identical.", type=click.Choice(KERNELS)),
+    spark_options,
+    _of_graph("overwrite", "Replace a file that is there."),
+)
+
+
+@click.command()
+@index_argument
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help=f"Write the edges to a file that ends in {', '.join(OF_FILES)}, as they are found.",
+)
+@_graph_options
+@output_options("json", "jsonl", "csv")
+@takes(GraphRequest)
+def graph(request: GraphRequest, form: str | None) -> None:
+    """Find all pairs of columns of the lake that join, in one pass.
+
+    \b
+    Example:
+      pexeso graph lake.pexeso
+      pexeso graph lake.pexeso -o joins.parquet
+      pexeso graph lake.pexeso --min-joinability 0.9 --fold-copies -o joins.mmd
+      pexeso graph lake.pexeso --method semantic -o joins.graphml
+
+    An edge leads from a column to one of another table that has its values, and says which share of
+    its distinct values match there. The other direction is an edge of its own. What is found for a
+    column is what a search with it finds. Nothing is read but the index; edges of one batch of
+    columns are held, so that a file may be larger than memory.
+
+    .jsonl, .csv and .parquet have a row for each edge, .mmd is a Mermaid flowchart of the 500 edges
+    of the largest joinability, .graphml is for Gephi, yEd, Cytoscape and networkx.
+
+    In Python: pexeso.open_index(INDEX).graph().
+    """  # noqa: D301  click reads \b
+    if request.output is not None and form is not None:
+        raise click.UsageError(f"-o FILE chooses the format by its name: leave --{form} out.")
+    started = time.perf_counter()
+    with counted_progress("comparing", unit=" columns") as progress:
+        if request.output is not None:
+            _tell_written(run(request, progress=progress), started)
+            return
+        counts = run(request, progress=progress, take=partial(_print, form=form))
+    _tell(counts, started)
+
+
+@click.command()
+@click.argument("format", type=click.Choice(list(FORMATS)))
+@index_argument
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    required=True,
+    help="The file; for dbt a folder, such as models.",
+)
+@_of_export(
+    "namespace",
+    "What the tables of the lake are in there: the source of dbt, or SERVICE.DATABASE.SCHEMA of "
+    "OpenMetadata.",
+    metavar="NAME",
+)
+@_graph_options
+@takes(ExportRequest)
+def export(request: ExportRequest) -> None:
+    """Write the joins of a lake for a catalogue or another tool.
+
+    \b
+    Example:
+      pexeso export dbt lake.pexeso -o models
+      pexeso export openmetadata lake.pexeso -o joins.jsonl --namespace files.default.lake
+      pexeso export graphml lake.pexeso -o joins.graphml
+
+    dbt: relationships tests of columns whose values are all in another one, with what was measured.
+    openmetadata: the joins of each table, one a line. mermaid and graphml: as pexeso graph -o.
+    Events of joins that were made, for OpenLineage, are written by pexeso join --lineage.
+
+    In Python: pexeso.open_index(INDEX).graph().write(FILE).
+    """  # noqa: D301  click reads \b
+    started = time.perf_counter()
+    with counted_progress("comparing", unit=" columns") as progress:
+        _tell_written(run(request, progress=progress), started)
+
+
+def _print(stream: EdgeStream, *, form: str | None) -> dict[str, Any]:
+    """Write the edges on stdout, and return their counts."""
+    if form == "jsonl":
+        from pexeso.exports.plain_files import json_lines
+
+        for batch in stream.batches():
+            write_data("".join(f"{line}\n" for line in json_lines(batch).to_pylist()))
+    elif form == "csv":
+        from pexeso.exports.edges import EDGES
+
+        write_csv(EDGES.names, (list(row.values()) for row in _rows(stream)))
+    elif form == "json":
+        told = {"options": stream.options, "columns": stream.n_columns}
+        told["copies"] = stream.copies.to_pylist()
+        write_json_with_rows(told, "edges", _rows(stream))
+    else:
+        _print_table(stream)
+    return stream.summary()
+
+
+def _rows(stream: EdgeStream) -> Iterator[dict[str, Any]]:
+    for batch in stream.batches():
+        yield from batch.to_pylist()
+
+
+def _print_table(stream: EdgeStream) -> None:
+    rows = _rows(stream)
+    shown = [
+        [
+            f"{row['left_table']}:{row['left_column']}",
+            f"{row['right_table']}:{row['right_column']}",
+            percent(row["joinability"]),
+            f"{row['matched']:,} of {row['total']:,}",
+        ]
+        for row in islice(rows, MOST_SHOWN)
+    ]
+    n_more = sum(1 for _ in rows)
+    if not shown:
+        return
+    header, *lines = table_lines(["column", "has its values", "share", "values"], shown, "<<>>")
+    write_data("".join(f"{line}\n" for line in (heading(header), *lines)))
+    if n_more:
+        write_data(f"{count(n_more, 'more edge')} (-o FILE or --json has all)\n")
+
+
+def _tell_written(written: Any, started: float) -> None:
+    _tell(written.counts, started, f", in '{plain(written.path, MAX_NAME)}'")
+
+
+def _tell(counts: dict[str, Any], started: float, where: str = "") -> None:
+    method, n_copies, n_cut = counts["options"]["method"], counts["copies"], counts["cut"]
+    folded = f", {n_copies:,} {'copy' if n_copies == 1 else 'copies'} folded" if n_copies else ""
+    talk(
+        f"{count(counts['edges'], 'edge')} between {count(counts['columns'], 'column')}{folded}, "
+        f"by {method}{where}, in {time.perf_counter() - started:.1f} s"
+    )
+    if n_cut:
+        more = f"{'has' if n_cut == 1 else 'have'} more than {counts['options']['k']}"
+        talk(f"{count(n_cut, 'column')} {more} (-k all shows them).")

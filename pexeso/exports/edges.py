@@ -1,0 +1,32 @@
+"""What exporters read: the edges of a join graph as Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+EDGES = pa.schema(
+    [
+        *((name, pa.large_string()) for name in ("left_table", "left_column")),
+        *((name, pa.large_string()) for name in ("right_table", "right_column")),
+        ("joinability", pa.float64()),  # matched / total
+        *((name, pa.int64()) for name in ("matched", "total", "right_total")),
+        ("right_unique", pa.bool_()),  # no two rows have the same value in the right column
+        *((name, pa.int64()) for name in ("left_copies", "right_copies")),
+    ]
+)
+"""One row an edge: the share of the distinct values of the left column that match in the right."""
+
+
+class Edges(Protocol):
+    """The edges of a join graph."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the edges, of `EDGES`, those of a left column one after the other."""
+        ...
+
+    def summary(self) -> dict[str, Any]:
+        """Return the options and counts as plain JSON."""
+        ...

@@ -1,0 +1,154 @@
+"""Events of joins that were made, as OpenLineage takes them: one JSON object a line.
+
+A join is a run with a START and a COMPLETE event. Inputs are the table that was joined and the one
+of the lake, the output is the file that was written, with its columns (facet `schema`) and the
+columns that each comes from (facet `columnLineage`). Data sets are named as the naming rules of
+OpenLineage say: files by ``file`` and their path, objects by their bucket and their key.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pexeso.errors import OutputError
+
+EVENT_SCHEMA = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+_FACETS = "https://openlineage.io/spec/facets"
+SCHEMA_FACET = f"{_FACETS}/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet"
+LINEAGE_FACET = f"{_FACETS}/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet"
+
+JOB_NAMESPACE, JOB = "pexeso", "join"
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A file or a table, as OpenLineage names it.
+
+    Attributes
+    ----------
+    namespace, name : str
+
+    Examples
+    --------
+    >>> DataSet.of("s3://lake/geo/cities.csv")
+    DataSet(namespace='s3://lake', name='geo/cities.csv')
+    >>> DataSet.of("/data/cities.csv")
+    DataSet(namespace='file', name='/data/cities.csv')
+    >>> DataSet.of("cities", within="sales")
+    DataSet(namespace='sales', name='cities')
+    """
+
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, place: str, *, within: str | None = None) -> DataSet:
+        """Return the name of a file or URL, or of a table of a lake.
+
+        Parameters
+        ----------
+        place : str
+        within : str, optional
+            The lake: a folder by its whole path, a URL, or the name of a database.
+        """
+        if within is not None:
+            if "://" not in within and not os.path.isabs(within):
+                return cls(within, place)
+            place = f"{within.rstrip('/')}/{place}"
+        scheme, found, rest = place.partition("://")
+        if not found:
+            return cls("file", os.path.abspath(place))
+        if scheme == "file":
+            return cls("file", rest)
+        bucket, _, key = rest.partition("/")
+        return cls(f"{scheme}://{bucket}", key)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {"namespace": self.namespace, "name": self.name}
+
+
+@dataclass(frozen=True)
+class JoinMade:
+    """A join whose events are written.
+
+    Attributes
+    ----------
+    query, lake, output : DataSet
+        The table that was joined, the one of the lake, and the file that was written.
+    columns : mapping of str to list of (DataSet, str)
+        For each column of the file, in order, what it comes from.
+    producer : str
+        A URI of the program.
+    """
+
+    query: DataSet
+    lake: DataSet
+    output: DataSet
+    columns: Mapping[str, Sequence[tuple[DataSet, str]]]
+    producer: str
+
+    def events(
+        self, started: datetime, ended: datetime, run_id: uuid.UUID | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the events of the run.
+
+        Parameters
+        ----------
+        started, ended : datetime
+            With a time zone.
+        run_id : uuid.UUID, optional
+            A new one by default.
+        """
+        run = str(uuid.uuid4() if run_id is None else run_id)
+        output = {**self.output.to_dict(), "facets": self._facets()}
+        return [
+            {
+                "eventType": kind,
+                "eventTime": time.isoformat(timespec="milliseconds"),
+                "run": {"runId": run},
+                "job": {"namespace": JOB_NAMESPACE, "name": JOB},
+                "inputs": [self.query.to_dict(), self.lake.to_dict()],
+                "outputs": outputs,
+                "producer": self.producer,
+                "schemaURL": EVENT_SCHEMA,
+            }
+            for kind, time, outputs in (("START", started, []), ("COMPLETE", ended, [output]))
+        ]
+
+    def _facets(self) -> dict[str, Any]:
+        lineage = {
+            name: {"inputFields": [{**each.to_dict(), "field": field} for each, field in sources]}
+            for name, sources in self.columns.items()
+            if sources
+        }
+        return {
+            "schema": self._facet(SCHEMA_FACET, [{"name": name} for name in self.columns]),
+            "columnLineage": self._facet(LINEAGE_FACET, lineage),
+        }
+
+    def _facet(self, schema: str, fields: Any) -> dict[str, Any]:
+        return {"_producer": self.producer, "_schemaURL": schema, "fields": fields}
+
+
+def append_events(path: str | os.PathLike[str], events: Iterable[Mapping[str, Any]]) -> None:
+    """Add events to a file, one a line, in one write; the file is made if it is absent.
+
+    Raises
+    ------
+    OutputError
+        It cannot be written.
+    """
+    text = "".join(f"{json.dumps(event, ensure_ascii=False)}\n" for event in events)
+    try:
+        with Path(path).open("ab") as stream:
+            stream.write(text.encode("utf-8"))
+    except OSError as error:
+        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error

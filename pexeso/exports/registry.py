@@ -1,0 +1,115 @@
+"""The formats that join graphs are written in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pexeso.errors import InputError, OutputError
+from pexeso.exports.dbt import DBT
+from pexeso.exports.edges import Edges
+from pexeso.exports.formats import ExportFormat, Naming
+from pexeso.exports.graphml import GRAPHML
+from pexeso.exports.mermaid import MERMAID
+from pexeso.exports.openmetadata import OPENMETADATA
+from pexeso.exports.plain_files import CSV, JSONL, PARQUET
+from pexeso.io.whole_files import require_folder, require_free, written_whole
+from pexeso.runtime.formatting import shown
+
+OF_FILES = {each.suffix: each for each in (JSONL, CSV, PARQUET, MERMAID, GRAPHML)}
+"""By what the name of a file ends in."""
+
+FORMATS = {each.name: each for each in (DBT, OPENMETADATA, MERMAID, GRAPHML)}
+"""For other tools, by name."""
+
+
+def format_of_file(path: str) -> ExportFormat:
+    """Return the format that the name of a file asks for.
+
+    Raises
+    ------
+    InputError
+        There is none.
+
+    Examples
+    --------
+    >>> format_of_file("joins.mmd").name
+    'mermaid'
+    """
+    found = OF_FILES.get(Path(path).suffix.lower())
+    if found is None:
+        *others, last = OF_FILES
+        raise InputError(
+            f"A file of a join graph must end in {', '.join(others)} or {last}. Got {path!r}."
+        )
+    return found
+
+
+def format_named(name: str) -> ExportFormat:
+    """Return a format for another tool.
+
+    Raises
+    ------
+    InputError
+        There is none of the name.
+
+    Examples
+    --------
+    >>> format_named("dbt").file
+    'lake_joins.yml'
+    """
+    if name not in FORMATS:
+        raise InputError(f"format must be one of {', '.join(FORMATS)}. Got {shown(name)} instead.")
+    return FORMATS[name]
+
+
+def write_export(
+    form: ExportFormat,
+    edges: Edges,
+    path: str | os.PathLike[str],
+    *,
+    naming: Naming | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write edges to a file, whole or not at all.
+
+    Parameters
+    ----------
+    form : ExportFormat
+    edges : Edges
+    path : path
+        The file; of a format that is read from folders the folder, which is made if it is absent.
+    naming : Naming, optional
+    overwrite : bool
+        Replace a file that is there.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    OutputError
+        The file is there, or cannot be written.
+    """
+    target = target_of(form, path, overwrite=overwrite)
+    if form.file is not None:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(
+                f"The folder '{target.parent}' cannot be made: {error.strerror or error}."
+            ) from error
+    with written_whole(target, overwrite=overwrite) as temporary:
+        form.write(edges, temporary, Naming() if naming is None else naming)
+    return target
+
+
+def target_of(form: ExportFormat, path: str | os.PathLike[str], *, overwrite: bool) -> Path:
+    """Return the file that edges go to; refuse one that is there, or in no folder."""
+    target = Path(path) if form.file is None else Path(path) / form.file
+    require_free(target, overwrite=overwrite)
+    if form.file is None:
+        require_folder(target)
+    return target

@@ -1,0 +1,133 @@
+"""Edges by equal values, from the token sets of an index.
+
+The share of equal values is counted for all columns at once
+(`pexeso.acquisition_search.pairs.containers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.acquisition_search.pairs.containers import ANY, ContainmentRule, chunks, containers
+from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
+from pexeso.acquisition_search.pairs.lake_tokens import LakeTokens
+from pexeso.lake_graph.nodes import Folded, Nodes, foldable_sizes
+from pexeso.runtime.ranges import offsets_of
+from pexeso.search.copies import ColumnSets
+from pexeso.search.table_columns import HasCatalog
+
+Edges = tuple[np.ndarray, np.ndarray, np.ndarray, int]
+"""Left and right nodes and the values that match, int64 (e,), by left node and those that match
+most first; and how many left nodes are done."""
+
+
+@dataclass(frozen=True, eq=False)
+class EqualValues:
+    """Columns of an index that are compared by equal values.
+
+    Attributes
+    ----------
+    columns : LakeColumns
+        Those that stand for themselves.
+    nodes : Nodes
+        The same.
+    folded : Folded
+        Of all columns.
+    copies : pyarrow.Table
+        See `pexeso.lake_graph.nodes.Folded.copies`.
+    """
+
+    columns: LakeColumns
+    nodes: Nodes
+    folded: Folded
+    copies: pa.Table
+
+    @classmethod
+    def of(cls, columns: LakeColumns, missing: np.ndarray, *, folds: bool) -> EqualValues:
+        """Return the columns of a lake as nodes.
+
+        Parameters
+        ----------
+        columns : LakeColumns
+        missing : int64 (n,)
+            Cells without a value, -1 where that is not known.
+        folds : bool
+            Fold copies.
+        """
+        unique = (missing >= 0) & (columns.sizes == columns.n_rows - missing)
+        nodes = Nodes(columns.tables, columns.labels, columns.sizes, unique)
+        folded = Folded.of(_sets_of(columns)) if folds else Folded.none(len(columns))
+        kept = folded.kept
+        return cls(take_columns(columns, kept), nodes.take(kept), folded, folded.copies(nodes))
+
+    def edges(self, min_joinability: float, limit: int | None) -> Iterator[Edges]:
+        """Yield all edges, at most so many of each left node."""
+        return edges_between(self.columns, min_joinability, limit, 0, len(self.columns))
+
+
+def edges_between(
+    columns: LakeColumns,
+    min_joinability: float,
+    limit: int | None,
+    begin: int,
+    end: int,
+    tokens: LakeTokens | None = None,
+) -> Iterator[Edges]:
+    """Yield the edges from some columns to all.
+
+    Parameters
+    ----------
+    columns : LakeColumns
+    min_joinability : float
+    limit : int or None
+        Edges of each left column at most.
+    begin, end : int
+        The left columns.
+    tokens : LakeTokens, optional
+        Those of the columns; read where they are not given.
+    """
+    rule = ContainmentRule.of_share(columns, min_joinability)
+    tokens = LakeTokens.of(columns) if tokens is None else tokens
+    most = ANY if limit is None else limit
+    for part in chunks(columns.sizes[begin:end]):
+        here = {"begin": begin + part.start, "end": begin + part.stop}
+        for left, right, shared, _ in containers(columns, tokens, rule, most, **here):
+            yield left, right, shared, part.stop
+
+
+def missing_cells(columns: LakeColumns, opened: HasCatalog) -> np.ndarray:
+    """Return for each column how many rows have no value there, -1 where that is not known."""
+    rows = opened.catalog.columns(["table", "label", "n_missing"])
+    wanted = pa.table({"table": columns.tables, "label": columns.labels, "at": _range(columns)})
+    typed = rows.cast(pa.schema([*list(wanted.schema)[:2], ("n_missing", pa.int64())]))
+    found = wanted.join(typed, ["table", "label"], join_type="left outer").sort_by("at")
+    return pc.fill_null(found["n_missing"], -1).to_numpy()
+
+
+def take_columns(columns: LakeColumns, rows: np.ndarray) -> LakeColumns:
+    """Return some columns, in their order; the others are as if they were deleted."""
+    if len(rows) == len(columns):
+        return columns
+    at = pa.array(rows, pa.int64())
+    arrays = {
+        name: getattr(columns, name)[rows] for name in ("shard_of", "set_of", "sizes", "n_rows")
+    }
+    return replace(
+        columns, tables=columns.tables.take(at), labels=columns.labels.take(at), **arrays
+    )
+
+
+def _range(columns: LakeColumns) -> pa.Array:
+    return pa.array(np.arange(len(columns)))
+
+
+def _sets_of(columns: LakeColumns) -> ColumnSets:
+    sizes = foldable_sizes(columns.sizes)
+    chosen = np.flatnonzero(sizes)
+    _, members = LakeTokens.of(columns).of_columns(chosen)
+    return ColumnSets(offsets_of(sizes), members)

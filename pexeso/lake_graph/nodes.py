@@ -1,0 +1,101 @@
+"""The columns of a lake as nodes of its join graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.search.copies import MAX_VALUES, ColumnSets, fold, may_have_copies
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The n columns of a lake between which edges are looked for, by table, then name.
+
+    Attributes
+    ----------
+    tables, labels : large_string (n,)
+        The names of each column.
+    totals : int64 (n,)
+        Distinct values.
+    unique : bool (n,)
+        Whether no two rows of the table have the same value there; rows without one do not count.
+
+    Notes
+    -----
+    Memory: the names, and 9 bytes for each column.
+    """
+
+    tables: pa.LargeStringArray
+    labels: pa.LargeStringArray
+    totals: np.ndarray
+    unique: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.totals)
+
+    def take(self, rows: np.ndarray) -> Nodes:
+        """Return some of the columns."""
+        at = pa.array(rows, pa.int64())
+        return Nodes(
+            self.tables.take(at), self.labels.take(at), self.totals[rows], self.unique[rows]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """Which columns stand for others.
+
+    Attributes
+    ----------
+    first_of : int64 (n,)
+        For each column the one that stands for it: itself, or an earlier one.
+    """
+
+    first_of: np.ndarray
+
+    @classmethod
+    def none(cls, n: int) -> Folded:
+        """Return that each column stands for itself."""
+        return cls(np.arange(n))
+
+    @classmethod
+    def of(cls, sets: ColumnSets) -> Folded:
+        """Return which columns are copies of earlier ones."""
+        return cls(fold(sets))
+
+    @cached_property
+    def kept(self) -> np.ndarray:
+        """The columns that stand for themselves: int64 (m,), ascending."""
+        return np.flatnonzero(self.first_of == np.arange(len(self.first_of)))
+
+    @property
+    def n_copies(self) -> np.ndarray:
+        """For each of `kept` how many others it stands for: int64 (m,)."""
+        return np.bincount(self.first_of, minlength=len(self.first_of))[self.kept] - 1
+
+    def copies(self, nodes: Nodes) -> pa.Table:
+        """Return the columns that others stand for: ``table, column, of_table, of_column``."""
+        gone = np.flatnonzero(self.first_of != np.arange(len(self.first_of)))
+        mine, first = nodes.take(gone), nodes.take(self.first_of[gone])
+        return pa.table(
+            {
+                "table": mine.tables,
+                "column": mine.labels,
+                "of_table": first.tables,
+                "of_column": first.labels,
+            }
+        )
+
+
+def foldable_sizes(sizes: np.ndarray) -> np.ndarray:
+    """Return how many values of each column are compared: none where it can have no copy.
+
+    Of all columns together `pexeso.search.copies.MAX_VALUES` are; those behind stand for
+    themselves.
+    """
+    compared = np.where(may_have_copies(sizes), sizes, 0)
+    return np.where(np.cumsum(compared) > MAX_VALUES, 0, compared)

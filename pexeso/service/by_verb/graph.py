@@ -1,0 +1,210 @@
+"""Requests for the join graph of a lake, and what answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from pexeso.exports.formats import Naming
+from pexeso.exports.registry import (
+    FORMATS,
+    format_named,
+    format_of_file,
+    target_of,
+    write_export,
+)
+from pexeso.lake_graph.options import METHODS, OVERLAP, SEMANTIC, GraphOptions
+from pexeso.options import parse_bytes
+from pexeso.service.bases import RequestError, SparkRequest
+from pexeso.service.by_verb.on_spark import searching
+
+if TYPE_CHECKING:
+    from pexeso.exports.formats import ExportFormat
+    from pexeso.index import Index
+    from pexeso.lake_graph.graphs import EdgeStream
+    from pexeso.lake_graph.results import ColumnGraph
+    from pexeso.service.verbs import Service
+
+_OF_VALUES_ALIKE = {"max_distance", "device", "memory_budget", "kernel", "model"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphBase(SparkRequest):
+    """Base of requests for a join graph; see `pexeso.lake_graph.options.GraphOptions`.
+
+    Attributes
+    ----------
+    min_joinability : float or None
+        None: 0.5, or what suits the format of an export.
+    device, memory_budget, kernel, model
+        See `pexeso.open_index`.
+    overwrite : bool
+        Replace a file that exists.
+    """
+
+    method: Literal[METHODS] | None = None  # type: ignore[valid-type]
+    min_joinability: float | None = None
+    max_distance: float | None = None
+    k: int | Literal["all"] | None = None
+    fold_copies: bool = False
+    device: str = "auto"
+    memory_budget: str | int | None = None
+    kernel: str = "auto"
+    model: str | None = None
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.options(GraphOptions.min_joinability).method == OVERLAP:
+            usable = {each.name for each in fields(self)} - _OF_VALUES_ALIKE
+            self.require_use(usable, "A graph by equal values")
+        if self.conf and self.master is None:
+            raise RequestError(
+                "{conf} is for a graph made on Spark: give {master} too, such as {master} local[*]."
+            )
+        if self.memory_budget is not None:
+            parse_bytes(self.memory_budget)
+
+    def options(self, min_joinability: float) -> GraphOptions:
+        """Return the options of the graph; `min_joinability` where none was asked for."""
+        least = min_joinability if self.min_joinability is None else self.min_joinability
+        method = self.method
+        if method is None and self.model is not None:
+            method = SEMANTIC
+        return GraphOptions(method, least, self.max_distance, self.k, self.fold_copies)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphRequest(GraphBase, verb="graph"):
+    """Find all pairs of columns of a lake that join.
+
+    Attributes
+    ----------
+    output : str or None
+        The file that edges go to; None: the response has them.
+    """
+
+    output: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.output is not None:
+            format_of_file(self.output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportRequest(GraphBase, verb="export"):
+    """Write the join graph of a lake for another tool.
+
+    Attributes
+    ----------
+    format : {"dbt", "openmetadata", "mermaid", "graphml"}
+    output : str
+        The file, or the folder where the tool reads folders.
+    namespace : str
+        What the tables of the lake are in there: see `pexeso.exports.formats.Naming`.
+    """
+
+    format: Literal[tuple(FORMATS)]  # type: ignore[valid-type]
+    output: str
+    namespace: str = Naming.namespace
+
+
+@dataclass(frozen=True)
+class GraphWritten:
+    """A graph that went to a file.
+
+    Attributes
+    ----------
+    path : str
+    counts : dict
+        Options and counts as plain JSON.
+    """
+
+    path: str
+    counts: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the file, the options and the counts as plain JSON."""
+        return {"output": self.path, **self.counts}
+
+
+Take = Callable[["EdgeStream"], Any]
+"""Reads a stream while what makes it is open."""
+
+
+def graph(
+    service: Service, request: GraphRequest, *, take: Take | None = None, **live: Any
+) -> ColumnGraph | GraphWritten | Any:
+    """Answer a request for a join graph.
+
+    Parameters
+    ----------
+    service, request
+    take : callable, optional
+        Reads the edges, where they go neither to a file nor to the response; what it returns is the
+        response.
+    **live
+        `progress`.
+    """
+    if request.output is not None:
+        form = format_of_file(request.output)
+        return _written(service, request, form, request.output, Naming(), live)
+    with _edges(service, request, request.options(GraphOptions.min_joinability), live) as stream:
+        if take is not None:
+            return take(stream)
+        from pexeso.lake_graph.results import ColumnGraph
+
+        return ColumnGraph.of(stream)
+
+
+def export(service: Service, request: ExportRequest, **live: Any) -> GraphWritten:
+    """Answer a request to write a join graph for another tool."""
+    form, naming = format_named(request.format), Naming(request.namespace)
+    return _written(service, request, form, request.output, naming, live)
+
+
+def _written(
+    service: Service,
+    request: GraphBase,
+    form: ExportFormat,
+    output: str,
+    naming: Naming,
+    live: Mapping[str, Any],
+) -> GraphWritten:
+    # What cannot be written is refused before anything is compared.
+    target_of(form, output, overwrite=request.overwrite)
+    with _edges(service, request, request.options(form.min_joinability), live) as stream:
+        path = write_export(form, stream, output, naming=naming, overwrite=request.overwrite)
+        return GraphWritten(str(path), stream.summary())
+
+
+@contextmanager
+def _edges(
+    service: Service, request: GraphBase, options: GraphOptions, live: Mapping[str, Any]
+) -> Iterator[EdgeStream]:
+    """Yield the edges, made here or on Spark."""
+    from pexeso.lake_graph.graphs import stream_edges
+    from pexeso.token_search.opening import open_token_sets
+
+    searches = open_token_sets(request.index)
+    if options.method_for(searches.opened.store) == OVERLAP:
+        # Models are not loaded.
+        if request.master is None:
+            yield stream_edges(searches.opened, options, **live)
+            return
+        from pexeso.lake_graph.spark_tasks import edges_on_spark
+        from pexeso.spark.session import spark_session
+
+        with spark_session(request.master, conf=request.conf) as spark:
+            yield stream_edges(searches.opened, options, edges_on=edges_on_spark(spark), **live)
+        return
+
+    def opened(asked: GraphBase) -> Index:
+        where = (asked.device, asked.memory_budget, asked.kernel, asked.model)
+        return service.open(asked.index, *where)
+
+    with searching(opened, request) as (index, passes):
+        yield index.stream_graph(passes=passes, **vars(options), **live)

@@ -1,0 +1,58 @@
+"""Lineage of joins that a request asked for."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pexeso import __version__
+from pexeso.exports.openlineage import DataSet, JoinMade, append_events
+
+if TYPE_CHECKING:
+    from pexeso.service.requests import JoinRequest
+    from pexeso.service.responses import JoinResponse
+
+PRODUCER = f"pkg:pypi/pexeso@{__version__}"
+
+
+def write_lineage(
+    path: str,
+    request: JoinRequest,
+    response: JoinResponse,
+    output: str,
+    started: datetime,
+    ended: datetime,
+) -> None:
+    """Append the events of a join to a file.
+
+    Parameters
+    ----------
+    path : str
+        The file of events.
+    request, response
+        The join.
+    output : str
+        The file that the joined table was written to.
+    started, ended : datetime
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    append_events(path, _made(request, response, output).events(started, ended))
+
+
+def _made(request: JoinRequest, response: JoinResponse, output: str) -> JoinMade:
+    from pexeso.store.opening import open_store_anywhere
+
+    lake = str(open_store_anywhere(request.index).manifest.facts["lake"])
+    query = DataSet.of(str(response.query.get("file") or "values"))
+    found = DataSet.of(response.match.table, within=lake)
+    joined, columns = response.joined, {}
+    for name in joined.table.column_names:
+        if name in joined.added:
+            columns[name] = [(found, source) for source in joined.added[name]]
+        else:
+            columns[name] = [(query, name)]
+    return JoinMade(query, found, DataSet.of(output), columns, PRODUCER)

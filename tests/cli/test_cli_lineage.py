@@ -1,0 +1,124 @@
+"""`pexeso join --lineage`: OpenLineage events, held against what its schema asks for."""
+
+import csv
+import json
+import uuid
+from datetime import datetime
+
+import pytest
+
+from pexeso.exports.openlineage import DataSet
+
+pytestmark = pytest.mark.spark
+
+RUN_EVENT = {
+    "eventType", "eventTime", "run", "job", "inputs", "outputs", "producer", "schemaURL",
+}  # fmt: skip
+
+
+def events_of(path):
+    """Return the events of a file, held against RunEvent and the facets of data sets."""
+    events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for event in events:
+        assert event.keys() == RUN_EVENT
+        assert event["eventType"] in ("START", "COMPLETE")
+        assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
+        assert uuid.UUID(event["run"]["runId"]).version == 4
+        assert event["job"] == {"namespace": "pexeso", "name": "join"}
+        assert event["producer"].startswith("pkg:pypi/pexeso@")
+        for data_set in (*event["inputs"], *event["outputs"]):
+            assert {"namespace", "name"} <= data_set.keys() <= {"namespace", "name", "facets"}
+            for facet in data_set.get("facets", {}).values():
+                assert facet["_producer"] == event["producer"]
+                assert facet["_schemaURL"].startswith("https://openlineage.io/spec/facets/")
+                assert facet.keys() == {"_producer", "_schemaURL", "fields"}
+    return events
+
+
+@pytest.fixture
+def joined(run, small_index, places, tmp_path):
+    """Return a function that joins with lineage and gives the header of the file."""
+
+    def invoke(*options):
+        out = tmp_path / "joined.csv"
+        done = run(
+            "join", small_index, f"{places}:place", "cities.csv:city", "-o", out, "--overwrite",
+            "--lineage", tmp_path / "events.jsonl", *options,
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        with out.open(newline="") as stream:
+            return next(csv.reader(stream))
+
+    return invoke
+
+
+def test_a_join_is_a_run_with_two_inputs_and_an_output(joined, small_lake, places, tmp_path):
+    header = joined()
+    start, complete = events_of(tmp_path / "events.jsonl")
+    assert (start["eventType"], complete["eventType"]) == ("START", "COMPLETE")
+    assert start["run"] == complete["run"]
+    assert start["eventTime"] <= complete["eventTime"]
+    mine = {"namespace": "file", "name": str(places)}
+    theirs = {"namespace": "file", "name": str(small_lake / "cities.csv")}
+    assert complete["inputs"] == [mine, theirs]
+    (output,) = complete["outputs"]
+    assert output["name"] == str(tmp_path / "joined.csv")
+    assert [field["name"] for field in output["facets"]["schema"]["fields"]] == header
+    assert output["facets"]["columnLineage"]["fields"] == {
+        name: {"inputFields": [{**source, "field": field}]}
+        for name, source, field in [
+            ("place", mine, "place"),
+            ("visits", mine, "visits"),
+            ("match_value", theirs, "city"),
+            ("match_distance", theirs, "city"),
+            ("city", theirs, "city"),
+            ("country", theirs, "country"),
+            ("people", theirs, "people"),
+        ]
+    }
+
+
+def test_names_that_a_join_changes_keep_where_they_come_from(joined, places, tmp_path):
+    places.write_text("place,country\nOslo,x\nRome,y\n", encoding="utf-8")
+    header = joined("--suffix", "_of_lake", "--provenance", "table,value")
+    fields = events_of(tmp_path / "events.jsonl")[1]["outputs"][0]["facets"]["columnLineage"]
+    assert fields["fields"]["country_of_lake"]["inputFields"][0]["field"] == "country"
+    assert "match_table" in header
+    assert "match_table" not in fields["fields"]  # it names the table, and has no value of it
+
+
+def test_events_are_appended(joined, tmp_path):
+    joined()
+    joined()
+    events = events_of(tmp_path / "events.jsonl")
+    assert [event["eventType"] for event in events] == ["START", "COMPLETE"] * 2
+    assert len({event["run"]["runId"] for event in events}) == 2
+
+
+def test_a_join_to_stdout_has_no_lineage(fail, small_index, places, tmp_path):
+    said = fail(2, "join", small_index, f"{places}:place", "--lineage", tmp_path / "a.jsonl")
+    assert "add -o OUT" in said
+
+
+def test_a_file_that_cannot_be_written_is_told(fail, small_index, places, tmp_path):
+    said = fail(
+        1, "join", small_index, f"{places}:place", "cities.csv:city", "-o", tmp_path / "a.csv",
+        "--lineage", tmp_path / "none" / "a.jsonl",
+    )  # fmt: skip
+    assert "cannot be written" in said
+
+
+@pytest.mark.parametrize(
+    ("place", "within", "expected"),
+    [
+        ("/data/a.csv", None, ("file", "/data/a.csv")),
+        ("file:///data/a.csv", None, ("file", "/data/a.csv")),
+        ("s3://bucket/lake/a.csv", None, ("s3://bucket", "lake/a.csv")),
+        ("geo/a.csv", "s3://bucket/lake/", ("s3://bucket", "lake/geo/a.csv")),
+        ("geo/a.csv", "/data/lake", ("file", "/data/lake/geo/a.csv")),
+        ("a", "sales", ("sales", "a")),
+    ],
+)
+def test_data_sets_are_named_as_openlineage_says(place, within, expected):
+    named = DataSet.of(place, within=within)
+    assert (named.namespace, named.name) == expected
