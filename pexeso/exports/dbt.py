@@ -1,8 +1,8 @@
 """Edges as properties of dbt: `relationships` tests of columns, with what was measured.
 
 The tables of the lake are the tables of one source. A column whose values are all in another (or a
-given share of them, with a smaller joinability) gets a test; where the other column is unique, as
-the key of a parent table is, and all values are there, the test's severity is `error`, else `warn`.
+given share of them, with a smaller joinability) gets a test. Its severity is `warn`: values were
+compared without regard to case, accents and the like, and dbt compares them as they stand.
 The arguments of tests stand under `arguments`, as dbt reads them from version 1.10.5 on.
 
 The file is JSON, which is YAML as well. Names are quoted three times over: for YAML, for Jinja,
@@ -90,14 +90,13 @@ def _share(row: dict[str, Any]) -> str:
 def _test(row: dict[str, Any], source: str) -> dict[str, Any]:
     table, column = row["right_table"], row["right_column"]
     meta = {name: row[name] for name in ("joinability", "matched", "total")}
-    certain = row["right_unique"] and row["matched"] == row["total"]
     return {
         "arguments": {
             "to": f"source({json.dumps(source)}, {_in_expression(table)})",
             "field": in_jinja('"' + column.replace('"', '""') + '"'),
         },
         "config": {
-            "severity": "error" if certain else "warn",
+            "severity": "warn",
             "meta": {**meta, "parent_is_unique": row["right_unique"]},
         },
     }
@@ -128,4 +127,4 @@ def _text(text: str) -> str:
     return yaml(in_jinja(text))
 
 
-DBT = ExportFormat("dbt", ".yml", write_dbt, file=FILE, min_joinability=1.0)
+DBT = ExportFormat("dbt", ".yml", write_dbt, file=FILE, min_joinability=1.0, equal_values=True)

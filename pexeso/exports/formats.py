@@ -26,6 +26,8 @@ class ExportFormat:
         The file that is written into a folder, where the tool reads folders.
     min_joinability : float
         Of the edges that are written, where none is asked for.
+    equal_values : bool
+        Whether the tool compares values as they stand, so that edges of values alike are refused.
     """
 
     name: str
@@ -33,6 +35,7 @@ class ExportFormat:
     write: Callable[[Edges, Path, Naming], None]
     file: str | None = None
     min_joinability: float = DEFAULT_MIN_JOINABILITY
+    equal_values: bool = False
 
 
 @dataclass(frozen=True)

@@ -166,3 +166,10 @@ def test_an_index_without_the_part_says_how_to_add_it(run, fail, small_index, tm
 def test_a_format_that_there_is_not_is_refused(fail, small_index, tmp_path):
     said = fail(2, "export", "excel", small_index, "-o", tmp_path / "a")
     assert "'dbt', 'openmetadata', 'mermaid', 'graphml'" in said
+
+
+@pytest.mark.parametrize("asked", [("--method", "semantic"), ("--max-distance", 0.2)])
+def test_dbt_is_given_equal_values_alone(fail, small_index, tmp_path, asked):
+    said = fail(2, "export", "dbt", small_index, "-o", tmp_path / "models", *asked)
+    assert "dbt takes columns of equal values alone" in said
+    assert not (tmp_path / "models").exists()

@@ -163,6 +163,18 @@ def graph(
 def export(service: Service, request: ExportRequest, **live: Any) -> GraphWritten:
     """Answer a request to write a join graph for another tool."""
     form, naming = format_named(request.format), Naming(request.namespace)
+    if form.equal_values:
+        from pexeso.token_search.opening import open_token_sets
+
+        store = open_token_sets(request.index).opened.store
+        if request.options(form.min_joinability).method_for(store) != OVERLAP:
+            raise RequestError(
+                "{format} %s takes columns of equal values alone, since it compares values as they "
+                "stand. Leave out what asks for values alike; an index that has no part for equal "
+                "values gets it by 'pexeso overlap build %s'.",
+                request.format,
+                request.index,
+            )
     return _written(service, request, form, request.output, naming, live)
 
 
