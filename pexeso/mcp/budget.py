@@ -65,7 +65,7 @@ def readable(value: Any, most: int = MAX_TEXT, items: int = 30, keep: Sequence[s
     Examples
     --------
     >>> readable({"cell": "a\x07" + "b" * 90, "id": "t:c"}, 20)
-    {'cell': 'a\\x07bbbbbbb… (92 chars)', 'id': 't:c'}
+    {'cell': 'a\\x07bbbbbb… (92 chars)', 'id': 't:c'}
     """
     if isinstance(value, str):
         return visible(value, most)

@@ -23,7 +23,7 @@ def reference(table: str, column: str) -> str:
     Examples
     --------
     >>> reference("geo/cities.csv", "city"), reference("a.csv", "b" * 500)
-    ('geo/cities.csv:city', '~7bd4caa31d4cb0bd')
+    ('geo/cities.csv:city', '~86977a0234b82049')
     """
     name = f"{table}:{column}"
     if len(name) > LONGEST or name.startswith(_CODE) or any(map(is_hidden, name)):

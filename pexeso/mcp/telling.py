@@ -89,6 +89,10 @@ def search_fields(
 
 def candidates_frame(found: Any, column: str | None, method: str) -> dict[str, Any]:
     """Return what `find_joins` says besides its candidates."""
+    if "columns" in found.query:
+        raise InputError(
+            "find_joins takes one column: for a key of several call find_composite_joins."
+        )
     told = found.to_dict() if not found.matches else None
     options = found.options if isinstance(found.options, dict) else found.options.to_dict()
     query = {**found.query, "file": column if column is not None else found.query.get("file")}
@@ -161,8 +165,7 @@ def why(found: Any, what: str) -> tuple[dict[str, Any], Sequence[dict[str, Any]]
     """Return what `explain_match` says, and its entries."""
     if not hasattr(found, "match"):
         raise InputError(
-            "explain_match compares one column with one: for a key of several columns call "
-            "find_composite_joins."
+            "explain_match takes one column: for a key of several call find_composite_joins."
         )
     match, pairs = found.match, found.match.pairs()
     frame = {

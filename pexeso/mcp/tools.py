@@ -28,6 +28,9 @@ from pexeso.service.requests import (
 MIN_JOINABILITY = 0.05
 """Share of values from which on a column is found, where an agent names none."""
 
+MOST_ENTRIES = 10_000
+"""Entries of one page, at most; fewer fit."""
+
 Ask = Context[Any, Any]
 Column = Annotated[
     str | None,
@@ -44,7 +47,10 @@ File = Annotated[
 LakeColumn = Annotated[
     str, Field(description="The lake_column of a candidate of find_joins, exactly as it stands.")
 ]
-Offset = Annotated[int, Field(description="First entry, from 0: next_offset of the page before.")]
+Offset = Annotated[
+    int,
+    Field(ge=0, le=10**9, description="First entry, from 0: next_offset of the page before."),
+]
 Tokens = Annotated[
     int,
     Field(
@@ -95,7 +101,7 @@ class ReadTools:
             bool, Field(description="First switch to the newest state of the index.")
         ] = False,
         offset: Offset = 0,
-        limit: Annotated[int, Field(description="Most entries.")] = 50,
+        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")] = 50,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Lake]:
         """List what the lake holds: its tables, or columns, or what was left out and why.
@@ -161,7 +167,7 @@ class ReadTools:
             Field(description="Fold columns of nearly the same values into one; or list each."),
         ] = True,
         offset: Offset = 0,
-        limit: Annotated[int, Field(description="Most candidates.")] = 10,
+        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most candidates.")] = 10,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Candidates]:
         """Find the columns of the lake that a column can be joined with, best first.
@@ -211,7 +217,7 @@ class ReadTools:
         ] = "pairs",
         max_distance: Distance = None,
         offset: Offset = 0,
-        limit: Annotated[int, Field(description="Most entries.")] = 50,
+        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")] = 50,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Why]:
         """Explain why a query column and one column of the lake match, or not: pair by pair.
@@ -251,7 +257,7 @@ class ReadTools:
         ] = False,
         max_distance: Distance = None,
         offset: Offset = 0,
-        limit: Annotated[int, Field(description="Most rows.")] = 10,
+        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most rows.")] = 10,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Preview]:
         """Make a join and show its first rows, its warnings and its fan-out; nothing is written.
@@ -321,7 +327,7 @@ class ReadTools:
         values: Values = None,
         file: File = None,
         offset: Offset = 0,
-        limit: Annotated[int, Field(description="Most pairs.")] = 20,
+        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most pairs.")] = 20,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Program]:
         """Learn a rule that rewrites one column in the form of the other, in words, SQL and Python.
@@ -352,7 +358,7 @@ class ReadTools:
             float, Field(description="Least share of a table's rows that are in another, 0 to 1.")
         ] = 1.0,
         offset: Offset = 0,
-        limit: Annotated[int, Field(description="Most pairs of tables.")] = 50,
+        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")] = 50,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Redundant]:
         """List tables of the lake that are contained in others, and which of them could go.
@@ -381,7 +387,7 @@ class ReadTools:
             Field(description="Two columns or more; null: the first key that is proposed."),
         ] = None,
         offset: Offset = 0,
-        limit: Annotated[int, Field(description="Most candidates.")] = 10,
+        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most candidates.")] = 10,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Keys]:
         """Propose keys of a table, and find the tables that join by a key of several columns.

@@ -49,7 +49,8 @@ def test_only_what_is_named_so(small_index):
 
 
 @pytest.mark.parametrize(
-    "asked", [{"offset": -1}, {"limit": 0}, {"what": "rows"}, {"table": "no.csv"}]
+    "asked",
+    [{"offset": -1}, {"limit": 0}, {"limit": 10**30}, {"what": "rows"}, {"table": "no.csv"}],
 )
 def test_what_cannot_be_listed(small_index, asked):
     with pytest.raises(InputError):

@@ -67,7 +67,7 @@ class JoinSql:
         The columns that are joined.
     pairs : list of (str, str or None)
         Values that are joined though their texts differ, and those that are not joined (None)
-        though the lake has an equal text; all others are joined by equal texts.
+        though the lake has an equal text; all others are joined where their texts are equal.
     """
 
     sql: str

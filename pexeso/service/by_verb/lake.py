@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 DEFAULT_PAGE = 50
 
+MOST = 10**9
+"""Largest number of an entry."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BrowseRequest(IndexRequest, verb="browse"):
@@ -44,10 +47,9 @@ class BrowseRequest(IndexRequest, verb="browse"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.offset < 0:
-            raise InputError(f"offset is at least 0. Got {self.offset}.")
-        if self.limit < 1:
-            raise InputError(f"limit is at least 1. Got {self.limit}.")
+        for name, least in (("offset", 0), ("limit", 1)):
+            if not least <= getattr(self, name) <= MOST:
+                raise InputError(f"{name} is {least} to {MOST:,}. Got {getattr(self, name)}.")
 
 
 @dataclass(frozen=True)
