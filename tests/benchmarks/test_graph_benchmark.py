@@ -1,0 +1,35 @@
+"""The benchmark of join graphs: both ways agree, and a wrong answer ends it."""
+
+import json
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import pexeso
+from benchmarks import graph, report
+from benchmarks.cli import main
+
+pytestmark = pytest.mark.spark
+
+
+def test_both_ways_are_measured_and_agree(small_index, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(graph, "pin_threads", lambda n: None)  # of this process
+    done = CliRunner().invoke(
+        main, ["graph", str(small_index), "--queries", "5", "--name", "small"]
+    )
+    assert done.exit_code == 0, done.output
+    kept = json.loads((tmp_path / "graph" / "small.json").read_text())
+    assert kept["methods"].keys() == {"overlap", "semantic"}
+    for measured in kept["methods"].values():
+        assert measured["answers_alike"] == min(5, measured["columns"])
+        assert measured["edges"] > 0
+        assert measured["graph_seconds"] > 0
+
+
+def test_a_wrong_answer_ends_it(small_index, monkeypatch):
+    monkeypatch.setattr(graph, "MIN_JOINABILITY", 0.2)
+    monkeypatch.setattr(graph, "count_needed", lambda share, total: total + 1)
+    with pytest.raises(click.ClickException, match="answers differ"):
+        graph._measured(pexeso.open_index(small_index), "overlap", 100, 0)
