@@ -29,9 +29,7 @@ def index(spark, tmp_path_factory):
 def test_both_ways_are_measured_and_agree(index, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setattr(graph, "pin_threads", lambda n: None)  # of this process
-    done = CliRunner().invoke(
-        main, ["graph", str(small_index), "--queries", "5", "--name", "small"]
-    )
+    done = CliRunner().invoke(main, ["graph", str(index.path), "--queries", "2", "--name", "small"])
     assert done.exit_code == 0, done.output
     kept = json.loads((tmp_path / "graph" / "small.json").read_text())
     assert kept["methods"].keys() == {"overlap", "semantic"}
