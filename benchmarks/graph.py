@@ -44,13 +44,15 @@ Result = dict[str, Any]
 
 
 @click.command("graph", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("index", type=click.Path(path_type=Path, exists=True))
+@click.argument("index", type=click.Path(path_type=Path))
 @click.option("--queries", default=200, show_default=True, help="Columns that are searched alone.")
 @click.option("--seed", default=0, show_default=True, help="Of the columns that are drawn.")
 @click.option("--name", help="Keep the result in benchmarks/results/graph/NAME.json.")
 def graph_command(index: Path, queries: int, seed: int, name: str | None) -> None:
     """Make the join graph of an INDEX, and search with its columns one by one."""
     pin_threads(1)
+    if queries < 1:
+        raise click.UsageError(f"--queries is at least 1. Got {queries}.")
     result = measure(open_index(index, device="cpu"), queries, seed)
     click.echo(json.dumps(result, indent=2))
     if name is not None:
