@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -57,7 +58,6 @@ def create_app(
         hosts=hosts,
         cookie=cookie,
         max_body=pages.tables.max_bytes + FORM_BYTES,
-        open_paths=("/static/",),
     )
 
 
@@ -121,4 +121,12 @@ def _handlers(pages: Pages):
         sentence = "This page could not be made, which is an error of pexeso: its log says more."
         return await run_in_threadpool(told, request, sentence, 500)
 
-    return {PexesoError: known, HTTPException: http, Exception: unknown}
+    async def gone(request: Request, error: Exception) -> Response:
+        return Response(status_code=400)  # which nobody reads
+
+    return {
+        PexesoError: known,
+        HTTPException: http,
+        ClientDisconnect: gone,
+        Exception: unknown,
+    }

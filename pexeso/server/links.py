@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -21,7 +22,7 @@ Asked = TypeVar("Asked", bound="Request")
 ON = "1"
 OFF = "0"
 
-_OPTION_OF = {"counts": "early-stop", "master": "spark-master", "conf": "spark-conf", "how": "type"}
+_OPTION_OF = {"how": "type"}
 
 
 def fields_of_query(kind: type[Request], given: Mapping[str, str]) -> dict[str, Any]:
@@ -113,10 +114,13 @@ def command_line(
         name = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(name if value else f"--no-{name[2:]}")
+        elif isinstance(value, Mapping):
+            for column, way in value.items():
+                words += [name, way if column == "*" else f"{column}={way}"]
         elif isinstance(value, tuple):
             words += [name, ",".join(map(str, value)) or "none"]
         else:
-            words += [name, f"{value:g}" if isinstance(value, float) else str(value)]
+            words += [name, str(value)]
     return shlex.join(words)
 
 
@@ -135,22 +139,51 @@ def python_lines(
     options : iterable of str
         The fields that become arguments where they differ from their defaults.
     """
+    # A table in memory does not tell that it is the lake's own; it is left out of what is found.
+    taken = {*options} - {"exclude_self"}
     given = [
         f"{each.name}={value!r}"
         for each in fields(request)
-        if each.name in options and (value := getattr(request, each.name)) != each.default
+        if each.name in taken and (value := getattr(request, each.name)) != each.default
     ]
-    query = f"read_query({_own_name(table)!r}, {column!r})"
     name, _, after = call.partition("\n")
+    on = column[1:] if column.startswith("#") else repr(column)
     lines = [
+        "import pandas",
         "import pexeso",
         "",
+        f"table = {_reading(table)}",
         f"index = pexeso.open_index({index!r})",
-        f"query = pexeso.{query}",
-        f"found = index.{name}({', '.join(['query', *given])})",
+        f"found = index.{name}({', '.join(['table', f'on={on}', *given])})",
     ]
+    if getattr(request, "exclude_self", False):
+        lines.append(f"found = [match for match in found if match.table != {table.name!r}]")
     return "\n".join([*lines, *([after] if after else [])])
 
 
+_AS_TEXT = "dtype=str, keep_default_na=False"
+_READERS = {
+    ".parquet": "read_parquet({name!r})",
+    ".feather": "read_feather({name!r})",
+    ".xlsx": f"read_excel({{name!r}}, {_AS_TEXT})",
+    ".xls": f"read_excel({{name!r}}, {_AS_TEXT})",
+    ".ods": f"read_excel({{name!r}}, {_AS_TEXT})",
+}
+
+
+def _reading(table: QueryTable) -> str:
+    """Return how pandas reads a table; of what it cannot read alone, what is to be put there."""
+    name = table.spec if table.is_of_lake else table.name
+    if table.delimiter is not None:
+        separator = "" if table.delimiter == "," else f"sep={table.delimiter!r}, "
+        return f"pandas.read_csv({name!r}, {separator}{_AS_TEXT})"
+    reader = _READERS.get(os.path.splitext(name)[1].lower())
+    if reader is None:
+        return f"...  # {name!r} as a DataFrame"
+    return f"pandas.{reader.format(name=name)}"
+
+
 def _own_name(table: QueryTable) -> str:
-    return table.spec if table.is_of_lake else table.name
+    if table.is_of_lake:
+        return table.spec
+    return f"./{table.name}" if table.name.startswith("-") else table.name

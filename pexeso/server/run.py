@@ -41,7 +41,9 @@ def serve(
     Raises
     ------
     InputError
-        The port is none, or not free.
+        There is no such port.
+    OutputError
+        The port is not free.
     MissingPackageError
         The packages of the extra ``app`` are not installed.
     StoredIndexError
@@ -74,7 +76,8 @@ def serve(
             log_level="warning",
             server_header=False,
             ws="none",
-            timeout_graceful_shutdown=2,
+            proxy_headers=False,
+            timeout_graceful_shutdown=1,
         )
         uvicorn.Server(config).run([listener])
 
