@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -15,7 +16,7 @@ from pexeso.runtime.formatting import shown
 
 if TYPE_CHECKING:
     from pexeso.server.tables import QueryTable
-    from pexeso.service.bases import Request
+    from pexeso.service.bases import QueryRequest, Request
 
 Asked = TypeVar("Asked", bound="Request")
 
@@ -88,14 +89,24 @@ def url(path: str, parameters: Mapping[str, Any]) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
+_MARKS = ":,~"
+"""What a name of a column has a meaning for in ``FILE:COLUMN``: such a column goes by position."""
+
+
 def command_line(
-    request: Request, table: QueryTable, column: str, index: str, *more: str, options: Iterable[str]
+    request: QueryRequest,
+    table: QueryTable,
+    column: str,
+    index: str,
+    *more: str,
+    options: Iterable[str],
 ) -> str:
     """Return what does the same in a shell, beside the file that was given.
 
     Parameters
     ----------
-    request : Request
+    request : QueryRequest
+        Its column is given by position.
     table, column
         The query column: a label, which a shell command takes too.
     index : str
@@ -105,6 +116,8 @@ def command_line(
     options : iterable of str
         The fields that become options where they differ from their defaults.
     """
+    if any(mark in column for mark in _MARKS):
+        column = str(request.column)
     words = ["pexeso", request.verb, index, f"{_own_name(table)}:{column}", *more]
     for each in fields(request):
         value = getattr(request, each.name)
@@ -162,13 +175,8 @@ def python_lines(
 
 
 _AS_TEXT = "dtype=str, keep_default_na=False"
-_READERS = {
-    ".parquet": "read_parquet({name!r})",
-    ".feather": "read_feather({name!r})",
-    ".xlsx": f"read_excel({{name!r}}, {_AS_TEXT})",
-    ".xls": f"read_excel({{name!r}}, {_AS_TEXT})",
-    ".ods": f"read_excel({{name!r}}, {_AS_TEXT})",
-}
+_READERS = {".parquet": "read_parquet", ".feather": "read_feather"}
+_SHEET = re.compile(r"([^#]*\.(?:xlsx|xls|ods))#(.*)", re.DOTALL | re.IGNORECASE)
 
 
 def _reading(table: QueryTable) -> str:
@@ -177,10 +185,10 @@ def _reading(table: QueryTable) -> str:
     if table.delimiter is not None:
         separator = "" if table.delimiter == "," else f"sep={table.delimiter!r}, "
         return f"pandas.read_csv({name!r}, {separator}{_AS_TEXT})"
+    if sheet := _SHEET.fullmatch(name):
+        return f"pandas.read_excel({sheet[1]!r}, sheet_name={sheet[2]!r}, {_AS_TEXT})"
     reader = _READERS.get(os.path.splitext(name)[1].lower())
-    if reader is None:
-        return f"...  # {name!r} as a DataFrame"
-    return f"pandas.{reader.format(name=name)}"
+    return f"...  # {name!r} as a DataFrame" if reader is None else f"pandas.{reader}({name!r})"
 
 
 def _own_name(table: QueryTable) -> str:

@@ -28,7 +28,7 @@ UPLOADS_KEPT = 20
 TABLES_OF_FILE = 200
 """Tables of one file that can be chosen; a file of more is refused."""
 
-_UNSAFE = re.compile(r"[^\w .()+=,@-]")
+_UNSAFE = re.compile(r"[^\w .()+=,@'&!-]")
 _MAX_NAME = 60
 """Letters of a name, each of at most four bytes: file systems take 255 bytes."""
 
