@@ -65,9 +65,10 @@ def _routes(pages: Pages) -> list[Route | Mount]:
     static = StaticFiles(directory=str(files("pexeso.server") / "static"))
     found: list[Route | Mount] = [Route("/static/page.css", _page_css), Mount("/static", static)]
     for path, handler in PAGES.items():
-        found.append(Route(path, _answers(pages, handler), methods=["GET"]))
+        # A part of a path may be anything, and the first route that fits is taken.
         as_json = f"{'/index' if path == '/' else path}.json"
         found.append(Route(as_json, _answers(pages, handler, as_json=True), methods=["GET"]))
+        found.append(Route(path, _answers(pages, handler), methods=["GET"]))
     from pexeso.server.pages import actions
 
     return [*found, *actions.routes(pages)]
