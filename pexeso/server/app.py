@@ -52,6 +52,7 @@ def create_app(
         The name of the session's cookie.
     """
     app = Starlette(routes=_routes(pages), exception_handlers=_handlers(pages))
+    app.router.redirect_slashes = False  # a page has one address
     return Guard(
         app,
         access=access,

@@ -110,6 +110,8 @@ class Guard:
             return _refusal(
                 400, f"This server is asked as {', '.join(sorted(self._hosts))}, and as no other."
             )
+        if not scope["query_string"].isascii():
+            return _refusal(400, "An address has other signs than ASCII only as %XX.")
         if scope["method"] not in _METHODS:
             return _refusal(405, f"Only {', '.join(_METHODS)} are answered.")
         if _of_another_site(scope["method"], host, headers):
