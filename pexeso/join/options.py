@@ -8,6 +8,7 @@ from typing import Any
 
 from pexeso.errors import InputError
 from pexeso.lake.columns import find_column
+from pexeso.runtime.formatting import shown
 
 VALUES = ("nearest", "one-to-one", "all")
 HOW = ("left", "inner")
@@ -150,4 +151,4 @@ def join_options(given: Mapping[str, Any]) -> JoinOptions:
 
 def _require_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(choices)}. Got {value!r} instead.")
+        raise InputError(f"{name} must be one of {', '.join(choices)}. Got {shown(value)} instead.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -51,13 +52,13 @@ def create_app(
         The name of the session's cookie.
     """
     app = Starlette(routes=_routes(pages), exception_handlers=_handlers(pages))
+    app.router.redirect_slashes = False  # a page has one address
     return Guard(
         app,
         access=access,
         hosts=hosts,
         cookie=cookie,
         max_body=pages.tables.max_bytes + FORM_BYTES,
-        open_paths=("/static/",),
     )
 
 
@@ -65,9 +66,10 @@ def _routes(pages: Pages) -> list[Route | Mount]:
     static = StaticFiles(directory=str(files("pexeso.server") / "static"))
     found: list[Route | Mount] = [Route("/static/page.css", _page_css), Mount("/static", static)]
     for path, handler in PAGES.items():
-        found.append(Route(path, _answers(pages, handler), methods=["GET"]))
+        # A part of a path may be anything, and the first route that fits is taken.
         as_json = f"{'/index' if path == '/' else path}.json"
         found.append(Route(as_json, _answers(pages, handler, as_json=True), methods=["GET"]))
+        found.append(Route(path, _answers(pages, handler), methods=["GET"]))
     from pexeso.server.pages import actions
 
     return [*found, *actions.routes(pages)]
@@ -121,4 +123,12 @@ def _handlers(pages: Pages):
         sentence = "This page could not be made, which is an error of pexeso: its log says more."
         return await run_in_threadpool(told, request, sentence, 500)
 
-    return {PexesoError: known, HTTPException: http, Exception: unknown}
+    async def gone(request: Request, error: Exception) -> Response:
+        return Response(status_code=400)  # which nobody reads
+
+    return {
+        PexesoError: known,
+        HTTPException: http,
+        ClientDisconnect: gone,
+        Exception: unknown,
+    }

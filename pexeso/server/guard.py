@@ -6,11 +6,11 @@ to load nothing from elsewhere and to run nothing but the app's own scripts.
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from pexeso.errors import InputError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SAFE_METHODS = ("GET", "HEAD")
 _METHODS = (*_SAFE_METHODS, "POST")
+_MOST_DIGITS = 18
 
 POLICY = "; ".join(
     (
@@ -70,8 +71,6 @@ class Guard:
         The name of the session's cookie: cookies do not know of ports, so it has the port in it.
     max_body : int
         Most bytes of a request's body.
-    open_paths : collection of str
-        Paths that need no session, below which nothing of an index is.
     """
 
     def __init__(
@@ -82,14 +81,12 @@ class Guard:
         hosts: Collection[str],
         cookie: str,
         max_body: int,
-        open_paths: Collection[str] = (),
     ) -> None:
         self._app = app
         self._access = access
         self._hosts = frozenset(hosts)
         self._cookie = cookie
         self._max_body = max_body
-        self._open_paths = tuple(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -113,25 +110,25 @@ class Guard:
             return _refusal(
                 400, f"This server is asked as {', '.join(sorted(self._hosts))}, and as no other."
             )
+        if not scope["query_string"].isascii():
+            return _refusal(400, "An address has other signs than ASCII only as %XX.")
         if scope["method"] not in _METHODS:
             return _refusal(405, f"Only {', '.join(_METHODS)} are answered.")
-        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        if scope["method"] not in _SAFE_METHODS and (
-            origin not in (None, f"http://{host}") or site not in (None, "same-origin", "none")
-        ):
+        if _of_another_site(scope["method"], host, headers):
             return _refusal(403, "A page of another site asked for this, and gets no answer.")
-        try:
-            if int(headers.get("content-length", 0)) > self._max_body:
-                return _refusal(413, str(TooLargeError(self._max_body)))
-        except ValueError:
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdecimal()):
             return _refusal(400, "Content-Length is no whole number.")
+        # Compared by its digits first: a number of many thousand cannot be converted.
+        if len(length) > _MOST_DIGITS or int(length) > self._max_body:
+            return _refusal(413, str(TooLargeError(self._max_body)))
         return self._without_session(scope, headers)
 
     def _without_session(self, scope: Scope, headers: Headers) -> Response | None:
         fields = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in fields if name == TOKEN_FIELD]
         known = self._access.knows(_cookie(headers, self._cookie))
-        if tokens and scope["method"] in _SAFE_METHODS:
+        if tokens and scope["method"] == "GET":
             session = None if known else self._access.exchange(tokens[-1])
             if known or session is not None:
                 rest = urlencode([each for each in fields if each[0] != TOKEN_FIELD])
@@ -142,7 +139,7 @@ class Guard:
                         self._cookie, session, httponly=True, samesite="strict", path="/"
                     )
                 return answer
-        if known or scope["path"].startswith(self._open_paths or ("\0",)):
+        if known:
             return None
         return _refusal(
             403,
@@ -152,12 +149,24 @@ class Guard:
         )
 
 
+def _of_another_site(method: str, host: str, headers: Headers) -> bool:
+    """Return whether a page that is not ours asks: for a change, or for a part of itself.
+
+    A link to a page of ours may stand anywhere.
+    """
+    is_elsewhere = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+    if method in _SAFE_METHODS:
+        is_link = (
+            headers.get("sec-fetch-mode") == "navigate"
+            and headers.get("sec-fetch-dest", "document") == "document"
+        )
+        return is_elsewhere and not is_link
+    return is_elsewhere or headers.get("origin") not in (None, f"http://{host}")
+
+
 def _cookie(headers: Headers, name: str) -> str | None:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return None
-    return None if found is None else found.value
+    # Those of other programs on this machine come along, whatever is in them.
+    return cookie_parser(headers.get("cookie", "")).get(name)
 
 
 def _counted(receive: Receive, max_body: int) -> Receive:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -14,14 +16,14 @@ from pexeso.runtime.formatting import shown
 
 if TYPE_CHECKING:
     from pexeso.server.tables import QueryTable
-    from pexeso.service.bases import Request
+    from pexeso.service.bases import QueryRequest, Request
 
 Asked = TypeVar("Asked", bound="Request")
 
 ON = "1"
 OFF = "0"
 
-_OPTION_OF = {"counts": "early-stop", "master": "spark-master", "conf": "spark-conf", "how": "type"}
+_OPTION_OF = {"how": "type"}
 
 
 def fields_of_query(kind: type[Request], given: Mapping[str, str]) -> dict[str, Any]:
@@ -87,14 +89,24 @@ def url(path: str, parameters: Mapping[str, Any]) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
+_MARKS = ":,~"
+"""What a name of a column has a meaning for in ``FILE:COLUMN``: such a column goes by position."""
+
+
 def command_line(
-    request: Request, table: QueryTable, column: str, index: str, *more: str, options: Iterable[str]
+    request: QueryRequest,
+    table: QueryTable,
+    column: str,
+    index: str,
+    *more: str,
+    options: Iterable[str],
 ) -> str:
     """Return what does the same in a shell, beside the file that was given.
 
     Parameters
     ----------
-    request : Request
+    request : QueryRequest
+        Its column is given by position.
     table, column
         The query column: a label, which a shell command takes too.
     index : str
@@ -104,6 +116,8 @@ def command_line(
     options : iterable of str
         The fields that become options where they differ from their defaults.
     """
+    if any(mark in column for mark in _MARKS):
+        column = str(request.column)
     words = ["pexeso", request.verb, index, f"{_own_name(table)}:{column}", *more]
     for each in fields(request):
         value = getattr(request, each.name)
@@ -113,10 +127,13 @@ def command_line(
         name = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(name if value else f"--no-{name[2:]}")
+        elif isinstance(value, Mapping):
+            for column, way in value.items():
+                words += [name, way if column == "*" else f"{column}={way}"]
         elif isinstance(value, tuple):
             words += [name, ",".join(map(str, value)) or "none"]
         else:
-            words += [name, f"{value:g}" if isinstance(value, float) else str(value)]
+            words += [name, str(value)]
     return shlex.join(words)
 
 
@@ -135,22 +152,46 @@ def python_lines(
     options : iterable of str
         The fields that become arguments where they differ from their defaults.
     """
+    # A table in memory does not tell that it is the lake's own; it is left out of what is found.
+    taken = {*options} - {"exclude_self"}
     given = [
         f"{each.name}={value!r}"
         for each in fields(request)
-        if each.name in options and (value := getattr(request, each.name)) != each.default
+        if each.name in taken and (value := getattr(request, each.name)) != each.default
     ]
-    query = f"read_query({_own_name(table)!r}, {column!r})"
     name, _, after = call.partition("\n")
+    on = column[1:] if column.startswith("#") else repr(column)
     lines = [
+        "import pandas",
         "import pexeso",
         "",
+        f"table = {_reading(table)}",
         f"index = pexeso.open_index({index!r})",
-        f"query = pexeso.{query}",
-        f"found = index.{name}({', '.join(['query', *given])})",
+        f"found = index.{name}({', '.join(['table', f'on={on}', *given])})",
     ]
+    if getattr(request, "exclude_self", False):
+        lines.append(f"found = [match for match in found if match.table != {table.name!r}]")
     return "\n".join([*lines, *([after] if after else [])])
 
 
+_AS_TEXT = "dtype=str, keep_default_na=False"
+_READERS = {".parquet": "read_parquet", ".feather": "read_feather"}
+_SHEET = re.compile(r"([^#]*\.(?:xlsx|xls|ods))#(.*)", re.DOTALL | re.IGNORECASE)
+
+
+def _reading(table: QueryTable) -> str:
+    """Return how pandas reads a table; of what it cannot read alone, what is to be put there."""
+    name = table.spec if table.is_of_lake else table.name
+    if table.delimiter is not None:
+        separator = "" if table.delimiter == "," else f"sep={table.delimiter!r}, "
+        return f"pandas.read_csv({name!r}, {separator}{_AS_TEXT})"
+    if sheet := _SHEET.fullmatch(name):
+        return f"pandas.read_excel({sheet[1]!r}, sheet_name={sheet[2]!r}, {_AS_TEXT})"
+    reader = _READERS.get(os.path.splitext(name)[1].lower())
+    return f"...  # {name!r} as a DataFrame" if reader is None else f"pandas.{reader}({name!r})"
+
+
 def _own_name(table: QueryTable) -> str:
-    return table.spec if table.is_of_lake else table.name
+    if table.is_of_lake:
+        return table.spec
+    return f"./{table.name}" if table.name.startswith("-") else table.name

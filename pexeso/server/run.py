@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from pexeso.errors import InputError, MissingPackageError, OutputError
 from pexeso.server.access import TOKEN_FIELD, Access
 
 if TYPE_CHECKING:
+    import uvicorn
     from starlette.types import ASGIApp
 
 DEFAULT_PORT = 8765
@@ -41,7 +46,9 @@ def serve(
     Raises
     ------
     InputError
-        The port is none, or not free.
+        There is no such port.
+    OutputError
+        The port is not free.
     MissingPackageError
         The packages of the extra ``app`` are not installed.
     StoredIndexError
@@ -74,13 +81,38 @@ def serve(
             log_level="warning",
             server_header=False,
             ws="none",
-            timeout_graceful_shutdown=2,
+            proxy_headers=False,
+            timeout_graceful_shutdown=1,
         )
-        uvicorn.Server(config).run([listener])
+        server = uvicorn.Server(config)
+        with _ended_by_hangup(server):
+            server.run([listener])
 
 
 def _link(port: int, token: str) -> str:
     return f"http://{HOST}:{port}/?{TOKEN_FIELD}={token}"
+
+
+@contextmanager
+def _ended_by_hangup(server: uvicorn.Server) -> Iterator[None]:
+    """Have a terminal that is closed end the server in order, as uvicorn has Ctrl-C and SIGTERM."""
+    before = signal.getsignal(signal.SIGHUP)
+    if before == signal.SIG_IGN or current_thread() is not main_thread():
+        yield
+        return
+    seen: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        server.handle_exit(number, frame)
+
+    signal.signal(signal.SIGHUP, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+        if seen:
+            signal.raise_signal(signal.SIGHUP)
 
 
 def _told_when_ready(app: ASGIApp, ready: Callable[[], None]) -> ASGIApp:

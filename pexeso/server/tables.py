@@ -6,16 +6,18 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
 from collections import OrderedDict
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from pexeso.errors import InputError, PexesoError
+from pexeso.errors import InputError, OutputError, PexesoError, TableReadError
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.rows import table_path
+from pexeso.spark.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,8 +28,9 @@ UPLOADS_KEPT = 20
 TABLES_OF_FILE = 200
 """Tables of one file that can be chosen; a file of more is refused."""
 
-_UNSAFE = re.compile(r"[^\w .()+=,@-]")
-_MAX_STEM = 80
+_UNSAFE = re.compile(r"[^\w .()+=,@'&!-]")
+_MAX_NAME = 60
+"""Letters of a name, each of at most four bytes: file systems take 255 bytes."""
 
 
 class UnknownTableError(PexesoError):
@@ -50,6 +53,8 @@ class QueryTable:
         All tables of the same file.
     is_of_lake : bool
         Whether it is a table of the lake, which a search should not find again.
+    delimiter : str or None
+        What separates its cells, where it is a file of delimited text.
     """
 
     id: str
@@ -57,6 +62,7 @@ class QueryTable:
     spec: str
     siblings: tuple[tuple[str, str], ...] = ()
     is_of_lake: bool = False
+    delimiter: str | None = None
 
 
 class QueryTables:
@@ -77,7 +83,8 @@ class QueryTables:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._folder = Path(tempfile.mkdtemp(prefix="pexeso-serve-"))
+        self._ended = ExitStack()
+        self._folder = self._ended.enter_context(temporary_folder("pexeso-serve-"))
         self._files: OrderedDict[str, tuple[QueryTable, ...]] = OrderedDict()
         self._lock = Lock()
 
@@ -85,7 +92,7 @@ class QueryTables:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._ended.close()
 
     def __getitem__(self, table_id: str) -> QueryTable:
         file, _, position = table_id.partition("-")
@@ -121,8 +128,13 @@ class QueryTables:
             path = folder / safe_name(name)
             self._write(path, pieces)
             tables = self._tables_of(file_id, path)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise OutputError(
+                    f"'{safe_name(name)}' cannot be kept in {self._folder.parent}: "
+                    f"{error.strerror or error}. Make room there, or search with 'pexeso search'."
+                ) from error
             raise
         self._keep(file_id, tables)
         return tables[0]
@@ -138,7 +150,8 @@ class QueryTables:
         path, member = table_path(lake, table)
         spec = f"{path}{member or ''}"
         file_id = secrets.token_urlsafe(9).replace("-", "_")
-        found = QueryTable(f"{file_id}-0", table, spec, is_of_lake=True)
+        delimiter = read_table(spec).delimiter if member is None else None
+        found = QueryTable(f"{file_id}-0", table, spec, is_of_lake=True, delimiter=delimiter)
         self._keep(file_id, (found,))
         return found
 
@@ -177,8 +190,20 @@ class QueryTables:
                 "chosen from: give the file of one of them."
             )
         siblings = tuple((f"{file_id}-{n}", file.table) for n, file in enumerate(found))
+        try:
+            # Of several, each is read once it is chosen.
+            delimiter = read_table(path).delimiter if found[0].table == path.name else None
+        except TableReadError as error:
+            said = str(error).replace(f"{path.parent}{os.sep}", "")
+            raise InputError(f"This is no table that can be searched with: {said}") from error
         return tuple(
-            QueryTable(table_id, name, os.path.join(path.parent, name), siblings)
+            QueryTable(
+                table_id,
+                name,
+                os.path.join(path.parent, name),
+                siblings,
+                delimiter=delimiter,
+            )
             for table_id, name in siblings
         )
 
@@ -191,9 +216,6 @@ def safe_name(name: str) -> str:
     >>> safe_name("../../etc/passwd"), safe_name("C:\\my files\\sales 2024.xlsx"), safe_name("")
     ('passwd', 'sales 2024.xlsx', 'table')
     """
-    last = re.split(r"[/\\]", name)[-1]
-    stem, dot, extension = _UNSAFE.sub("_", last).strip(" .").rpartition(".")
-    if not dot:
-        stem, extension = extension, ""
-    # Names are limited in bytes by file systems, and a letter has at most four.
-    return f"{stem[:_MAX_STEM].strip() or 'table'}{dot}{extension[:_MAX_STEM]}"[: _MAX_STEM + 20]
+    last = _UNSAFE.sub("_", re.split(r"[/\\]", name)[-1]).strip(" .")
+    # The end tells what kind of file it is.
+    return last[-_MAX_NAME:].strip(" .") or "table"

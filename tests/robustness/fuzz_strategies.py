@@ -5,6 +5,7 @@ import io
 import json
 import struct
 
+import fuzz_app
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -392,6 +393,7 @@ def seeds_of(name: str) -> tuple[bytes, ...]:
             b"info\nlake.pexeso\n--json",
             b"check\nlake.pexeso",
         ),
+        "app": fuzz_app.SEEDS,
     }[name]
 
 
@@ -408,5 +410,6 @@ def strategy_of(name: str) -> st.SearchStrategy[bytes]:
         "array": (npy_files(),),
         "document": (json_values().map(lambda value: json.dumps(value).encode()),),
         "command": (command_lines(), command_lines()),
+        "app": (fuzz_app.requests(), fuzz_app.requests(), fuzz_app.requests()),
     }
     return st.one_of(*own.get(name, ()), bent(seeds_of(name)))

@@ -47,7 +47,10 @@ MAX_BYTES = 1 << 22
 """Most that a table may unpack to here: what a small file may cost is then small too."""
 
 INDEX = "lake.pexeso"
-"""A whole index in the folder of the command line's target, where there is one."""
+"""A whole index in the folders of `WITH_INDEX`, where there is one."""
+
+WITH_INDEX = ("command", "app")
+"""Targets that are tried on an index, each time in a folder of its own."""
 
 TABLE = "city;people\nOslo;717710\nRome;2746984\nMünchen;1512491\n"
 _RULES = ColumnRules(min_rows=1, min_distinct=1)
@@ -243,6 +246,14 @@ def _command(data: bytes, folder: Path) -> None:
     )
 
 
+def _app(data: bytes, folder: Path) -> None:
+    """One request to the web app; see `fuzz_app`."""
+    from fuzz_app import try_request
+
+    if (folder / INDEX).exists():
+        try_request(data, folder / INDEX)
+
+
 @contextlib.contextmanager
 def without_spark():
     """Refuse to start Spark, so that a build ends after all its checks."""
@@ -270,20 +281,21 @@ def require(holds: bool, promise: str) -> None:
 TARGETS = {
     target.name: target
     for target in (
-        Target("csv", _table(".csv"), 170),
+        Target("csv", _table(".csv"), 140),
         Target("tsv", _table(".tsv"), 50),
-        Target("jsonl", _table(".jsonl"), 110),
-        Target("parquet", _table(".parquet"), 120),
+        Target("jsonl", _table(".jsonl"), 100),
+        Target("parquet", _table(".parquet"), 100),
         Target("gz", _gzipped, 40),
         Target("other", _table(".dat"), 40),
-        Target("normaliser", _normaliser, 100),
+        Target("normaliser", _normaliser, 80),
         Target("query", _query, 60),
         Target("batch", _batch, 70),
-        Target("manifest", _manifest, 90),
+        Target("manifest", _manifest, 70),
         Target("array", _array, 50),
         Target("texts", _texts, 50),
         Target("document", _document, 20),
         Target("command", _command, 30),
+        Target("app", _app, 100),
     )
 }
 

@@ -36,14 +36,14 @@ class Trial:
     """Tries inputs one after the other and keeps count of how they end."""
 
     def __init__(self, name: str, folder: Path, index: str | None) -> None:
-        from fuzz_targets import INDEX, TARGETS, allowed
+        from fuzz_targets import INDEX, TARGETS, WITH_INDEX, allowed
 
         self.run, self.allowed = TARGETS[name].run, allowed
         self.folder, self.place = folder, Path(tempfile.mkdtemp(dir=folder))
         self.now = open(folder / "now", "w+b", buffering=0)  # noqa: SIM115  as long as the process
         self.n_inputs, self.n_refused = 0, 0
         self.findings: dict[str, str] = {}
-        self.clean = name == "command"
+        self.clean = name in WITH_INDEX
         self._index = (INDEX, index)
         self._make_place()
 

@@ -4,22 +4,24 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+import fuzz_app
 import fuzz_run
 import fuzz_worker
 import pytest
 from fuzz_run import Job, Outcome, jobs_of, run_all
 from fuzz_strategies import manifest_document, seeds_of, strategy_of
-from fuzz_targets import INDEX, TARGETS, BrokenPromiseError, allowed, resealed
+from fuzz_targets import INDEX, TARGETS, WITH_INDEX, BrokenPromiseError, allowed, resealed
 from hypothesis import given, settings
 
 from pexeso.errors import IndexCorruptError, PexesoError
 from pexeso.store.manifest import Manifest
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
-PARSERS = [name for name in TARGETS if name != "command"]
+PARSERS = [name for name in TARGETS if name not in WITH_INDEX]
 SHORT_BY_ATHERIS = ("csv", "jsonl", "manifest")
 
 
@@ -92,6 +94,36 @@ def test_a_short_fuzz_of_the_command_line_finds_nothing(small_index: Path, tmp_p
             attempt("command", data, Path(folder))
 
     bend()
+
+
+@pytest.mark.spark
+def test_a_short_fuzz_of_the_app_finds_nothing(small_index: Path) -> None:
+    statuses = Counter()
+    for data in seeds_of("app"):
+        assert fuzz_app.try_request(data, small_index).status in (200, 303)
+
+    @settings(max_examples=300)
+    @given(strategy_of("app"))
+    def bend(data: bytes) -> None:
+        statuses[fuzz_app.try_request(data, small_index).status] += 1
+
+    bend()
+    assert statuses[200] > 30, "most requests were refused at the door"
+    assert {303, 400, 403, 404, 405} <= set(statuses)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [("Traceback (most recent call last)", 200), (fuzz_app.MARKER, 200), ("well", 500)],
+)
+@pytest.mark.spark
+def test_a_fault_of_the_app_is_found(small_index: Path, monkeypatch, body, status) -> None:
+    from starlette.responses import HTMLResponse
+
+    app = fuzz_app.fuzzed_app(small_index.resolve())
+    monkeypatch.setattr(app.app, "_app", HTMLResponse(body, status))
+    with pytest.raises(fuzz_app.BrokenAnswerError):
+        fuzz_app.try_request(b"GET /", small_index)
 
 
 def test_inputs_are_shared_out_to_the_last() -> None:

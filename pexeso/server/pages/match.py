@@ -32,16 +32,21 @@ def match(pages: Pages, request: Request) -> Page:
     asked = ExplainRequest(
         index=pages.served.path,
         query=f"{table.spec}:#{column}",
-        **fields_of_query(ExplainRequest, _only(given, (*OPTIONS, "lake_column"))),
+        **{
+            "lake_column": "",
+            **fields_of_query(ExplainRequest, _only(given, (*OPTIONS, "lake_column"))),
+        },
     )
     explained = pages.served.run(asked)
-    section = section_of_explanation(explained, OF_EXPLANATION)
     lake_table, lake_column = split_lake_column(asked.lake_column)
-    shown = {
+
+    def shown() -> dict[str, Any]:
+        section = section_of_explanation(explained, OF_EXPLANATION)
+        return {"section": section, "card": next(section.cards), **around}
+
+    around = {
         "table": table,
         "column": label,
-        "section": section,
-        "card": next(section.cards),
         "lake_table": lake_table,
         "lake_column": lake_column,
         "search": url(f"/tables/{table.id}/search", {"column": f"#{column}", **_options(asked)}),
@@ -102,7 +107,8 @@ def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes
 def read_join(pages: Pages, table: QueryTable, column: int, given: dict[str, str]) -> JoinRequest:
     """Return the join that an URL asks for."""
     names = tuple(name for name in JOIN_OPTIONS if name not in ("aggregate", "provenance"))
-    values = fields_of_query(JoinRequest, _only(given, (*names, "lake_column")))
+    asked = fields_of_query(JoinRequest, _only(given, (*names, "lake_column")))
+    values = {"lake_column": "", **asked}
     if way := given.get("aggregate"):
         values["aggregate"] = {"*": way}
     return JoinRequest(index=pages.served.path, query=f"{table.spec}:#{column}", **values)

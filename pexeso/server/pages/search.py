@@ -13,6 +13,7 @@ from pexeso.html.cards import Limits, section_of_result
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.sniff import profile_columns
+from pexeso.parts.token_sets.open import parts_of
 from pexeso.results import SearchResult
 from pexeso.search.query import TEXT_KINDS
 from pexeso.server.links import command_line, fields_of_query, python_lines, url
@@ -101,29 +102,35 @@ def found(pages: Pages, request: Request) -> Page:
     asked, column, label = read_search(pages, table, dict(request.query_params))
     response = pages.served.run(asked)
     result = response.results[0]
-    section = (
-        section_of_result(result, 1, LIMITS.columns_found, LIMITS)
-        if isinstance(result, SearchResult)
-        else None
-    )
-    options = pages.served.index.search_options(
-        asked.options() if asked.method in ("semantic", "all") else {}
-    )
-    shown = {
-        "table": table,
-        "column": label,
-        "position": column,
-        "asked": asked,
-        "options": getattr(result, "options", options) if section else options,
-        "result": result,
-        "section": section,
-        "rows": list(zip(result, result.rows(), strict=True)) if section is None else [],
-        "hints": result.hints() if not len(result) else None,
-        "methods": METHOD_NAMES,
-        "link": partial(match_link, table, column, asked),
-        "command": command_line(asked, table, label, pages.served.path, options=OPTIONS),
-        "python": python_lines(asked, table, label, pages.served.path, "search", options=OPTIONS),
-    }
+
+    def shown() -> dict[str, Any]:
+        section = (
+            section_of_result(result, 1, LIMITS.columns_found, LIMITS)
+            if isinstance(result, SearchResult)
+            else None
+        )
+        options = pages.served.index.search_options(
+            asked.options() if asked.method in ("semantic", "all") else {}
+        )
+        return {
+            "table": table,
+            "column": label,
+            "position": column,
+            "asked": asked,
+            "options": getattr(result, "options", options) if section else options,
+            "result": result,
+            "section": section,
+            "rows": list(zip(result, result.rows(), strict=True)) if section is None else [],
+            "hints": result.hints() if not len(result) else None,
+            "methods": METHOD_NAMES,
+            "missing": {"overlap", "containment"} - {*parts_of(pages.served.index.store)},
+            "link": partial(match_link, table, column, asked),
+            "command": command_line(asked, table, label, pages.served.path, options=OPTIONS),
+            "python": python_lines(
+                asked, table, label, pages.served.path, "search", options=OPTIONS
+            ),
+        }
+
     return Page("search.html", shown, response.to_dict, fragment="found.html")
 
 

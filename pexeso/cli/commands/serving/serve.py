@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pexeso.cli.errors import Interrupted
 from pexeso.cli.options import index_argument
 from pexeso.cli.output.output import talk
 from pexeso.options import parse_bytes
@@ -41,9 +42,12 @@ def serve(index: str, port: int | None, max_upload: str) -> None:
     """  # noqa: D301  click reads \b
     from pexeso.server.run import serve as serve_app
 
-    serve_app(
-        index,
-        port=port,
-        max_upload=parse_bytes(max_upload),
-        tell=lambda link: talk(f"Open {link}"),
-    )
+    try:
+        serve_app(
+            index,
+            port=port,
+            max_upload=parse_bytes(max_upload),
+            tell=lambda link: talk(f"Open {link}"),
+        )
+    except KeyboardInterrupt as error:
+        raise Interrupted("Stopped; what was given to the app is removed.") from error

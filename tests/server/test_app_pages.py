@@ -1,0 +1,316 @@
+"""Tests of pages: their documents are the command line's, and what goes wrong is said."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from app_clients import CITIES, app_of, require_answer_of_ours, said
+from bare_indexes import without_parts
+from click.testing import CliRunner
+
+from pexeso.cli.main import cli
+
+pytestmark = pytest.mark.spark
+CAPITALS = "nested/capitals.tsv:Capital"
+PATHS = (
+    "/", "/lake", "/lake?text=cap", "/lake?page=2", "/lake/left-out", "/lake/table?name=cities.csv",
+    "/lake/table?name=nested/companies.csv",
+)  # fmt: skip
+OF_TABLE = (
+    "", "/search?column=city", "/search?column=%230", "/search?column=%230&max_distance=0.1&k=2",
+    "/search?column=%230&method=overlap", "/search?column=%230&method=containment",
+    "/search?column=%230&method=transform", "/search?column=%230&method=all",
+    "/search?column=%230&auto=1", "/search?column=%231&method=overlap",
+    f"/match?column=%230&lake_column={CAPITALS}", f"/join?column=%230&lake_column={CAPITALS}",
+    f"/join?column=%230&lake_column={CAPITALS}&how=inner&aggregate=first&values=all",
+)  # fmt: skip
+
+
+def as_json(path):
+    path, mark, query = path.partition("?")
+    return f"{'/index' if path == '/' else path}.json{mark}{query}"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_each_page_has_a_document(client, path):
+    page, document = client.get(path), client.get(as_json(path))
+    assert (page.status_code, document.status_code) == (200, 200)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert document.headers["content-type"] == "application/json"
+    require_answer_of_ours(page)
+    require_answer_of_ours(document)
+    assert isinstance(document.json(), dict)
+
+
+@pytest.mark.parametrize("path", OF_TABLE)
+def test_each_page_of_a_table_has_a_document(client, path):
+    table = client.give("cities.csv", CITIES.replace("visits,city", "visits,country"))
+    page, document = client.get(f"{table}{path}"), client.get(as_json(f"{table}{path}"))
+    assert (page.status_code, document.status_code) == (200, 200), page.text
+    assert page.text.count("<h1>") == 1
+    require_answer_of_ours(page)
+    assert isinstance(document.json(), dict)
+
+
+def run(*arguments):
+    result = CliRunner().invoke(cli, [*map(str, arguments), "--json"], prog_name="pexeso")
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def comparable(text, *paths):
+    """Return a document without what two runs and two copies of a file may differ in."""
+    for path in paths:
+        text = text.replace(str(path), "FILE")
+    return re.sub(r'"seconds": ({[^}]*}|[0-9.e-]+)', '"seconds": 0', text)
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        ("", []),
+        ("&max_distance=0.123456789&min_joinability=0.25", ["--max-distance", "0.123456789",
+                                                            "--min-joinability", "0.25"]),
+        ("&k=1", ["-k", "1"]),
+        ("&k=all&joinability_of=rows", ["-k", "all", "--joinability-of", "rows"]),
+        ("&auto=1", ["--auto"]),
+        ("&method=overlap", ["--method", "overlap"]),
+        ("&method=containment&min_joinability=0.2", ["--method", "containment",
+                                                     "--min-joinability", "0.2"]),
+        ("&method=transform", ["--method", "transform"]),
+        ("&method=all", ["--method", "all"]),
+        ("&explain=1", ["--explain"]),
+    ],
+)  # fmt: skip
+def test_a_search_answers_what_the_command_line_prints(client, tmp_path, asked, options):
+    page = client.give("cities.csv")
+    own = client.pages.tables[page.rpartition("/")[2]].spec
+    answer = client.get(f"{page}/search.json?column=%230{asked}")
+    assert answer.status_code == 200, answer.text
+    path = tmp_path / "cities.csv"
+    path.write_text(CITIES)
+    printed = run("search", client.pages.served.path, f"{path}:#0", *options)
+    assert comparable(answer.text, own) == comparable(printed, path)
+    assert answer.json()["results"] or "transform" in asked
+
+
+def test_other_documents_are_what_the_command_line_prints(client, tmp_path):
+    page = client.give("cities.csv")
+    own = client.pages.tables[page.rpartition("/")[2]].spec
+    path = tmp_path / "cities.csv"
+    path.write_text(CITIES)
+    index = client.pages.served.path
+    explained = client.get(f"{page}/match.json?column=%230&lake_column={CAPITALS}").text
+    printed = run("explain", index, f"{path}:#0", CAPITALS)
+    assert comparable(explained, own) == comparable(printed, path)
+    assert comparable(client.get("/index.json").text) == comparable(run("info", index))
+    csv = client.get(f"{page}/joined.csv?column=%230&lake_column={CAPITALS}")
+    assert csv.headers["content-disposition"].startswith("attachment; filename*=UTF-8''cities-")
+    joined = CliRunner().invoke(cli, ["join", index, f"{path}:#0", CAPITALS])
+    assert csv.text == joined.stdout
+
+
+def test_two_columns_of_one_name_are_told_apart_by_position(client):
+    page = client.give()
+    listed = client.get(f"{page}.json").json()["columns"]
+    assert [each["column"] for each in listed] == ["#0", "visits", "#2"]
+    answer = client.get(f"{page}/search?column=city")
+    assert answer.status_code == 400
+    assert "2 columns are named 'city'" in said(answer)
+    assert "#0, #2" in said(answer)
+    assert client.get(f"{page}/search?column=%232").status_code == 200
+
+
+@pytest.fixture
+def moved_lake(small_lake):
+    away = small_lake.with_name("moved away")
+    small_lake.rename(away)
+    yield
+    away.rename(small_lake)
+
+
+def test_of_a_lake_that_moved_searches_answer_and_joins_say_what_is_missing(client, moved_lake):
+    page = client.give()
+    found = client.get(f"{page}/search.json?column=%230").json()["results"]
+    assert found
+    assert client.get(f"{page}/match?column=%230&lake_column={CAPITALS}").status_code == 200
+    for way in ("join", "joined.csv", "join.json"):
+        answer = client.get(f"{page}/{way}?column=%230&lake_column={CAPITALS}")
+        assert answer.status_code == 400
+        require_answer_of_ours(answer)
+        assert "capitals.tsv" in answer.text
+    table = client.get("/lake/table?name=nested/capitals.tsv")
+    assert table.status_code == 200
+    assert "no join with it is possible now" in table.text
+    answer = client.post("/tables", data={"lake_table": "cities.csv"})
+    assert answer.status_code == 400
+    assert "cities.csv" in said(answer)
+
+
+def test_nothing_found_says_what_was_nearest(client):
+    page = client.give("odd.csv", "word\nxyzzyx\nqwrtpl\nOslo\nzzkkzz\nqqqqqq\n")
+    text = client.get(f"{page}/search?column=word&min_joinability=1").text
+    assert "No column of the lake was found." in text
+    assert "Nearest:" in text
+
+
+def test_a_method_that_the_index_has_no_part_for_is_told_and_cannot_be_chosen(
+    small_index, tmp_path
+):
+    with app_of(without_parts(small_index, tmp_path / "bare.pexeso")) as client:
+        client.enter()
+        page = client.give()
+        for method in ("overlap", "containment"):
+            answer = client.get(f"{page}/search?column=%230&method={method}")
+            assert answer.status_code == 400
+            assert "has no part for" in said(answer)
+        text = client.get(f"{page}/search?column=%230").text
+        assert re.findall(r'<option value="(\w+)"[^>]* disabled', text) == [
+            "overlap", "containment",
+        ]  # fmt: skip
+
+
+def test_of_a_whole_index_every_method_can_be_chosen(client):
+    assert " disabled" not in client.get(f"{client.give()}/search?column=%230").text
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/lake/table?name=none.csv", "none.csv"),
+        ("/lake/table?name=../conftest.py", "conftest.py"),
+        ("/lake?page=x", "page must be a whole number"),
+        ("/lake?page=0", "page must be a whole number"),
+        ("/tables/none-0/search?column=x", "no longer here"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(client, path, sentence):
+    page, document = client.get(path), client.get(as_json(path))
+    assert page.status_code == document.status_code
+    assert page.status_code in (400, 404)
+    assert sentence in said(page)
+    assert sentence in document.json()["error"]
+    require_answer_of_ours(page)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", "column=none", "column=%2399", "column=%230&max_distance=x", "column=%230&k=0",
+        "column=%230&max_distance=nan", "column=%230&max_distance=-1", "column=%230&k=1e9",
+        "column=%230&min_joinability=2", "column=%230&method=x", "column=%230&min_precision=9",
+        "column=%230&auto=1&max_distance=0.1", "column=%230&exclude_self=yes",
+        f"column=%230&k={10**30}", "column=%00", "column=%ff",
+    ],
+)  # fmt: skip
+def test_wrong_parameters_are_answered_in_a_sentence(client, query):
+    page = client.give()
+    answer = client.get(f"{page}/search?{query}")
+    require_answer_of_ours(answer)
+    assert answer.status_code in (200, 400)
+    if answer.status_code == 400:
+        assert len(said(answer)) > 20
+
+
+@pytest.mark.parametrize(
+    "lake_column",
+    [
+        "none", "", "none:x", "cities.csv:none", "../lake.pexeso/manifest.json:x",
+        "/etc/passwd:root",
+        "cities.csv/../../x:city", "broken.parquet:x", "notes.txt:x", ":", "cities.csv:", "a\0b:c",
+        "cities.csv:#99", "cities.csv:people",
+    ],
+)  # fmt: skip
+def test_a_column_that_the_lake_has_not_is_answered_in_a_sentence(client, lake_column):
+    page = client.give()
+    for way in ("match", "join"):
+        answer = client.get(f"{page}/{way}?column=%230&lake_column={quote(lake_column)}")
+        require_answer_of_ours(answer)
+        assert answer.status_code in (200, 400)
+        assert "root:x:" not in answer.text
+        assert "generation" not in answer.text
+
+
+def test_errors_are_escaped(client):
+    hostile = "<script>alert(1)</script>"
+    page = client.give()
+    for path in (
+        f"/lake/table?name={quote(hostile)}",
+        f"/lake?page={quote(hostile)}",
+        f"/lake?text={quote(hostile)}",
+        f"{page}/search?column={quote(hostile)}",
+        f"{page}/search?column=%230&method={quote(hostile)}",
+        f"{page}/match?column=%230&lake_column={quote(hostile)}:x",
+        f"/{quote(hostile)}",
+    ):
+        answer = client.get(path)
+        assert "<script>alert" not in answer.text
+        assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_an_error_of_ours_is_told_without_a_trace(small_index, monkeypatch):
+    def broken(*_):
+        raise ValueError("secret inside")
+
+    with app_of(small_index, raise_server_exceptions=False) as client:
+        client.enter()
+        monkeypatch.setattr("pexeso.index.Index.info", broken)
+        answer, document = client.get("/"), client.get("/index.json")
+    for each in (answer, document):
+        assert each.status_code == 500
+        assert "secret inside" not in each.text
+        require_answer_of_ours(each)
+    assert "error of pexeso" in said(answer)
+    assert "error of pexeso" in document.json()["error"]
+
+
+def test_a_part_of_the_page_is_answered_to_its_script(client):
+    page = client.give()
+    path = f"{page}/search?column=%230"
+    whole, part = client.get(path), client.get(path, headers={"hx-request": "true"})
+    assert part.text.startswith("<section")
+    assert part.text in whole.text
+    assert part.headers["vary"] == "HX-Request"
+
+
+def test_a_pasted_table_is_read_as_it_was_copied(client):
+    for text, names in (("a\tb\nOslo\t1\n", ["a", "b"]), ("a,b\nOslo,1\n", ["a", "b"])):
+        page = client.post("/tables", data={"text": text}).url.path
+        assert [each["column"] for each in client.get(f"{page}.json").json()["columns"]] == names
+
+
+@pytest.mark.parametrize("form", [{}, {"text": " \n"}, {"lake_table": "../x"}, {"file": "x"}])
+def test_a_form_that_gives_no_table_is_told(client, form):
+    answer = client.post("/tables", data=form)
+    assert answer.status_code == 400
+    assert said(answer)
+
+
+def test_forms_of_many_fields_or_that_are_none_are_refused(client):
+    many = client.post("/tables", content=b"a=1&" * 10_000, headers={
+        "content-type": "application/x-www-form-urlencoded"})  # fmt: skip
+    files = [("file", (f"{n}.csv", b"a\n1\n")) for n in range(3)]
+    odd = {"content-type": "multipart/form-data"}
+    cut = {"content-type": "multipart/form-data; boundary=b"}
+    for answer in (
+        many,
+        client.post("/tables", files=files),
+        client.post("/tables", content=b"x", headers=odd),
+        client.post("/tables", content=b"\xff", headers={"content-type": b"text/\xff"}),
+        client.post(
+            "/tables",
+            content=b"--b",
+            headers=cut,
+        ),
+    ):
+        assert answer.status_code == 400
+        require_answer_of_ours(answer)
+
+
+def test_the_name_of_a_download_puts_nothing_into_its_head(client):
+    page = client.give('a"\r\nSet-Cookie: x=1;é.csv')
+    answer = client.get(f"{page}/joined.csv?column=%230&lake_column={CAPITALS}")
+    assert answer.status_code == 200
+    assert "set-cookie" not in answer.headers
+    told = answer.headers["content-disposition"]
+    assert re.fullmatch(r"attachment; filename\*=UTF-8''[\w.%~()!*'-]+", told, re.ASCII)

@@ -1,0 +1,98 @@
+"""Tests of an index that is updated, deleted or moved while it is served."""
+
+import shutil
+
+import pytest
+from app_clients import AppClient, app_of, said
+
+import pexeso
+from pexeso.errors import IndexNotFoundError
+from pexeso.server import served as served_module
+from pexeso.server.served import ServedIndex
+
+pytestmark = pytest.mark.spark
+UPDATED = "The index was updated meanwhile."
+GONE = "The index was deleted or moved."
+
+
+@pytest.fixture
+def copy(small_index, tmp_path, monkeypatch):
+    """Copy the index, and have the app look at it for each page."""
+    monkeypatch.setattr(served_module, "LOOK_EVERY", 0.0)
+    return shutil.copytree(small_index, tmp_path / "lake.pexeso")
+
+
+@pytest.fixture
+def client(copy):
+    with app_of(copy) as client:
+        yield client.enter()
+
+
+def found(client: AppClient, page: str) -> list[str]:
+    answer = client.get(f"{page}/search.json?column=%230&k=all&min_joinability=0.2")
+    assert answer.status_code == 200, answer.text
+    return [match["table"] for match in answer.json()["results"]]
+
+
+def test_an_update_changes_nothing_until_the_newest_state_is_asked_for(client, copy):
+    page = client.give()
+    before = found(client, page)
+    assert "cities.csv" in before
+    assert UPDATED not in client.get("/lake").text
+    pexeso.open_index(copy).delete(["cities.csv"])
+    told = client.get("/lake").text
+    assert UPDATED in told
+    assert 'action="/reload"' in told
+    assert "cities.csv" in told
+    assert found(client, page) == before
+    home = client.post("/reload")
+    assert (home.status_code, home.url.path) == (200, "/")
+    assert UPDATED not in home.text
+    after = found(client, page)
+    assert after == [name for name in before if name != "cities.csv"]
+    assert after
+
+
+def test_a_deleted_index_is_told_and_one_that_is_put_back_answers_on(client, copy):
+    page = client.give()
+    before = found(client, page)
+    away = copy.rename(copy.with_name("away.pexeso"))
+    for path in ("/", "/lake", f"{page}/search?column=%230", f"{page}?", "/none"):
+        answer = client.get(path)
+        assert answer.status_code in (200, 400, 404)
+        assert GONE in answer.text
+    answer = client.post("/reload")
+    assert answer.status_code == 400
+    assert "There is no index at" in said(answer)
+    away.rename(copy)
+    assert found(client, page) == before
+    assert GONE not in client.get("/").text
+
+
+def test_a_storage_that_does_not_answer_is_no_deleted_index(copy, monkeypatch):
+    served = ServedIndex(str(copy))
+
+    def down(path):
+        raise OSError("unreachable")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pexeso.store.opening.open_store_anywhere", down)
+        assert served.state() == "current"
+    shutil.rmtree(copy)
+    assert served.state() == "gone"
+    with monkeypatch.context() as patched:
+        patched.setattr("pexeso.store.opening.open_store_anywhere", down)
+        assert served.state() == "gone"
+
+
+def test_the_index_is_looked_at_now_and_then_alone(copy, monkeypatch):
+    monkeypatch.setattr(served_module, "LOOK_EVERY", 3600.0)
+    served = ServedIndex(str(copy))
+    assert served.state() == "current"
+    shutil.rmtree(copy)
+    assert served.state() == "current"
+
+
+def test_there_must_be_an_index(tmp_path):
+    with pytest.raises(IndexNotFoundError):
+        ServedIndex(str(tmp_path / "none.pexeso"))
