@@ -67,7 +67,7 @@ class JoinSql:
         The columns that are joined.
     pairs : list of (str, str or None)
         Values that are joined though their texts differ, and those that are not joined (None)
-        though the lake has an equal text; all others are joined where their texts are equal.
+        though the lake has the same value; all others are joined where they are equal.
     """
 
     sql: str
