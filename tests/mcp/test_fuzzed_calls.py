@@ -28,14 +28,24 @@ TEXTS = (
     *("games.csv:year,city", "hosts.csv:y,c", "left_out", "columns", "unmatched", "inner"),
 )
 LISTS = (["Oslo", "ROME", None], [], [1, 2.5, "x" * 5000], ["year", "city"], [[]], ["a", "a"])
+RIGHT = {
+    "column": "cities.csv:city",
+    "lake_column": "visits.csv:place",
+    "table": "games.csv",
+    "output": "out.csv",
+    "overwrite": True,
+}
+"""Arguments of which some are changed, so that many calls get far."""
+
 OTHERS = (True, False, None, 0, 1, -1, 7, 1000, 20_000, 10**30, 0.3, 1.0, {"a": 1})
 
 
 def arguments_of(schema, draw):
     """Return some arguments of a tool, most of the kind that it takes."""
-    given = {}
+    right = draw.random() < 0.7
+    given = {name: RIGHT[name] for name in schema["properties"] if right and name in RIGHT}
     for name, told in schema["properties"].items():
-        if draw.random() < (0.9 if name in schema.get("required", ()) else 0.35):
+        if draw.random() < (0.08 if right else 0.35):
             kinds = json.dumps(told)
             if '"enum"' in kinds and draw.random() < 0.8:
                 enum = told.get("enum") or told["anyOf"][0].get("enum")
@@ -79,7 +89,9 @@ def test_random_calls(desk, tmp_path_factory):
                     wrong += [where] if too_long else []
 
     anyio.run(ask_all)
+    for path in desk.allow_write.iterdir():
+        path.unlink()  # of the allowed folder, which other tests look into
     assert not wrong
     assert sorted(desk.allow_write.parent.iterdir()) == outside
     assert errors > N_CALLS // 10
-    assert answers > N_CALLS // 20
+    assert answers > N_CALLS // 5
