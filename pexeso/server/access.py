@@ -30,6 +30,13 @@ class Access:
     >>> session = access.exchange(access.token)
     >>> access.knows(session), access.knows("guessed"), access.knows(None)
     (True, False, False)
+
+    Attributes
+    ----------
+    token : str
+        Of the link that works now.
+    key : str
+        For programs that have no cookies, such as agents: they send it with each request.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -38,6 +45,7 @@ class Access:
         self._used: str | None = None
         self._lock = Lock()
         self.token = secrets.token_urlsafe(_BYTES)
+        self.key = secrets.token_urlsafe(_BYTES)
 
     def exchange(self, token: str) -> str | None:
         """Return the session for a token; None for one that is wrong or was used."""
@@ -58,3 +66,8 @@ class Access:
         return session is not None and secrets.compare_digest(
             session.encode(), self._session.encode()
         )
+
+    def knows_key(self, authorization: str | None) -> bool:
+        """Return whether the header ``Authorization`` has the key."""
+        wanted = f"Bearer {self.key}".encode()
+        return secrets.compare_digest((authorization or "").encode(), wanted)

@@ -15,6 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from pexeso.errors import PexesoError
+from pexeso.server.agents import PATH, running
 from pexeso.server.guard import Guard, TooLargeError
 from pexeso.server.page import Handler, Page, Pages
 from pexeso.server.pages import PAGES
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from starlette.requests import Request
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from pexeso.server.access import Access
 
@@ -38,7 +39,12 @@ _STATUS = {UnknownTableError: 404, TooLargeError: 413}
 
 
 def create_app(
-    pages: Pages, *, access: Access, hosts: Collection[str], cookie: str = "pexeso"
+    pages: Pages,
+    *,
+    access: Access,
+    hosts: Collection[str],
+    cookie: str = "pexeso",
+    agents: Starlette | None = None,
 ) -> ASGIApp:
     """Return the app for one index.
 
@@ -50,16 +56,30 @@ def create_app(
         Under which it is asked, with the port.
     cookie : str
         The name of the session's cookie.
+    agents : Starlette, optional
+        What answers agents; see `pexeso.server.agents`.
     """
-    app = Starlette(routes=_routes(pages), exception_handlers=_handlers(pages))
+    app = Starlette(
+        routes=_routes(pages),
+        exception_handlers=_handlers(pages),
+        lifespan=lambda _: running(agents),
+    )
     app.router.redirect_slashes = False  # a page has one address
     return Guard(
-        app,
+        app if agents is None else _with_agents(app, agents),
         access=access,
         hosts=hosts,
         cookie=cookie,
         max_body=pages.tables.max_bytes + FORM_BYTES,
     )
+
+
+def _with_agents(app: Starlette, agents: Starlette) -> ASGIApp:
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        is_for_agents = scope["type"] == "http" and scope["path"] == PATH
+        await (agents if is_for_agents else app)(scope, receive, send)
+
+    return either
 
 
 def _routes(pages: Pages) -> list[Route | Mount]:

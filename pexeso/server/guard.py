@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from pexeso.errors import InputError
 from pexeso.server.access import TOKEN_FIELD, Access
+from pexeso.server.agents import PATH as AGENTS_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -122,6 +123,8 @@ class Guard:
         # Compared by its digits first: a number of many thousand cannot be converted.
         if len(length) > _MOST_DIGITS or int(length) > self._max_body:
             return _refusal(413, str(TooLargeError(self._max_body)))
+        if scope["path"] == AGENTS_PATH:
+            return None if self._access.knows_key(headers.get("authorization")) else _NO_KEY
         return self._without_session(scope, headers)
 
     def _without_session(self, scope: Scope, headers: Headers) -> Response | None:
@@ -147,6 +150,13 @@ class Guard:
             "printed. A link works once: if it was used, the terminal shows another one now; "
             "if not, copy it whole.",
         )
+
+
+_NO_KEY = PlainTextResponse(
+    "Agents send the key that 'pexeso serve' printed, as the header 'Authorization: Bearer KEY'.\n",
+    status_code=401,
+    headers={"WWW-Authenticate": "Bearer"},
+)
 
 
 def _of_another_site(method: str, host: str, headers: Headers) -> bool:

@@ -29,6 +29,7 @@ def serve(
     port: int | None = None,
     max_upload: int = DEFAULT_MAX_UPLOAD,
     tell: Callable[[str], None],
+    tell_agents: Callable[[str, str], None] = lambda address, key: None,
 ) -> None:
     """Serve an index to the browser of this machine.
 
@@ -42,6 +43,10 @@ def serve(
         Bytes of one table that is given.
     tell : callable
         Called with each link that opens the app: the first once the server answers.
+
+    tell_agents : callable
+        Called with the address that agents ask at and the key that they send, once, where the extra
+        ``mcp`` is installed.
 
     Raises
     ------
@@ -57,6 +62,7 @@ def serve(
     try:
         import uvicorn
 
+        from pexeso.server.agents import PATH, agents_app
         from pexeso.server.app import create_app
         from pexeso.server.page import Pages
         from pexeso.server.served import ServedIndex
@@ -66,7 +72,7 @@ def serve(
             f"The app needs the package '{error.name}': install pexeso with the extra app, as in "
             "pip install 'pexeso[app]'."
         ) from error
-    served = ServedIndex(index)
+    served, agents = ServedIndex(index), agents_app(index)
     with _listening(port) as listener, QueryTables(max_upload) as tables:
         number = listener.getsockname()[1]
         access = Access(lambda token: tell(_link(number, token)))
@@ -75,9 +81,16 @@ def serve(
             access=access,
             hosts=(f"{HOST}:{number}", f"localhost:{number}"),
             cookie=f"pexeso-{number}",
+            agents=agents,
         )
+
+        def ready() -> None:
+            tell(_link(number, access.token))
+            if agents is not None:
+                tell_agents(f"http://{HOST}:{number}{PATH}", access.key)
+
         config = uvicorn.Config(
-            _told_when_ready(app, lambda: tell(_link(number, access.token))),
+            _told_when_ready(app, ready),
             log_level="warning",
             server_header=False,
             ws="none",

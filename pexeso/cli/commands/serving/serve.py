@@ -37,6 +37,9 @@ def serve(index: str, port: int | None, max_upload: str) -> None:
     again, another is printed. Only programs on this machine can reach the app, and what you give it
     stays in a temporary folder until Ctrl-C ends it.
 
+    With the extra pexeso[mcp] agents can ask the tools of pexeso mcp at the same port, by a key
+    that is printed too.
+
     The index may be updated meanwhile: pages go on with the state that was opened, and offer the
     newest.
     """  # noqa: D301  click reads \b
@@ -48,6 +51,9 @@ def serve(index: str, port: int | None, max_upload: str) -> None:
             port=port,
             max_upload=parse_bytes(max_upload),
             tell=lambda link: talk(f"Open {link}"),
+            tell_agents=lambda address, key: talk(
+                f"Agents ask at {address} with the header 'Authorization: Bearer {key}'."
+            ),
         )
     except KeyboardInterrupt as error:
         raise Interrupted("Stopped; what was given to the app is removed.") from error
