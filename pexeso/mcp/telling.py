@@ -333,7 +333,7 @@ def _of_tuple(value: Any) -> Any:
 
 def redundancy(found: dict[str, Any], offset: int, limit: int, max_tokens: int) -> dict[str, Any]:
     """Return tables that are contained in others."""
-    delete = [_name(each) for each in found["plan"]["delete"]]
+    delete = [each["table"] for each in found["plan"]["delete"]]
     frame = {
         "tables": len(found["tables"]),
         "freed_bytes": found["plan"]["freed_bytes"],
@@ -342,12 +342,7 @@ def redundancy(found: dict[str, Any], offset: int, limit: int, max_tokens: int) 
         "note": "Nothing was deleted. Each entry is a table that is contained in another one.",
         "untrusted": ["entries", "delete"],
     }
-    entries = found.get("containments") or found.get("edges") or []
-    return page(frame, "entries", entries, offset=offset, limit=limit, max_tokens=max_tokens)
-
-
-def _name(table: Any) -> str:
-    return str(table.get("table") or table.get("name")) if isinstance(table, dict) else str(table)
+    return page(frame, "entries", found["edges"], offset=offset, limit=limit, max_tokens=max_tokens)
 
 
 def table_of(desk: Desk, table: str | None, file: str | None) -> str:

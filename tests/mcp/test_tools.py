@@ -9,8 +9,10 @@ import pytest
 from click.testing import CliRunner
 from mcp.client.client import Client
 
+import pexeso
 from pexeso.cli.main import cli
 from pexeso.index import open_index
+from pexeso.mcp import telling
 from pexeso.mcp.asking import Desk
 from pexeso.mcp.budget import MAX_TOKENS, MIN_TOKENS, count_tokens
 from pexeso.mcp.serving import make_server
@@ -299,3 +301,15 @@ def test_progress_is_told_and_clients_get_equal_answers(desk):
     assert all(answer == answers[0] for answer in answers)
     assert (0, 1, "Searching the lake.") in heard
     assert (1, 1, "Done.") in heard
+
+
+def test_tables_that_others_contain_are_entries(tmp_path):
+    rows = [f"{city},{number}\n" for number, city in enumerate(["Oslo", "Rome", "Bern", "Paris"])]
+    (tmp_path / "all.csv").write_text("city,number\n" + "".join(rows))
+    (tmp_path / "part.csv").write_text("city,number\n" + "".join(rows[1:]))
+    found = pexeso.find_redundancy(tmp_path).to_dict()
+    told = telling.redundancy(found, 0, 10, 4_000)
+    assert [(each["parent"], each["child"], each["rows"]) for each in told["entries"]] == [
+        ("all.csv", "part.csv", 3)
+    ]
+    assert (told["tables"], told["delete"], told["total"]) == (2, ["part.csv"], 1)
