@@ -8,6 +8,7 @@ a session unless the input has others. So bytes that are changed blindly are req
 from __future__ import annotations
 
 import asyncio
+import atexit
 import functools
 import json
 from dataclasses import dataclass, field
@@ -59,6 +60,8 @@ class FuzzedApp:
         self.session = self.access.exchange(self.access.token)
         self.app = create_app(Pages(served, self.tables), access=self.access, hosts=(HOST,))
         self.loop = asyncio.new_event_loop()
+        atexit.register(self.loop.close)
+        atexit.register(self.tables.__exit__)
         self._table = ""
 
     def table(self) -> str:

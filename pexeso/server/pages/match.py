@@ -14,7 +14,7 @@ from pexeso.lake.containers.reader import read_table
 from pexeso.server.links import command_line, fields_of_query, url
 from pexeso.server.page import Page, Pages
 from pexeso.server.tables import safe_name
-from pexeso.service.requests import ExplainRequest, JoinRequest, split_lake_column
+from pexeso.service.requests import ExplainRequest, JoinRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -38,7 +38,7 @@ def match(pages: Pages, request: Request) -> Page:
         },
     )
     explained = pages.served.run(asked)
-    lake_table, lake_column = split_lake_column(asked.lake_column)
+    found = explained.match
 
     def shown() -> dict[str, Any]:
         section = section_of_explanation(explained, OF_EXPLANATION)
@@ -47,8 +47,8 @@ def match(pages: Pages, request: Request) -> Page:
     around = {
         "table": table,
         "column": label,
-        "lake_table": lake_table,
-        "lake_column": lake_column,
+        "lake_table": found.table,
+        "lake_column": found.column,
         "search": url(f"/tables/{table.id}/search", {"column": f"#{column}", **_options(asked)}),
         "join": url(
             f"/tables/{table.id}/join",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.answers.by_method import METHODS
@@ -124,7 +125,7 @@ def found(pages: Pages, request: Request) -> Page:
             "hints": result.hints() if not len(result) else None,
             "methods": METHOD_NAMES,
             "missing": {"overlap", "containment"} - {*parts_of(pages.served.index.store)},
-            "link": partial(match_link, table, column, asked),
+            "link": partial(match_link, pages, table, column, asked),
             "command": command_line(asked, table, label, pages.served.path, options=OPTIONS),
             "python": python_lines(
                 asked, table, label, pages.served.path, "search", options=OPTIONS
@@ -153,14 +154,20 @@ def read_search(
     return asked, column, label_columns(names)[column]
 
 
-def match_link(table: QueryTable, column: int, asked: Any, match: Any) -> str:
+def match_link(pages: Pages, table: QueryTable, column: int, asked: Any, match: Any) -> str:
     """Return the path of the page of one column found."""
     kept = {
         name: getattr(asked, name)
         for name in ("max_distance", "joinability_of")
         if getattr(asked, name, None) is not None
     }
-    target = {"column": f"#{column}", "lake_column": f"{match.table}:{match.column}"}
+    name = match.column
+    if ":" in name:  # after the last one stands the column
+        among = pa.array([match.table], pa.string())
+        columns = pages.served.index.catalog.columns(["label", "position"], among=among)
+        labels = columns.sort_by("position")["label"].to_pylist()
+        name = f"#{labels.index(name)}"
+    target = {"column": f"#{column}", "lake_column": f"{match.table}:{name}"}
     return url(f"/tables/{table.id}/match", {**target, **kept})
 
 
