@@ -15,6 +15,7 @@ from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import spec_of
 from pexeso.lake.sniff import profile_columns
+from pexeso.options import DEFAULT_MIN_CONTAINMENT
 from pexeso.parts.token_sets.open import parts_of
 from pexeso.results import SearchResult
 from pexeso.search.query import TEXT_KINDS
@@ -53,6 +54,9 @@ OPTIONS = (
 
 OF_DISTANCE = ("max_distance", "joinability_of")
 
+LEAST_SHARE = 0.01
+"""Where the slider of the share begins."""
+
 NUMBERS = ("20", "100", "all")
 """So many columns can be asked for by a control."""
 
@@ -71,7 +75,6 @@ HEADS = {
     "found_by": "found by",
     "overlap": "equal values",
     "containment": "of mine it holds",
-    "transformed": "by a rule",
     "matched": "matched",
     "equal": "equal already",
     "matched_keys": "matched keys",
@@ -83,7 +86,9 @@ HEADS = {
 }
 """What a list shows of columns found by other ways than similar values, under which heading."""
 
-SHARES = ("joinability", "share", "containment", "transformed")
+OF_ALL = ("share", "found_by", "joinability", "containment", "program", "brings")
+
+SHARES = ("joinability", "share", "containment")
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,7 @@ def found(pages: Pages, request: Request) -> Page:
         "options": options,
         "result": result,
         "section": section,
-        "heads": [each for each in result.fields if each in HEADS] if section is None else [],
+        "heads": [] if section else _heads(result, asked.method),
         "names": HEADS,
         "shares": SHARES,
         "rows": list(zip(result.matches, result.rows(), strict=True))[: LIMITS.listed]
@@ -159,7 +164,7 @@ def found(pages: Pages, request: Request) -> Page:
         "methods": {} if columns.is_key else METHOD_NAMES,
         "missing": {"overlap", "containment"} - {*parts_of(pages.served.index.store)},
         "has_distance": not columns.is_key and asked.method in ("semantic", "all"),
-        "least": asked.min_joinability or getattr(options, "min_joinability", None) or 0.01,
+        "least": asked.min_joinability or _usual_share(columns, asked, options),
         "numbers": NUMBERS,
         "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
         "link": partial(match_link, columns, asked),
@@ -213,12 +218,27 @@ def _usual(pages: Pages, columns: AskedColumns, asked: SearchRequest) -> Any:
     return pages.served.index.search_options(given)
 
 
+def _heads(result: Any, method: str) -> list[str]:
+    """Return the fields of a result that its list shows."""
+    shown = OF_ALL if method == "all" else HEADS
+    return [name for name in result.fields if name in shown]
+
+
+def _usual_share(columns: AskedColumns, asked: SearchRequest, options: Any) -> float:
+    """Return the share that a search asks for where none is given; of none the least there is."""
+    if columns.is_key or asked.method in ("overlap", "transform"):
+        return LEAST_SHARE
+    if asked.method == "containment":
+        return DEFAULT_MIN_CONTAINMENT
+    return options.min_joinability or LEAST_SHARE
+
+
 def _nearer_link(columns: AskedColumns, asked: SearchRequest, near: NearColumn) -> str | None:
     """Return the path of a search that finds a column which came near; None where none may."""
     if near.max_distance is None and asked.method == "overlap":
         return None
     # Sliders have two digits: the next smaller share and the next larger distance.
-    share = max(0.01, int(100 * near.share) / 100)
+    share = max(LEAST_SHARE, int(100 * near.share) / 100)
     changed: dict[str, Any] = {"method": asked.method, "min_joinability": share}
     if near.max_distance is not None:
         changed["max_distance"] = min(1.0, math.ceil(100 * near.max_distance) / 100)
