@@ -43,8 +43,8 @@ class Page:
     ----------
     template : str
         Its file in ``templates``.
-    shown : mapping
-        What the template shows.
+    shown : mapping, or callable that returns one
+        What the template shows; called for pages alone, where a document does without.
     document : callable
         Returns what the same URL with ``.json`` answers: as the command line prints it.
     fragment : str or None
@@ -52,7 +52,7 @@ class Page:
     """
 
     template: str
-    shown: Mapping[str, Any]
+    shown: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
     document: Callable[[], Any]
     fragment: str | None = None
     status: int = 200
@@ -62,7 +62,7 @@ class Page:
         is_part = self.fragment is not None and request.headers.get("hx-request") == "true"
         template = templates().get_template(str(self.fragment if is_part else self.template))
         return template.render(
-            self.shown,
+            self.shown() if callable(self.shown) else self.shown,
             state=pages.served.state(),
             index_name=pages.served.path,
             here=request.url.path,

@@ -78,7 +78,7 @@ def read_join(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> Joi
     names = ("lake_column", *OF_JOIN)
     if not (is_rule or columns.is_key):
         names += (*OF_DISTANCE, "values")
-    fields = fields_of_query(JoinRequest, only(given, names))
+    fields = {"lake_column": "", **fields_of_query(JoinRequest, only(given, names))}
     if way := given.get("aggregate"):
         fields["aggregate"] = {"*": way}
     return JoinRequest(index=pages.served.path, query=columns.query, transform=is_rule, **fields)
@@ -103,7 +103,7 @@ def _shown(
         "values": VALUES if not (asked.transform or columns.is_key) else (),
         "hows": HOW,
         "aggregations": AGGREGATIONS,
-        "match": url(f"{columns.path}/match", of_match) if asked.lake_column else None,
+        "match": url(f"{columns.path}/match", of_match),
         "downloads": {
             kind: url(f"{columns.path}/joined.{kind}", parameters) for kind in ("csv", "parquet")
         },
@@ -112,8 +112,8 @@ def _shown(
 
 
 def _command(pages: Pages, columns: AskedColumns, asked: JoinRequest) -> str:
-    named = () if asked.lake_column is None else (asked.lake_column,)
+    named = str(asked.lake_column)
     words = command_line(
-        asked, columns.table, columns.spec, pages.served.path, *named, options=COMMAND
+        asked, columns.table, columns.spec, pages.served.path, named, options=COMMAND
     )
     return f"{words} -o joined.csv"

@@ -101,18 +101,22 @@ def _by_similar_values(pages: Pages, found: Found, ways: list[Any]) -> Page:
     asked = ExplainRequest(
         index=pages.served.path,
         query=found.asked.query,
-        **fields_of_query(ExplainRequest, only(found.given, (*OPTIONS, "lake_column"))),
+        lake_column=found.lake_column,
+        **fields_of_query(ExplainRequest, only(found.given, OPTIONS)),
     )
     explained = pages.served.run(asked)
-    section = section_of_explanation(explained, OF_EXPLANATION)
-    shown = {
-        **found.shown(None),
-        "section": section,
-        "card": next(section.cards),
-        "ways": ways,
-        "join": found.link("join", **_options(asked)),
-        "command": _command(pages, asked, found),
-    }
+
+    def shown() -> dict[str, Any]:
+        section = section_of_explanation(explained, OF_EXPLANATION)
+        return {
+            **found.shown(None),
+            "section": section,
+            "card": next(section.cards),
+            "ways": ways,
+            "join": found.link("join", **_options(asked)),
+            "command": _command(pages, asked, found),
+        }
+
     return Page("match.html", shown, explained.to_dict)
 
 
@@ -159,13 +163,16 @@ def _by_rule(pages: Pages, found: Found, ways: list[Any]) -> Page:
     learned = learn_with_lake(asked)
     source = f"{_own(found)}:{found.asked.spec}"
     target = f"{pages.served.path}:{found.lake_column}"
-    shown = {
-        **transform_shown(page_report(learned)),
-        **found.shown("transform"),
-        "ways": ways,
-        "join": found.link("join", method="transform"),
-        "command": shlex.join(["pexeso", "transform", source, target]),
-    }
+
+    def shown() -> dict[str, Any]:
+        return {
+            **transform_shown(page_report(learned)),
+            **found.shown("transform"),
+            "ways": ways,
+            "join": found.link("join", method="transform"),
+            "command": shlex.join(["pexeso", "transform", source, target]),
+        }
+
     return Page("match_rule.html", shown, learned.to_dict)
 
 

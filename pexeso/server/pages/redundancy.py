@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pexeso.html.redundancy import redundancy_shown
 from pexeso.redundancy import SEMANTICS
@@ -25,13 +25,16 @@ def redundancy(pages: Pages, request: Request) -> Page:
     report = None
     if given.get("run") == ON or request.url.path.endswith(".json"):
         report = pages.served.run(asked).to_dict()
-    shown = {
-        "asked": asked,
-        "semantics": SEMANTICS,
-        "has_part": has_part(pages, PART),
-        "report": report,
-        **({} if report is None else redundancy_shown(report, lake=_lake(pages))),
-    }
+
+    def shown() -> dict[str, Any]:
+        return {
+            "asked": asked,
+            "semantics": SEMANTICS,
+            "has_part": has_part(pages, PART),
+            "report": report,
+            **({} if report is None else redundancy_shown(report, lake=_lake(pages))),
+        }
+
     return Page("redundancy_app.html", shown, lambda: report)
 
 

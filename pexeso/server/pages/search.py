@@ -138,41 +138,44 @@ def found(pages: Pages, request: Request) -> Page:
     asked = read_search(pages, columns, dict(request.query_params))
     response = pages.served.run(asked)
     result = response.results[0]
-    section = (
-        section_of_result(result, 1, LIMITS.columns_found, LIMITS)
-        if isinstance(result, SearchResult)
-        else None
-    )
-    options = section.options if section else _usual(pages, columns, asked)
-    path, index = columns.path, pages.served.path
-    shown = {
-        "table": columns.table,
-        "columns": columns,
-        "column": columns.name,
-        "asked": asked,
-        "options": options,
-        "result": result,
-        "section": section,
-        "heads": [] if section else _heads(result, asked.method),
-        "names": HEADS,
-        "shares": SHARES,
-        "rows": list(zip(result.matches, result.rows(), strict=True))[: LIMITS.listed]
-        if section is None
-        else [],
-        "hints": None if len(result) else result.hints(),
-        "nearer": partial(_nearer_link, columns, asked),
-        "methods": {} if columns.is_key else METHOD_NAMES,
-        "missing": {"overlap", "containment"} - {*parts_of(pages.served.index.store)},
-        "has_distance": not columns.is_key and asked.method in ("semantic", "all"),
-        "least": asked.min_joinability or _usual_share(columns, asked, options),
-        "numbers": NUMBERS,
-        "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
-        "link": partial(match_link, columns, asked),
-        "command": command_line(asked, columns.table, columns.spec, index, options=OPTIONS),
-        "python": None
-        if columns.is_key
-        else python_lines(asked, columns.table, columns.spec, index, "search", options=OPTIONS),
-    }
+
+    def shown() -> dict[str, Any]:
+        section = (
+            section_of_result(result, 1, LIMITS.columns_found, LIMITS)
+            if isinstance(result, SearchResult)
+            else None
+        )
+        options = section.options if section else _usual(pages, columns, asked)
+        path, index = columns.path, pages.served.path
+        return {
+            "table": columns.table,
+            "columns": columns,
+            "column": columns.name,
+            "asked": asked,
+            "options": options,
+            "result": result,
+            "section": section,
+            "heads": [] if section else _heads(result, asked.method),
+            "names": HEADS,
+            "shares": SHARES,
+            "rows": list(zip(result.matches, result.rows(), strict=True))[: LIMITS.listed]
+            if section is None
+            else [],
+            "hints": None if len(result) else result.hints(),
+            "nearer": partial(_nearer_link, columns, asked),
+            "methods": {} if columns.is_key else METHOD_NAMES,
+            "missing": {"overlap", "containment"} - {*parts_of(pages.served.index.store)},
+            "has_distance": not columns.is_key and asked.method in ("semantic", "all"),
+            "least": asked.min_joinability or _usual_share(columns, asked, options),
+            "numbers": NUMBERS,
+            "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
+            "link": partial(match_link, columns, asked),
+            "command": command_line(asked, columns.table, columns.spec, index, options=OPTIONS),
+            "python": None
+            if columns.is_key
+            else python_lines(asked, columns.table, columns.spec, index, "search", options=OPTIONS),
+        }
+
     return Page("search.html", shown, response.to_dict, fragment="found.html")
 
 
