@@ -28,6 +28,7 @@ DEFAULT_QUERIES = 100
 # Commands that other modules bring: name -> (module, attribute). They are imported when they are
 # asked for.
 ELSEWHERE = {
+    "app": ("benchmarks.app", "app_command"),
     "acquisition": ("benchmarks.acquisition.command", "acquisition_command"),
     "composite": ("benchmarks.composite.command", "composite_command"),
     "reading": ("benchmarks.reading.command", "reading_command"),

@@ -15,6 +15,8 @@ import pytest
 from pexeso.index import build_index
 from pexeso.server.access import Access
 
+pytestmark = pytest.mark.spark
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -64,7 +66,7 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def served(browser, tmp_path_factory):
+def served(browser, spark, tmp_path_factory):
     """Serve an index; return its address and what opens it."""
     uvicorn = pytest.importorskip("uvicorn", reason="the extra app is not installed")
     from pexeso.server.app import create_app
@@ -294,7 +296,8 @@ PATHS = (
 )  # fmt: skip
 CAPITAL = "column=%230&lake_column=geo/capitals.csv:Capital"
 OF_TABLE = (
-    "", "/search?column=%230", "/search?column=%230&method=overlap", "/search?column=%232&max_distance=0&min_joinability=0.9",
+    "", "/search?column=%230", "/search?column=%230&method=overlap",
+    "/search?column=%232&max_distance=0&min_joinability=0.9",
     "/search?column=%230,%231", f"/match?{CAPITAL}", f"/match?{CAPITAL}&method=overlap",
     f"/match?{CAPITAL}&method=transform", "/match?column=%230,%231&lake_column=trade/fairs.csv",
     f"/join?{CAPITAL}", f"/join?{CAPITAL}&method=transform",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pexeso.lake.columns import find_column, label_columns
@@ -69,7 +70,8 @@ def asked_columns(pages: Pages, request: Request) -> AskedColumns:
         There is no such table or column, or the columns make no key.
     """
     table = pages.tables[request.path_params["table"]]
-    names = read_table(table.spec).names
+    # What was given does not change, and is asked about again with each move of a slider.
+    names = (_names if table.is_of_lake else _names_once)(table.spec)
     given = request.query_params.getlist("column") or ["#0"]
     if len(given) == 1 and names_one_column(names, given[0]):
         position = find_column(names, given[0])
@@ -77,6 +79,13 @@ def asked_columns(pages: Pages, request: Request) -> AskedColumns:
     key = find_key_columns(names, given[0] if len(given) == 1 else given)
     marks = [f"#{each.position}{'~' if each.similar else ''}" for each in key]
     return AskedColumns(table, tuple(each.label for each in key), ",".join(marks))
+
+
+def _names(spec: str) -> tuple[str, ...]:
+    return tuple(read_table(spec).names)
+
+
+_names_once = lru_cache(maxsize=20)(_names)
 
 
 def only(given: Any, names: Iterable[str]) -> dict[str, Any]:
