@@ -29,6 +29,7 @@ DEFAULT_QUERIES = 100
 # asked for.
 ELSEWHERE = {
     "agents": ("benchmarks.agents", "main"),
+    "app": ("benchmarks.app", "app_command"),
     "acquisition": ("benchmarks.acquisition.command", "acquisition_command"),
     "composite": ("benchmarks.composite.command", "composite_command"),
     "reading": ("benchmarks.reading.command", "reading_command"),

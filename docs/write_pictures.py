@@ -1,9 +1,10 @@
-"""Writer of the pictures of the tutorial on your own data, with the present code.
+"""Writer of the pictures of the tutorial on your own data and of the app, with the present code.
 
 Run it as ``python docs/write_pictures.py``. It needs what the extra ``dev`` installs, and Chromium.
 
 The folder of the tutorial is written and indexed anew, the commands of the page are run, and their
-pages and coloured output are photographed in a browser without a window.
+pages and coloured output are photographed in a browser without a window. So are pages of the app,
+which serves the index of the demo lake.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
@@ -73,8 +76,11 @@ def _photograph(view: Page, name: str, first: str, last: str) -> None:
         "width": max(top["x"] + top["width"], end["x"] + end["width"]) + MARGIN - left,
         "height": end["y"] + end["height"] + MARGIN - above,
     }
-    picture = HERE / f"tutorial-your-own-data-{name}.png"
-    taken = view.screenshot(clip=clip, full_page=True)
+    _keep(view.screenshot(clip=clip, full_page=True), HERE / f"tutorial-your-own-data-{name}.png")
+
+
+def _keep(taken: bytes, picture: Path) -> None:
+    """Write a picture in few colours, and tell its size."""
     with Image.open(io.BytesIO(taken)) as image:
         image.convert("RGB").quantize(_COLOURS, Image.Quantize.MAXCOVERAGE).save(
             picture, optimize=True
@@ -96,11 +102,58 @@ def _photograph_all(browser: Browser, terminal: str, explained: Path) -> None:
     _photograph(view, "rows", "details:has(table.joined)", "details:has(table.joined)")
 
 
-def write_pictures(folder: Path) -> None:
-    """Write all pictures, working in `folder`."""
+@contextmanager
+def _serving(folder: Path, index: str) -> Iterator[str]:
+    """Serve an index in a folder; give the link that opens the app."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pexeso", "serve", index, "--port", "0"],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        said = next((line for line in process.stderr or () if "token=" in line), "")
+        yield next(word for word in said.split() if "token=" in word)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _photograph_app(browser: Browser, link: str) -> None:
+    view = browser.new_page(viewport={"width": 1100, "height": 640})
+    view.goto(link)
+    view.set_input_files("#file", EXAMPLES / "my_autographs.csv")
+    view.get_by_role("button", name="Choose a column").click()
+    view.get_by_role("link", name="signed_by").click()
+    view.get_by_role("heading", name="What signed_by joins with").wait_for()
+    _keep(view.screenshot(), HERE / "how-to" / "app-search.png")
+    view.get_by_role("link", name="science/birthdays.tsv : person").click()
+    view.get_by_role("heading", name="Why signed_by joins with person").wait_for()
+    view.set_viewport_size({"width": 1100, "height": 900})
+    _keep(view.screenshot(), HERE / "how-to" / "app-match.png")
+
+
+def write_app_pictures(folder: Path) -> None:
+    """Write the pictures of the app, of the index ``lake.pexeso`` in `folder`."""
+    if not (folder / "lake.pexeso").exists():
+        _pexeso(folder, "index", str(EXAMPLES / "lake"), "lake.pexeso", "--include", "overlap")
+    with sync_playwright() as driver, _serving(folder, "lake.pexeso") as link:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = driver.chromium.launch(executable_path=_browser_path(), args=arguments)
+        _photograph_app(browser, link)
+        browser.close()
+
+
+def _browser_path() -> str:
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         raise SystemExit(f"There is no browser on this machine: install one of {BROWSERS}.")
+    return path
+
+
+def write_pictures(folder: Path) -> None:
+    """Write the pictures of the tutorial, working in `folder`."""
+    path = _browser_path()
     subprocess.run(
         [sys.executable, EXAMPLES / "write_own_data.py", folder], check=True, capture_output=True
     )
@@ -118,3 +171,4 @@ def write_pictures(folder: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         write_pictures(Path(made))
+        write_app_pictures(Path(made))

@@ -49,40 +49,43 @@ def acquisition_page(report: Mapping[str, Any]) -> str:
     str
         One HTML file; at most 50 plans are shown.
     """
-    plans, options = report["plans"][:MAX_PLANS], report["options"]
-    priced = options.get("prices") != "free"
-    cards = [
-        {**plan, "number": number, "drawing": path_drawing(plan, priced=priced)}
-        for number, plan in enumerate(plans, 1)
-    ]
     return (
         environment()
         .get_template("acquisition.html")
-        .render(
-            title=_title(report["query"]),
-            query=report["query"],
-            options=options,
-            unit=report["unit"],
-            stats=report["stats"],
-            reason=report.get("reason"),
-            best_seen=[
-                (BEST_SEEN[name], f"{value:,.6g}")
-                for name, value in report.get("best_seen", {}).items()
-                if name in BEST_SEEN
-            ],
-            cards=cards,
-            n_more=report["n_more"] + len(report["plans"]) - len(plans),
-            chart=price_chart(plans, options.get("budget"), report["unit"]) if priced else None,
-            chart_width=CHART_WIDTH,
-            chart_height=CHART_HEIGHT,
-            box_width=BOX_WIDTH,
-            priced=priced,
-            amount=_amount,
-            statement=lambda text: plain(text, MAX_STATEMENT),
-            described=described,
-            version=pexeso.__version__,
-        )
+        .render(acquisition_shown(report), version=pexeso.__version__)
     )
+
+
+def acquisition_shown(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the template ``acquisition_body.html`` shows of a report, and a title."""
+    plans, options = report["plans"][:MAX_PLANS], report["options"]
+    priced = options.get("prices") != "free"
+    return {
+        "title": _title(report["query"]),
+        "query": report["query"],
+        "options": options,
+        "unit": report["unit"],
+        "stats": report["stats"],
+        "reason": report.get("reason"),
+        "best_seen": [
+            (BEST_SEEN[name], f"{value:,.6g}")
+            for name, value in report.get("best_seen", {}).items()
+            if name in BEST_SEEN
+        ],
+        "cards": [
+            {**plan, "number": number, "drawing": path_drawing(plan, priced=priced)}
+            for number, plan in enumerate(plans, 1)
+        ],
+        "n_more": report["n_more"] + len(report["plans"]) - len(plans),
+        "chart": price_chart(plans, options.get("budget"), report["unit"]) if priced else None,
+        "chart_width": CHART_WIDTH,
+        "chart_height": CHART_HEIGHT,
+        "box_width": BOX_WIDTH,
+        "priced": priced,
+        "amount": _amount,
+        "statement": lambda text: plain(text, MAX_STATEMENT),
+        "described": described,
+    }
 
 
 def acquisition_table(report: Mapping[str, Any]) -> str:

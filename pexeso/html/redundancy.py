@@ -94,37 +94,40 @@ def redundancy_page(report: Mapping[str, Any], *, lake: str) -> str:
         One HTML file. Of connected tables the largest 60 are drawn, in 20 drawings at most, and
         lists have 1,000 rows at most; the page says what is left out.
     """
+    return (
+        environment()
+        .get_template("redundancy.html")
+        .render(redundancy_shown(report, lake=lake), version=pexeso.__version__)
+    )
+
+
+def redundancy_shown(report: Mapping[str, Any], *, lake: str) -> dict[str, Any]:
+    """Return what the template ``redundancy_body.html`` shows of a report, and a title."""
     graph = lake_graph(report)
     parts, n_parts = connected_parts(graph)
     drawings = [drawing_of(graph, part, number) for number, part in enumerate(parts, 1)]
     deletions = sorted(report["plan"]["delete"], key=lambda each: (-each["bytes"], each["table"]))
-    parent_of = {each["table"]: each["parent"] for each in deletions}
-    return (
-        environment()
-        .get_template("redundancy.html")
-        .render(
-            title=f"Redundant tables of {plain(lake, MAX_NAME)}",
-            summary=_summary(report),
-            deletions=_listed(deletions),
-            drawings=drawings,
-            n_parts=n_parts,
-            n_alone=_n_alone(graph),
-            pairs=_listed(_pairs(report["edges"])),
-            tables=_listed(sorted(report["tables"], key=lambda each: each["name"])),
-            parent_of=parent_of,
-            stages=report["stages"],
-            left_out=_listed(report["left_out"]),
-            refuted=_listed(report["refuted"]),
-            max_derived=MAX_DERIVED,
-            max_tables=MAX_TABLES,
-            box_width=BOX_WIDTH,
-            box_height=BOX_HEIGHT,
-            statement=lambda text: plain(text, MAX_STATEMENT),
-            amount=_amount,
-            described=described,
-            version=pexeso.__version__,
-        )
-    )
+    return {
+        "title": f"Redundant tables of {plain(lake, MAX_NAME)}",
+        "summary": _summary(report),
+        "deletions": _listed(deletions),
+        "drawings": drawings,
+        "n_parts": n_parts,
+        "n_alone": _n_alone(graph),
+        "pairs": _listed(_pairs(report["edges"])),
+        "tables": _listed(sorted(report["tables"], key=lambda each: each["name"])),
+        "parent_of": {each["table"]: each["parent"] for each in deletions},
+        "stages": report["stages"],
+        "left_out": _listed(report["left_out"]),
+        "refuted": _listed(report["refuted"]),
+        "max_derived": MAX_DERIVED,
+        "max_tables": MAX_TABLES,
+        "box_width": BOX_WIDTH,
+        "box_height": BOX_HEIGHT,
+        "statement": lambda text: plain(text, MAX_STATEMENT),
+        "amount": _amount,
+        "described": described,
+    }
 
 
 def described(drawing: Drawing) -> str:

@@ -61,16 +61,20 @@ def transform_page(report: Mapping[str, Any]) -> str:
     return (
         environment()
         .get_template("transform.html")
-        .render(
-            title=f"{_columns(report['source'])} joined with {_columns(report['target'])}",
-            segments=_segments(report["rows"]),
-            n_rows=sum(report["rows"].values()),
-            cardinality_said=CARDINALITIES[report["cardinality"]],
-            code=_code,
-            version=pexeso.__version__,
-            **report,
-        )
+        .render(transform_shown(report), version=pexeso.__version__)
     )
+
+
+def transform_shown(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the template ``transform_body.html`` shows of a report, and a title."""
+    return {
+        "title": f"{_columns(report['source'])} joined with {_columns(report['target'])}",
+        "segments": _segments(report["rows"]),
+        "n_rows": sum(report["rows"].values()),
+        "cardinality_said": CARDINALITIES[report["cardinality"]],
+        "code": _code,
+        **report,
+    }
 
 
 def transform_table(report: Mapping[str, Any]) -> str:

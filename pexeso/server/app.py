@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,9 @@ _log = logging.getLogger(__name__)
 FORM_BYTES = 64 << 10
 """What a form may have beside the file or text in it."""
 
+
+STYLES = ("page", "transform", "redundancy", "acquisition")
+"""Of pages that are files, by the names of their templates."""
 
 _STATUS = {UnknownTableError: 404, TooLargeError: 413}
 
@@ -84,7 +88,10 @@ def _with_agents(app: Starlette, agents: Starlette) -> ASGIApp:
 
 def _routes(pages: Pages) -> list[Route | Mount]:
     static = StaticFiles(directory=str(files("pexeso.server") / "static"))
-    found: list[Route | Mount] = [Route("/static/page.css", _page_css), Mount("/static", static)]
+    found: list[Route | Mount] = [
+        *(Route(f"/static/{name}.css", partial(_style, name)) for name in STYLES),
+        Mount("/static", static),
+    ]
     for path, handler in PAGES.items():
         # A part of a path may be anything, and the first route that fits is taken.
         as_json = f"{'/index' if path == '/' else path}.json"
@@ -95,9 +102,9 @@ def _routes(pages: Pages) -> list[Route | Mount]:
     return [*found, *actions.routes(pages)]
 
 
-def _page_css(request: Request) -> Response:
-    """Answer with the style of pages that are files, which the app's pages share."""
-    text = (files("pexeso.html") / "page.css").read_text(encoding="utf-8")
+def _style(name: str, request: Request) -> Response:
+    """Answer with a style of pages that are files, which the app's pages share."""
+    text = (files("pexeso.html") / f"{name}.css").read_text(encoding="utf-8")
     return Response(text, media_type="text/css")
 
 

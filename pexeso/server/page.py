@@ -66,7 +66,7 @@ class Page:
             state=pages.served.state(),
             index_name=pages.served.path,
             here=request.url.path,
-            query=request.url.query,
+            url_query=request.url.query,
             version=pexeso.__version__,
         )
 

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pexeso.errors import InputError
-from pexeso.server.pages.match import joined_file
+from pexeso.server.pages.joining import joined_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

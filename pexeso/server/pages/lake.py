@@ -34,7 +34,11 @@ def tables(pages: Pages, request: Request) -> Page:
         listed = listed.filter(pc.match_substring(listed["table"], text, ignore_case=True))
     number, rows = _page_of(request, listed)
     document = {"total": listed.num_rows, "page": number, "tables": rows}
-    shown = {**document, "text": text, **_around("/lake", {"text": text or None}, number, listed)}
+    shown = {
+        **document,
+        "looked_for": text,
+        **_around("/lake", {"text": text or None}, number, listed),
+    }
     return Page("lake.html", shown, lambda: document)
 
 

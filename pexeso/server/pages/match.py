@@ -1,129 +1,221 @@
-"""One column found: why it matches, and what a join with it makes of a table."""
+"""One column found: why it matches, told by the way that it was found in."""
 
 from __future__ import annotations
 
-from io import BytesIO
-from pathlib import PurePath
+import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pexeso.frames.writing import WRITERS
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pexeso.html.cards import OF_EXPLANATION, section_of_explanation
-from pexeso.join.options import AGGREGATIONS, HOW, VALUES
-from pexeso.lake.columns import find_column, label_columns
-from pexeso.lake.containers.reader import read_table
+from pexeso.html.transform import transform_shown
+from pexeso.lake.key_columns import spec_of
 from pexeso.server.links import command_line, fields_of_query, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.tables import safe_name
-from pexeso.service.requests import ExplainRequest, JoinRequest
+from pexeso.server.pages.asked import AskedColumns, asked_columns, only
+from pexeso.service.by_verb.composite_keys import split_lake_key
+from pexeso.service.by_verb.transform import learn_with_lake
+from pexeso.service.requests import ExplainRequest, JoinRequest, split_lake_column
+from pexeso.token_search.overlap_search import overlap_with
+from pexeso.token_search.query import token_query
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from pexeso.server.tables import QueryTable
-
 OPTIONS = ("max_distance", "joinability_of")
-JOIN_OPTIONS = (*OPTIONS, "values", "how", "aggregate", "suffix", "provenance")
-PREVIEW_ROWS = 50
+
+SHOWN_VALUES = 200
+"""Equal values that are listed; all are in the document."""
+
+EQUAL_DISTANCE = 0.001
+"""Largest distance of a join by equal values, as vectors may be rounded where they are stored."""
+
+WAYS = {"semantic": "similar values", "overlap": "equal values", "transform": "a learned rule"}
+"""What explains a column, by the method in the page's URL; other methods are one of these."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A match that a page is asked for.
+
+    Attributes
+    ----------
+    asked : AskedColumns
+    lake_column : str
+        ``TABLE:COLUMN``, or of a key ``TABLE:COLUMN,COLUMN``.
+    given : mapping of str to str
+        The other parameters of the URL.
+    """
+
+    asked: AskedColumns
+    lake_column: str
+    given: dict[str, str]
+
+    @property
+    def lake_table(self) -> str:
+        """The table of the lake."""
+        return split_lake_key(self.lake_column)[0]
+
+    def link(self, page: str, **parameters: Any) -> str:
+        """Return the path of a page about this match."""
+        named = {"column": self.asked.parameter, "lake_column": self.lake_column}
+        return url(f"{self.asked.path}/{page}", {**named, **parameters})
+
+    def shown(self, method: str | None) -> dict[str, Any]:
+        """Return what all templates about a match show."""
+        of_search = {"column": self.asked.parameter, "method": method}
+        return {
+            "table": self.asked.table,
+            "column": self.asked.name,
+            "lake_table": self.lake_table,
+            "lake_column": split_lake_key(self.lake_column)[1] or "",
+            "method": method,
+            "search": url(f"{self.asked.path}/search", {**of_search, **only(self.given, OPTIONS)}),
+        }
 
 
 def match(pages: Pages, request: Request) -> Page:
     """Return the page that explains one match."""
-    table, given, column, label = _asked(pages, request)
+    given = dict(request.query_params)
+    found = Found(asked_columns(pages, request), given.get("lake_column", ""), given)
+    if found.asked.is_key:
+        return _by_key(pages, found)
+    split_lake_column(found.lake_column)  # says what is wrong with it
+    indexed = _is_searched(pages, found)
+    method = given.get("method", "semantic")
+    ways = [
+        (name, found.link("match", method=way, **only(given, OPTIONS)), way == method)
+        for way, name in WAYS.items()
+        if _has_way(pages, way, indexed=indexed)
+    ]
+    if method == "transform":
+        return _by_rule(pages, found, ways)
+    if method in ("overlap", "containment"):
+        return _by_equal_values(pages, found, ways, indexed=indexed)
+    return _by_similar_values(pages, found, ways)
+
+
+def _by_similar_values(pages: Pages, found: Found, ways: list[Any]) -> Page:
     asked = ExplainRequest(
         index=pages.served.path,
-        query=f"{table.spec}:#{column}",
-        **{
-            "lake_column": "",
-            **fields_of_query(ExplainRequest, _only(given, (*OPTIONS, "lake_column"))),
-        },
+        query=found.asked.query,
+        lake_column=found.lake_column,
+        **fields_of_query(ExplainRequest, only(found.given, OPTIONS)),
     )
     explained = pages.served.run(asked)
-    found = explained.match
 
     def shown() -> dict[str, Any]:
         section = section_of_explanation(explained, OF_EXPLANATION)
-        return {"section": section, "card": next(section.cards), **around}
+        return {
+            **found.shown(None),
+            "section": section,
+            "card": next(section.cards),
+            "ways": ways,
+            "join": found.link("join", **_options(asked)),
+            "command": _command(pages, asked, found),
+        }
 
-    around = {
-        "table": table,
-        "column": label,
-        "lake_table": found.table,
-        "lake_column": found.column,
-        "search": url(f"/tables/{table.id}/search", {"column": f"#{column}", **_options(asked)}),
-        "join": url(
-            f"/tables/{table.id}/join",
-            {"column": f"#{column}", "lake_column": asked.lake_column, **_options(asked)},
-        ),
-        "command": command_line(
-            asked, table, label, pages.served.path, asked.lake_column, options=OPTIONS
-        ),
-    }
     return Page("match.html", shown, explained.to_dict)
 
 
-def join(pages: Pages, request: Request) -> Page:
-    """Return the page that previews a join."""
-    table, given, column, label = _asked(pages, request)
-    asked = read_join(pages, table, column, given)
-    response = pages.served.run(asked)
-    joined = response.joined
-    parameters = {"column": f"#{column}", **_only(given, (*JOIN_OPTIONS, "lake_column"))}
-    of_match = ("column", "lake_column", *OPTIONS)
+def _by_equal_values(pages: Pages, found: Found, ways: list[Any], *, indexed: bool) -> Page:
+    index = pages.served.index
+    asked = ExplainRequest(
+        index=pages.served.path, query=found.asked.query, lake_column=found.lake_column
+    )
+    column = asked.read_column()
+    query = token_query(column, index.normaliser)
+    named = split_lake_column(found.lake_column)
+    [equal] = overlap_with(index.shards, query, [named])
+    values = [] if equal is None else equal.shared()
+    # Columns of numbers are no part of a search by similar values: rules join what is equal first.
+    way = {"max_distance": EQUAL_DISTANCE} if indexed else {"method": "transform"}
     shown = {
-        "table": table,
-        "column": label,
-        "position": column,
-        "asked": asked,
-        "rows": joined.table.slice(0, PREVIEW_ROWS).to_pylist(),
-        "names": joined.table.column_names,
-        "n_rows": joined.table.num_rows,
-        "report": joined.report,
-        "values": VALUES,
-        "hows": HOW,
-        "aggregations": AGGREGATIONS,
-        "match": url(f"/tables/{table.id}/match", _only(parameters, of_match)),
-        "downloads": {
-            kind: url(f"/tables/{table.id}/joined.{kind}", parameters)
-            for kind in ("csv", "parquet")
-        },
-        "command": command_line(
-            asked, table, label, pages.served.path, str(asked.lake_column), options=JOIN_OPTIONS
-        )
-        + " -o joined.csv",
+        **found.shown("overlap"),
+        "equal": equal,
+        "total": len(query),
+        "values": values[:SHOWN_VALUES],
+        "n_values": len(values),
+        "ways": ways,
+        "join": found.link("join", **way) if equal else None,
     }
-    return Page("join.html", shown, response.to_dict)
+
+    def document() -> dict[str, Any]:
+        told: dict[str, Any] = {"query": {**column.describe(), "values": len(query)}}
+        if equal is None:
+            return {**told, "table": named[0], "column": named[1], "overlap": 0, "shared": []}
+        return {**told, **equal.to_dict(), **equal.explained()}
+
+    return Page("match_equal.html", shown, document)
 
 
-def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:
-    """Return the name and the bytes of a joined table, as a file that ends so."""
-    table, given, column, _ = _asked(pages, request)
-    joined = pages.served.run(read_join(pages, table, column, given)).joined
-    stream = BytesIO()
-    WRITERS[ending](joined.table, stream, False)
-    stem = safe_name(PurePath(table.name).stem)
-    return f"{stem}-joined{ending}", stream.getvalue()
+def _by_rule(pages: Pages, found: Found, ways: list[Any]) -> Page:
+    from pexeso.transform_join.page_report import page_report  # brings numba
+
+    asked = JoinRequest(
+        index=pages.served.path,
+        query=found.asked.query,
+        lake_column=found.lake_column,
+        transform=True,
+    )
+    learned = learn_with_lake(asked)
+    source = f"{_own(found)}:{found.asked.spec}"
+    target = f"{pages.served.path}:{found.lake_column}"
+
+    def shown() -> dict[str, Any]:
+        return {
+            **transform_shown(page_report(learned)),
+            **found.shown("transform"),
+            "ways": ways,
+            "join": found.link("join", method="transform"),
+            "command": shlex.join(["pexeso", "transform", source, target]),
+        }
+
+    return Page("match_rule.html", shown, learned.to_dict)
 
 
-def read_join(pages: Pages, table: QueryTable, column: int, given: dict[str, str]) -> JoinRequest:
-    """Return the join that an URL asks for."""
-    names = tuple(name for name in JOIN_OPTIONS if name not in ("aggregate", "provenance"))
-    asked = fields_of_query(JoinRequest, _only(given, (*names, "lake_column")))
-    values = {"lake_column": "", **asked}
-    if way := given.get("aggregate"):
-        values["aggregate"] = {"*": way}
-    return JoinRequest(index=pages.served.path, query=f"{table.spec}:#{column}", **values)
+def _by_key(pages: Pages, found: Found) -> Page:
+    asked = ExplainRequest(
+        index=pages.served.path, query=found.asked.query, lake_column=found.lake_column
+    )
+    explained = pages.served.run(asked)
+    exact = Found(found.asked, f"{explained.table}:{spec_of(explained.columns)}", found.given)
+    shown = {
+        **exact.shown(None),
+        "found": explained,
+        "join": exact.link("join"),
+        "command": _command(pages, asked, found),
+    }
+    return Page("match_key.html", shown, explained.to_dict)
 
 
-def _asked(pages: Pages, request: Request) -> tuple[QueryTable, dict[str, str], int, str]:
-    table = pages.tables[request.path_params["table"]]
-    given = dict(request.query_params)
-    names = read_table(table.spec).names
-    column = find_column(names, given.get("column", "#0"))
-    return table, given, column, label_columns(names)[column]
+def _command(pages: Pages, asked: ExplainRequest, found: Found) -> str:
+    named = found.asked
+    return command_line(
+        asked, named.table, named.spec, pages.served.path, found.lake_column, options=OPTIONS
+    )
 
 
-def _only(given: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: given[name] for name in names if name in given}
+def _own(found: Found) -> str:
+    table = found.asked.table
+    return table.spec if table.is_of_lake else table.name
+
+
+def _is_searched(pages: Pages, found: Found) -> bool:
+    """Return whether searches by similar values can find the lake's column."""
+    table, column = split_lake_column(found.lake_column)
+    among = pa.array([table], pa.string())
+    rows = pages.served.index.catalog.columns(["label", "reason"], among=among)
+    rows = rows.filter(pc.and_(pc.equal(rows["label"], column), pc.is_null(rows["reason"])))
+    return rows.num_rows > 0
+
+
+def _has_way(pages: Pages, way: str, *, indexed: bool) -> bool:
+    if way == "semantic":
+        return indexed
+    return way != "overlap" or "overlap" in pages.served.index.parts
 
 
 def _options(asked: Any) -> dict[str, Any]:

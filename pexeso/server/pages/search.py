@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,16 @@ import pyarrow.compute as pc
 
 from pexeso.answers.by_method import METHODS
 from pexeso.html.cards import Limits, section_of_result
-from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
+from pexeso.lake.key_columns import spec_of
 from pexeso.lake.sniff import profile_columns
-from pexeso.parts.token_sets.open import parts_of
+from pexeso.options import DEFAULT_MIN_CONTAINMENT
 from pexeso.results import SearchResult
 from pexeso.search.query import TEXT_KINDS
 from pexeso.server.links import command_line, fields_of_query, python_lines, url
 from pexeso.server.page import Page, Pages
+from pexeso.server.pages.asked import AskedColumns, asked_columns, has_part, only
 from pexeso.service.requests import SearchRequest
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from pexeso.lake.readers.table import Table
     from pexeso.lake.sniff import ColumnProfile
+    from pexeso.search.column_matches import NearColumn
     from pexeso.server.tables import QueryTable
 
 SHOWN_COLUMNS = 200
@@ -48,6 +52,14 @@ OPTIONS = (
 )
 """The fields of a search that its page has controls for, or that links to it may have."""
 
+OF_DISTANCE = ("max_distance", "joinability_of")
+
+LEAST_SHARE = 0.01
+"""Where the slider of the share begins."""
+
+NUMBERS = ("20", "100", "all")
+"""So many columns can be asked for by a control."""
+
 METHOD_NAMES = {
     "semantic": "similar values",
     "overlap": "most equal values",
@@ -55,6 +67,28 @@ METHOD_NAMES = {
     "transform": "a learned rule",
     "all": "all evidence",
 }
+
+
+HEADS = {
+    "joinability": "joinability",
+    "share": "best share",
+    "found_by": "found by",
+    "overlap": "equal values",
+    "containment": "of mine it holds",
+    "matched": "matched",
+    "equal": "equal already",
+    "matched_keys": "matched keys",
+    "relation": "rows to rows",
+    "joined_rows": "rows joined",
+    "rows_per_query_row": "rows for one of mine",
+    "program": "rule",
+    "brings": "brings",
+}
+"""What a list shows of columns found by other ways than similar values, under which heading."""
+
+OF_ALL = ("share", "found_by", "joinability", "containment", "program", "brings")
+
+SHARES = ("joinability", "share", "containment")
 
 
 @dataclass(frozen=True)
@@ -93,14 +127,15 @@ def columns(pages: Pages, request: Request) -> Page:
         "n_columns": len(labels),
         "n_rows": len(read.columns[0]) if read.columns else 0,
         "notes": read.notes,
+        "has_keys": has_part(pages, "composite"),
     }
     return Page("columns.html", shown, lambda: _columns_document(table, read, choices))
 
 
 def found(pages: Pages, request: Request) -> Page:
-    """Return the page of what is found for one column."""
-    table = pages.tables[request.path_params["table"]]
-    asked, column, label = read_search(pages, table, dict(request.query_params))
+    """Return the page of what is found for one column, or for a key of several."""
+    columns = asked_columns(pages, request)
+    asked = read_search(pages, columns, dict(request.query_params))
     response = pages.served.run(asked)
     result = response.results[0]
 
@@ -110,65 +145,115 @@ def found(pages: Pages, request: Request) -> Page:
             if isinstance(result, SearchResult)
             else None
         )
-        options = pages.served.index.search_options(
-            asked.options() if asked.method in ("semantic", "all") else {}
-        )
+        options = section.options if section else _usual(pages, columns, asked)
+        path, index = columns.path, pages.served.path
         return {
-            "table": table,
-            "column": label,
-            "position": column,
+            "table": columns.table,
+            "columns": columns,
+            "column": columns.name,
             "asked": asked,
-            "options": getattr(result, "options", options) if section else options,
+            "options": options,
             "result": result,
             "section": section,
-            "rows": list(zip(result, result.rows(), strict=True)) if section is None else [],
-            "hints": result.hints() if not len(result) else None,
-            "methods": METHOD_NAMES,
-            "missing": {"overlap", "containment"} - {*parts_of(pages.served.index.store)},
-            "link": partial(match_link, pages, table, column, asked),
-            "command": command_line(asked, table, label, pages.served.path, options=OPTIONS),
-            "python": python_lines(
-                asked, table, label, pages.served.path, "search", options=OPTIONS
-            ),
+            "heads": [] if section else _heads(result, asked.method),
+            "names": HEADS,
+            "shares": SHARES,
+            "rows": list(zip(result.matches, result.rows(), strict=True))[: LIMITS.listed]
+            if section is None
+            else [],
+            "hints": None if len(result) else result.hints(),
+            "nearer": partial(_nearer_link, columns, asked),
+            "methods": {} if columns.is_key else METHOD_NAMES,
+            "missing": {"overlap", "containment"} - {*pages.served.index.parts},
+            "has_distance": not columns.is_key and asked.method in ("semantic", "all"),
+            "least": asked.min_joinability or _usual_share(columns, asked, options),
+            "numbers": NUMBERS,
+            "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
+            "link": partial(match_link, pages, columns, asked),
+            "command": command_line(asked, columns.table, columns.spec, index, options=OPTIONS),
+            "python": None
+            if columns.is_key
+            else python_lines(asked, columns.table, columns.spec, index, "search", options=OPTIONS),
         }
 
     return Page("search.html", shown, response.to_dict, fragment="found.html")
 
 
-def read_search(
-    pages: Pages, table: QueryTable, given: dict[str, str]
-) -> tuple[SearchRequest, int, str]:
-    """Return the request of an URL, the position of its column, and the column's label."""
-    names = read_table(table.spec).names
-    column = find_column(names, given.get("column", "#0"))
-    chosen = {name: text for name, text in given.items() if name in (*OPTIONS, "explain")}
+def read_search(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> SearchRequest:
+    """Return the request of an URL.
+
+    What an URL has for another way to search is left aside: sliders have no meaning in each.
+    """
+    chosen = only(given, (*OPTIONS, "explain"))
     method = chosen.get("method", "semantic")
-    if method in METHODS and method not in ("semantic", "all"):
-        # The sliders of one way to search have no meaning in another.
+    if columns.is_key:
+        chosen = only(chosen, ("k", "min_joinability", "exclude_self"))
+    elif method in METHODS and method not in ("semantic", "all"):
         kept = ("method", "k", "exclude_self", "explain")
         kept += ("min_joinability",) if method != "overlap" else ()
-        chosen = {name: text for name, text in chosen.items() if name in kept}
-    defaults: dict[str, Any] = {"exclude_self": table.is_of_lake}
+        chosen = only(chosen, kept)
+    defaults: dict[str, Any] = {"exclude_self": columns.table.is_of_lake}
     values = defaults | fields_of_query(SearchRequest, chosen)
-    asked = SearchRequest(index=pages.served.path, query=f"{table.spec}:#{column}", **values)
-    return asked, column, label_columns(names)[column]
+    return SearchRequest(index=pages.served.path, query=columns.query, **values)
 
 
-def match_link(pages: Pages, table: QueryTable, column: int, asked: Any, match: Any) -> str:
-    """Return the path of the page of one column found."""
-    kept = {
-        name: getattr(asked, name)
-        for name in ("max_distance", "joinability_of")
-        if getattr(asked, name, None) is not None
-    }
-    name = match.column
-    if ":" in name:  # after the last one stands the column
+def match_link(pages: Pages, columns: AskedColumns, asked: SearchRequest, match: Any) -> str:
+    """Return the path of the page of one column, or table, found."""
+    named = spec_of(match.columns) if columns.is_key else match.column
+    if ":" in named and not columns.is_key:  # after the last one stands the column
         among = pa.array([match.table], pa.string())
-        columns = pages.served.index.catalog.columns(["label", "position"], among=among)
-        labels = columns.sort_by("position")["label"].to_pylist()
-        name = f"#{labels.index(name)}"
-    target = {"column": f"#{column}", "lake_column": f"{match.table}:{name}"}
-    return url(f"/tables/{table.id}/match", {**target, **kept})
+        found = pages.served.index.catalog.columns(["label", "position"], among=among)
+        named = f"#{found.sort_by('position')['label'].to_pylist().index(named)}"
+    target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
+    method = _way(asked.method, match)
+    kept = only(vars(asked), OF_DISTANCE) if method is None else {"method": method}
+    return url(f"{columns.path}/match", {**target, **kept})
+
+
+def _way(method: str, match: Any) -> str | None:
+    """Return the method of the page that explains a column found; None where it is the usual."""
+    if method == "all":  # by what evidence there is, what looks at values alike first
+        if match.meaning is not None:
+            return None
+        return "transform" if match.transform is not None else "overlap"
+    return {"overlap": "overlap", "containment": "overlap", "transform": "transform"}.get(method)
+
+
+def _usual(pages: Pages, columns: AskedColumns, asked: SearchRequest) -> Any:
+    """Return options of a search by similar values, for the sliders of another one."""
+    given = asked.options() if asked.method == "all" and not columns.is_key else {}
+    return pages.served.index.search_options(given)
+
+
+def _heads(result: Any, method: str) -> list[str]:
+    """Return the fields of a result that its list shows."""
+    shown = OF_ALL if method == "all" else HEADS
+    return [name for name in result.fields if name in shown]
+
+
+def _usual_share(columns: AskedColumns, asked: SearchRequest, options: Any) -> float:
+    """Return the share that a search asks for where none is given; of none the least there is."""
+    if columns.is_key or asked.method in ("overlap", "transform"):
+        return LEAST_SHARE
+    if asked.method == "containment":
+        return DEFAULT_MIN_CONTAINMENT
+    return options.min_joinability or LEAST_SHARE
+
+
+def _nearer_link(columns: AskedColumns, asked: SearchRequest, near: NearColumn) -> str | None:
+    """Return the path of a search that finds a column which came near; None where none may."""
+    if near.max_distance is None and asked.method == "overlap":
+        return None
+    # Sliders have two digits: the next smaller share and the next larger distance.
+    share = max(LEAST_SHARE, int(100 * near.share) / 100)
+    changed: dict[str, Any] = {"method": asked.method, "min_joinability": share}
+    if near.max_distance is not None:
+        changed["max_distance"] = min(1.0, math.ceil(100 * near.max_distance) / 100)
+    return url(f"{columns.path}/search", {"column": columns.parameter, **changed})
+
+
+def _given(request: Request, columns: AskedColumns) -> dict[str, Any]:
+    return {**only(dict(request.query_params), OPTIONS), "column": columns.parameter}
 
 
 def _search_link(table: QueryTable, position: int) -> str:

@@ -1,0 +1,182 @@
+"""The command ``python -m benchmarks app``: what people wait for, beside the search itself.
+
+A lake of made-up names is indexed and served by a process of its own; a client asks it as a browser
+does, and the same search is run in turn by the service, in the process that measures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from benchmarks.report import RESULTS, write_result
+
+ROOT = Path(__file__).resolve().parent.parent
+SYLLABLES = "ba do ki lo mu ne pa ri so tu va ze gal mon ter vin"
+ROWS = 1000
+"""Of each table of the lake, and of those that are pasted."""
+
+DOMAINS, NAMES = 5, 1200
+"""Lists of names that tables draw from, and names of each: columns of one list join."""
+
+
+def write_lake(folder: Path, n_values: int, seed: int) -> np.ndarray:
+    """Write tables of `ROWS` names each; return the names (DOMAINS, NAMES)."""
+    draws = np.random.default_rng(seed)
+    parts = draws.choice(SYLLABLES.split(), (2 * DOMAINS * NAMES, 5))
+    every = list(dict.fromkeys(f"{''.join(one[:3])} {''.join(one[3:])}" for one in parts))
+    names = np.array(every[: DOMAINS * NAMES]).reshape(DOMAINS, NAMES)
+    folder.mkdir(parents=True)
+    for number in range(max(1, n_values // ROWS)):
+        table = own_table(draws, names[number % DOMAINS])
+        (folder / f"table{number}.csv").write_text(table, encoding="utf-8")
+    return names
+
+
+def own_table(draws: np.random.Generator, names: np.ndarray) -> str:
+    """Return a table of `ROWS` of some names."""
+    rows = (f"{name},{at}" for at, name in enumerate(draws.choice(names, ROWS, replace=False)))
+    return "\n".join(["name,number", *rows, ""])
+
+
+@contextmanager
+def serving(index: Path) -> Iterator[tuple[str, float]]:
+    """Serve an index; give the link, and the moment at which the process was begun."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pexeso", "serve", str(index), "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    try:
+        if process.stderr is None:
+            raise click.ClickException("The server says nothing.")
+        said = next((line for line in process.stderr if "token=" in line), "")
+        if not said:
+            raise click.ClickException("The server ended before it answered.")
+        yield next(word for word in said.split() if "token=" in word), started
+    finally:
+        process.terminate()
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str, Any]:
+    """Ask the server and the service in turn, `rounds` times; return milliseconds and ratios."""
+    import httpx
+
+    from pexeso.service.requests import SearchRequest
+    from pexeso.service.verbs import Service
+
+    draws = np.random.default_rng(seed)
+    service = Service(keep_open=True)
+    with tempfile.TemporaryDirectory() as folder, serving(index) as (link, started):
+        own = Path(folder) / "own.csv"
+        own.write_text(own_table(draws, names[0]), encoding="utf-8")
+        with httpx.Client(follow_redirects=True, timeout=60) as client:
+            first = client.get(link)
+            first.raise_for_status()
+            found = {"first_page": [time.perf_counter() - started]}
+            address = str(first.url).rstrip("/")
+            origin = {"Origin": address}
+
+            def pasted() -> str:
+                text = own_table(draws, names[1])
+                # As a browser sends the form: its file is empty.
+                given = {"text": (None, text)}
+                page = client.post(f"{address}/tables", files=given, headers=origin)
+                page.raise_for_status()
+                client.get(f"{page.url}/search?column=%230").raise_for_status()
+                return str(page.url)
+
+            table = pasted()
+
+            def slid(distance: float) -> None:
+                asked = {"column": "#0", "max_distance": distance, "min_joinability": "0.2"}
+                part = client.get(f"{table}/search", params=asked, headers={"HX-Request": "true"})
+                part.raise_for_status()
+
+            def searched(distance: float) -> None:
+                service.run(
+                    SearchRequest(
+                        index=str(index),
+                        query=f"{own}:#0",
+                        max_distance=distance,
+                        min_joinability=0.2,
+                    )
+                )
+
+            ways: dict[str, Callable[[float], object]] = {
+                "search": searched,
+                "slider": slid,
+                "paste": lambda distance: pasted(),
+            }
+            for number in range(rounds + 2):  # the first two compile and fill caches
+                distance = round(0.05 + 0.3 * (number % 17) / 17, 3)
+                for name, way in ways.items():
+                    begun = time.perf_counter()
+                    way(distance)
+                    if number > 1:
+                        found.setdefault(name, []).append(time.perf_counter() - begun)
+    return told(found)
+
+
+def told(found: dict[str, list[float]]) -> dict[str, Any]:
+    """Return the median and the 95 % quantile of seconds, and of ratios to the search."""
+    result: dict[str, Any] = {
+        name: {
+            "median_ms": round(1000 * statistics.median(seconds), 1),
+            "q95_ms": round(1000 * float(np.quantile(seconds, 0.95)), 1),
+        }
+        for name, seconds in found.items()
+    }
+    for name in ("slider", "paste"):
+        if name in found:
+            ratios = [one / other for one, other in zip(found[name], found["search"], strict=True)]
+            result[f"{name}_over_search"] = {
+                "median": round(statistics.median(ratios), 2),
+                "q95": round(float(np.quantile(ratios, 0.95)), 2),
+            }
+    return result
+
+
+@click.command("app", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--values", default=100_000, show_default=True, type=click.IntRange(ROWS * 2))
+@click.option("--rounds", default=30, show_default=True, type=click.IntRange(1))
+@click.option("--seed", default=0, show_default=True)
+@click.option("--index", type=click.Path(path_type=Path), help="Keep the index, or use it again.")
+@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results.")
+def app_command(values: int, rounds: int, seed: int, index: Path | None, write: bool) -> None:
+    """Measure what people wait for in the app, as ratios to the search itself."""
+    import torch
+
+    from benchmarks.machine import describe_machine
+    from pexeso.index import build_index
+
+    with tempfile.TemporaryDirectory(prefix="pexeso-app-") as folder:
+        names = write_lake(Path(folder) / "lake", values, seed)
+        path = index or Path(folder) / "lake.pexeso"
+        if not path.exists():
+            build_index(Path(folder) / "lake", path)
+        result = measured(path, names, rounds, seed)
+    result |= {"values": values, "rounds": rounds, "pasted_rows": ROWS}
+    for name, numbers in result.items():
+        click.echo(f"{name}: {json.dumps(numbers)}")
+    if write:
+        result["machine"] = describe_machine(torch.device("cpu"))
+        write_result(RESULTS / "app.json", result)

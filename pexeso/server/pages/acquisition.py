@@ -1,0 +1,84 @@
+"""Plans of tables to buy or fetch that tell most of a column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pexeso.errors import InputError
+from pexeso.html.acquisition import acquisition_shown
+from pexeso.lake.rows import table_path
+from pexeso.server.links import fields_of_query
+from pexeso.server.page import Page, Pages
+from pexeso.server.pages.asked import only
+from pexeso.service.by_verb.acquisition import AcquireRequest
+from pexeso.service.by_verb.composite_keys import split_lake_key
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+OPTIONS = ("budget", "min_quality", "max_fan_out", "k")
+FIELDS = ("have", "want", "budget", "prices")
+PRICES = ("free", "entropy")
+"""Files of prices are for the command line: no path of a form is read."""
+
+MAX_SECONDS = 60.0
+"""A page does not wait as long as a command may."""
+
+
+def acquire(pages: Pages, request: Request) -> Page:
+    """Return the page: a form, and plans where it was sent."""
+    given = dict(request.query_params)
+    report = None
+    if given.get("have") or given.get("want") or given.get("table"):
+        asked = _read(pages, given)
+        report = pages.served.run(asked).to_dict()
+    elif request.url.path.endswith(".json"):
+        raise InputError("Give have, want, or both: there is nothing to look for.")
+    shown = {
+        "given": {name: given.get(name, "") for name in FIELDS},
+        "prices": PRICES,
+        "own": _own(pages, given),
+        "report": report,
+        **({} if report is None else acquisition_shown(report)),
+    }
+    return Page("acquire.html", shown, lambda: report)
+
+
+def _read(pages: Pages, given: dict[str, str]) -> AcquireRequest:
+    fields = fields_of_query(AcquireRequest, only(given, OPTIONS))
+    want = tuple(line.strip() for line in given.get("want", "").splitlines() if line.strip())
+    prices = given.get("prices") or None
+    if prices not in (None, *PRICES):
+        raise InputError(f"prices must be one of {', '.join(PRICES)}, or left out.")
+    return AcquireRequest(
+        index=pages.served.path,
+        have=_have(pages, given),
+        want=want,
+        prices=prices,
+        max_seconds=MAX_SECONDS,
+        **fields,
+    )
+
+
+def _have(pages: Pages, given: dict[str, str]) -> str | None:
+    """Return what is to be explained: of a table that was given, or of the lake, and no path."""
+    if table := given.get("table"):
+        return f"{pages.tables[table].spec}:{given.get('have') or '#0'}"
+    have = given.get("have", "").strip()
+    if not have:
+        return None
+    index = pages.served.index
+    name, columns = split_lake_key(have)
+    if columns is None:
+        raise InputError("Name the columns that are to be explained, as TABLE:COLUMN of the lake.")
+    if not index.catalog.tables(["table"], among=pa.array([name], pa.string())).num_rows:
+        raise InputError(index.catalog.why_not(name, index.lake))
+    # The file of that name where the server was started is none of the lake.
+    path, member = table_path(index.lake, name)
+    return f"{path}{member or ''}:{columns}"
+
+
+def _own(pages: Pages, given: dict[str, str]) -> Any:
+    return pages.tables[given["table"]] if given.get("table") else None

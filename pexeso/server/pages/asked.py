@@ -1,0 +1,98 @@
+"""The column, or the columns of a key, of somebody's table that a page is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.containers.reader import read_table
+from pexeso.lake.key_columns import find_key_columns, names_one_column, spec_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.requests import Request
+
+    from pexeso.server.page import Pages
+    from pexeso.server.tables import QueryTable
+
+
+@dataclass(frozen=True)
+class AskedColumns:
+    """The columns.
+
+    Attributes
+    ----------
+    table : QueryTable
+    labels : tuple of str
+    parameter : str
+        What names them in an URL, by positions.
+    """
+
+    table: QueryTable
+    labels: tuple[str, ...]
+    parameter: str
+
+    @property
+    def is_key(self) -> bool:
+        """Whether they are several."""
+        return len(self.labels) > 1
+
+    @property
+    def name(self) -> str:
+        """What people call them."""
+        return ", ".join(self.labels)
+
+    @property
+    def spec(self) -> str:
+        """What a shell command calls them."""
+        return spec_of(self.labels) if self.is_key else self.labels[0]
+
+    @property
+    def query(self) -> str:
+        """What requests call them, with their table."""
+        return f"{self.table.spec}:{self.parameter}"
+
+    @property
+    def path(self) -> str:
+        """What the paths of pages about the table begin with."""
+        return f"/tables/{self.table.id}"
+
+
+def asked_columns(pages: Pages, request: Request) -> AskedColumns:
+    """Return the columns that an URL names, by ``column=``, which may stand there several times.
+
+    Raises
+    ------
+    UnknownTableError, ColumnNotFoundError, QueryError
+        There is no such table or column, or the columns make no key.
+    """
+    table = pages.tables[request.path_params["table"]]
+    # What was given does not change, and is asked about again with each move of a slider.
+    names = (_names if table.is_of_lake else _names_once)(table.spec)
+    given = request.query_params.getlist("column") or ["#0"]
+    if len(given) == 1 and names_one_column(names, given[0]):
+        position = find_column(names, given[0])
+        return AskedColumns(table, (label_columns(names)[position],), f"#{position}")
+    key = find_key_columns(names, given[0] if len(given) == 1 else given)
+    marks = [f"#{each.position}{'~' if each.similar else ''}" for each in key]
+    return AskedColumns(table, tuple(each.label for each in key), ",".join(marks))
+
+
+def _names(spec: str) -> tuple[str, ...]:
+    return tuple(read_table(spec).names)
+
+
+_names_once = lru_cache(maxsize=20)(_names)
+
+
+def only(given: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return those parameters that have one of some names."""
+    return {name: given[name] for name in names if name in given}
+
+
+def has_part(pages: Pages, name: str) -> bool:
+    """Return whether the index has a part, such as ``composite``."""
+    return name in pages.served.index.store.manifest.options.get("parts", ())

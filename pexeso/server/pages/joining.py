@@ -1,0 +1,119 @@
+"""What a join with one column found makes of a table: preview, and files."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from pexeso.errors import InputError, PexesoError
+from pexeso.frames.writing import WRITERS
+from pexeso.join.options import AGGREGATIONS, HOW, VALUES
+from pexeso.server.links import command_line, fields_of_query, url
+from pexeso.server.page import Page, Pages
+from pexeso.server.pages.asked import AskedColumns, asked_columns, only
+from pexeso.server.tables import UnknownTableError, safe_name
+from pexeso.service.requests import JoinRequest
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from pexeso.service.responses import JoinResponse
+
+OF_DISTANCE = ("max_distance", "joinability_of")
+OF_JOIN = ("how", "suffix")
+COMMAND = (*OF_DISTANCE, "values", "how", "aggregate", "suffix", "provenance", "transform")
+PREVIEW_ROWS = 50
+
+
+def join(pages: Pages, request: Request) -> Page:
+    """Return the page that previews a join, or says why there is none and lets options change."""
+    columns, given = asked_columns(pages, request), dict(request.query_params)
+    asked = read_join(pages, columns, given)
+    try:
+        response = pages.served.run(asked)
+    except UnknownTableError:
+        raise
+    except PexesoError as error:
+        # Other options may join: so the page stays, with the form. A document is an error alone.
+        if not isinstance(error, InputError) or request.url.path.endswith(".json"):
+            raise
+        return Page(
+            "join.html",
+            {**_shown(pages, columns, asked, given), "response": None, "problem": str(error)},
+            lambda: {},
+            status=400,
+        )
+    joined = response.joined
+    shown = {
+        **_shown(pages, columns, asked, given),
+        "problem": None,
+        "response": response,
+        "rows": joined.table.slice(0, PREVIEW_ROWS).to_pylist(),
+        "names": joined.table.column_names,
+        "n_rows": joined.table.num_rows,
+        "report": joined.report,
+        "found": response.match,
+    }
+    return Page("join.html", shown, response.to_dict)
+
+
+def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:
+    """Return the name and the bytes of a joined table, as a file that ends so."""
+    columns = asked_columns(pages, request)
+    response: JoinResponse = pages.served.run(read_join(pages, columns, dict(request.query_params)))
+    stream = BytesIO()
+    WRITERS[ending](response.joined.table, stream, False)
+    stem = safe_name(PurePath(columns.table.name).stem)
+    return f"{stem}-joined{ending}", stream.getvalue()
+
+
+def read_join(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> JoinRequest:
+    """Return the join that an URL asks for.
+
+    By a rule, and by a key of several columns, there are no values alike: what an URL says of
+    them is left aside, as it was of another way.
+    """
+    is_rule = given.get("method") == "transform"
+    names = ("lake_column", *OF_JOIN)
+    if not (is_rule or columns.is_key):
+        names += (*OF_DISTANCE, "values")
+    fields = {"lake_column": "", **fields_of_query(JoinRequest, only(given, names))}
+    if way := given.get("aggregate"):
+        fields["aggregate"] = {"*": way}
+    return JoinRequest(index=pages.served.path, query=columns.query, transform=is_rule, **fields)
+
+
+def _shown(
+    pages: Pages, columns: AskedColumns, asked: JoinRequest, given: dict[str, str]
+) -> dict[str, Any]:
+    method = "transform" if asked.transform else None
+    of_match = {
+        "column": columns.parameter,
+        "lake_column": asked.lake_column,
+        "method": method,
+        **only(given, OF_DISTANCE),
+    }
+    parameters = {**of_match, **only(given, ("values", "aggregate", *OF_JOIN))}
+    return {
+        "table": columns.table,
+        "columns": columns,
+        "asked": asked,
+        "method": method,
+        "values": VALUES if not (asked.transform or columns.is_key) else (),
+        "hows": HOW,
+        "aggregations": AGGREGATIONS,
+        "match": url(f"{columns.path}/match", of_match),
+        "downloads": {
+            kind: url(f"{columns.path}/joined.{kind}", parameters) for kind in ("csv", "parquet")
+        },
+        "command": _command(pages, columns, asked),
+    }
+
+
+def _command(pages: Pages, columns: AskedColumns, asked: JoinRequest) -> str:
+    named = str(asked.lake_column)
+    words = command_line(
+        asked, columns.table, columns.spec, pages.served.path, named, options=COMMAND
+    )
+    return f"{words} -o joined.csv"

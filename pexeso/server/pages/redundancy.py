@@ -1,0 +1,42 @@
+"""Tables that others contain, and which of them can go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pexeso.html.redundancy import redundancy_shown
+from pexeso.redundancy import SEMANTICS
+from pexeso.server.links import ON, fields_of_query
+from pexeso.server.page import Page, Pages
+from pexeso.server.pages.asked import has_part, only
+from pexeso.service.by_verb.redundancy import RedundancyRequest
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+PART = "redundancy"
+
+
+def redundancy(pages: Pages, request: Request) -> Page:
+    """Return the page, with an answer where its button was pressed: all tables are compared."""
+    given = dict(request.query_params)
+    fields = fields_of_query(RedundancyRequest, only(given, ("min_containment", "semantics")))
+    asked = RedundancyRequest(lake=pages.served.path, **fields)
+    report = None
+    if given.get("run") == ON or request.url.path.endswith(".json"):
+        report = pages.served.run(asked).to_dict()
+
+    def shown() -> dict[str, Any]:
+        return {
+            "asked": asked,
+            "semantics": SEMANTICS,
+            "has_part": has_part(pages, PART),
+            "report": report,
+            **({} if report is None else redundancy_shown(report, lake=_lake(pages))),
+        }
+
+    return Page("redundancy_app.html", shown, lambda: report)
+
+
+def _lake(pages: Pages) -> str:
+    return str(pages.served.index.lake)

@@ -1,0 +1,336 @@
+"""Tests of the app in a real browser: the whole way by mouse, by keyboard, and without scripts.
+
+One server and one index answer all of them.
+"""
+
+import os
+import shutil
+import socket
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pexeso.index import build_index
+from pexeso.server.access import Access
+
+pytestmark = pytest.mark.spark
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+NAMES = (
+    "Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Warsaw", "Helsinki", "Athens", "Dublin", "Tokyo",
+)  # fmt: skip
+LANDS = (
+    "Norway", "Italy", "Spain", "Austria", "Portugal", "Poland", "Finland", "Greece", "Ireland",
+    "Japan",
+)  # fmt: skip
+
+
+def csv(header, *columns):
+    return "\n".join([header, *(",".join(map(str, row)) for row in zip(*columns, strict=True))])
+
+
+YEARS = range(1990, 2000)
+CAPITALS = csv("Capital,Country,founded", NAMES, LANDS, YEARS)
+LAKE = {
+    "geo/capitals.csv": CAPITALS,
+    "geo/copy.csv": CAPITALS,
+    "geo/lands.csv": csv("land,code", LANDS, [land[:2].upper() for land in LANDS]),
+    "trade/fairs.csv": csv("town,held,visitors", NAMES[:8], YEARS[:8], range(100, 900, 100)),
+    "trade/near.csv": csv("place,size", [f"{name}e" for name in NAMES], range(10)),
+    "trade/broken.csv": "",
+}
+SPELT = [*NAMES[:3], *(f"{name}x" for name in NAMES[3:6])]
+MINE = csv("city,year,spelt", NAMES[:6], YEARS[:6], SPELT)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Start the browser of this machine, once."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="the package playwright is not installed"
+    )
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"there is no browser on this machine (one of {', '.join(BROWSERS)})")
+    with playwright.sync_playwright() as driver:
+        # A browser that root starts has no sandbox; it is shown nothing but pages made here.
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        started = driver.chromium.launch(executable_path=path, args=arguments)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def served(browser, spark, tmp_path_factory):
+    """Serve an index; return its address and what opens it."""
+    uvicorn = pytest.importorskip("uvicorn", reason="the extra app is not installed")
+    from pexeso.server.app import create_app
+    from pexeso.server.page import Pages
+    from pexeso.server.served import ServedIndex
+    from pexeso.server.tables import QueryTables
+
+    folder = tmp_path_factory.mktemp("app")
+    for name, text in LAKE.items():
+        path = folder / "lake" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    parts = ["overlap", "composite", "redundancy"]
+    index = build_index(folder / "lake", folder / "lake.pexeso", parts=parts)
+    with (
+        QueryTables(1 << 20) as tables,
+        closing(socket.create_server(("127.0.0.1", 0))) as listener,
+    ):
+        host = f"127.0.0.1:{listener.getsockname()[1]}"
+        links = []
+        access = Access(links.append)
+        app = create_app(Pages(ServedIndex(str(index.path)), tables), access=access, hosts=[host])
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"http://{host}/?token={access.token}")
+        cookies = context.cookies()
+        context.close()
+        yield f"http://{host}", cookies
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def visit(browser, served):
+    """Return a function that opens the first page in a browser of its own.
+
+    At the end nothing was asked of another address, and no script has failed.
+    """
+    address, cookies = served
+    contexts, heard = [], []
+
+    def open_page(**options):
+        context = browser.new_context(**{"viewport": DESK, **options})
+        context.add_cookies(cookies)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("request", lambda request: heard.append(request.url))
+        page.on("console", lambda message: heard.append(message.text))
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert [each for each in heard if not each.startswith((address, "data:,"))] == []
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "my cities.csv"
+    path.write_text(MINE, encoding="utf-8")
+    return path
+
+
+def found_columns(page):
+    return page.locator("#found tbody th").all_inner_texts()
+
+
+def test_the_way_by_mouse(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("heading", name="my cities.csv").wait_for()
+    page.get_by_role("link", name="city").click()
+    page.get_by_role("heading", name="What city joins with").wait_for()
+    assert found_columns(page)[0].startswith("geo/capitals.csv : Capital")
+    assert "trade/fairs.csv : town" in found_columns(page)
+    page.evaluate("window.kept = true")
+    slider = page.get_by_label("Distance of values at most")
+    box = slider.bounding_box()
+    page.mouse.click(box["x"] + 1, box["y"] + box["height"] / 2)
+    page.wait_for_url("**max_distance=0*")
+    assert page.locator("output[for=max_distance]").inner_text() == "0.00"
+    page.get_by_text("within distance 0,").wait_for()
+    assert page.evaluate("window.kept")  # the page was not loaded again
+    page.get_by_role("link", name="geo/capitals.csv : Capital").click()
+    page.get_by_role("heading", name="Why city joins with Capital").wait_for()
+    page.get_by_role("link", name="equal values").click()
+    page.get_by_role("heading", name="What city and Capital have in common").wait_for()
+    assert page.locator(".values li").count() == 6
+    page.get_by_role("link", name="Preview the join").click()
+    page.get_by_role("heading", name="Your table, joined").wait_for()
+    assert "100.0 % of the values match (6 of 6)" in page.locator(".facts").inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download CSV").click()
+    assert download.value.suggested_filename == "my cities-joined.csv"
+    assert "Oslo,1990,Oslo,Oslo,0.0,Oslo,Norway,1990" in Path(download.value.path()).read_text()
+
+
+def tab_to(page, name):
+    """Press the tabulator until an element of this name has the focus, and return it."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        if focused.count() and page.evaluate(
+            """(name) => {
+              const one = document.activeElement;
+              const label = one.labels && one.labels.length ? one.labels[0].textContent : "";
+              return [one.textContent.trim(), label.trim()].some((each) => each.startsWith(name));
+            }""",
+            name,
+        ):
+            return focused
+    raise AssertionError(f"No element named {name!r} is reached by the tabulator.")
+
+
+def test_the_way_by_keyboard_alone(visit):
+    page = visit()
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").inner_text() == "Skip to the content"
+    tab_to(page, "Or paste a table")
+    page.keyboard.insert_text(MINE)
+    tab_to(page, "Choose a column")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="pasted.csv").wait_for()
+    tab_to(page, "city")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="What city joins with").wait_for()
+    tab_to(page, "Share of my values")
+    page.keyboard.press("End")
+    page.wait_for_url("**min_joinability=1*")
+    tab_to(page, "geo/capitals.csv : Capital")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Why city joins with Capital").wait_for()
+    tab_to(page, "Preview the join")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Your table, joined").wait_for()
+    tab_to(page, "Rows without a match")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "Preview")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**how=inner*")
+    assert page.get_by_role("cell", name="Norway").is_visible()
+
+
+def test_the_way_without_scripts(visit, mine):
+    page = visit(java_script_enabled=False)
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("link", name="city").click()
+    page.get_by_label("Share of my values at least").fill("0.9")
+    page.get_by_label("What joins").select_option("overlap")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_url("**method=overlap*")
+    assert "geo/capitals.csv : Capital" in found_columns(page)[0]
+    page.get_by_role("link", name="geo/capitals.csv : Capital").click()
+    page.get_by_role("heading", name="What city and Capital have in common").wait_for()
+    page.get_by_role("link", name="similar values").click()
+    page.get_by_role("link", name="Preview the join").click()
+    page.get_by_label("Several rows of the lake").select_option("first")
+    page.get_by_role("button", name="Preview").click()
+    assert page.get_by_role("cell", name="Norway").is_visible()
+
+
+def test_two_ticked_columns_are_a_key(visit, mine):
+    page = visit(java_script_enabled=False)
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    for name in ("city", "year"):
+        page.get_by_label(f"{name} is part of the key").check()
+    page.get_by_role("button", name="Search with the ticked columns").click()
+    page.get_by_role("heading", name="What city, year joins with").wait_for()
+    assert found_columns(page)[0].startswith("geo/capitals.csv : Capital, founded")
+    page.get_by_role("link", name="trade/fairs.csv : town, held").click()
+    page.get_by_role("heading", name="Why city, year joins with trade/fairs.csv").wait_for()
+    page.get_by_role("link", name="Preview the join").click()
+    assert "100.0 % of the keys match (6 of 6)" in page.locator(".facts").inner_text()
+
+
+def test_the_way_back_keeps_what_was_chosen(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("link", name="city").click()
+    page.get_by_label("Share of my values at least").fill("0.8")
+    page.wait_for_url("**min_joinability=0.8*")
+    shown = found_columns(page)
+    page.get_by_role("link", name="trade/fairs.csv : town").click()
+    page.get_by_role("heading", name="Why city joins with town").wait_for()
+    page.go_back()
+    page.get_by_role("heading", name="What city joins with").wait_for()
+    assert page.get_by_label("Share of my values at least").input_value() == "0.8"
+    assert found_columns(page) == shown
+    page.go_back()
+    page.get_by_role("heading", name="my cities.csv").wait_for()
+
+
+def test_methods_that_the_index_has_no_part_for_cannot_be_chosen(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("link", name="city").click()
+    assert page.locator("#method option[disabled]").all_inner_texts() == [
+        "holds my values (not in this index)"
+    ]
+
+
+def test_where_nothing_is_found_a_link_leads_to_what_is_nearest(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.goto(f"{page.url}/search?column=%232&max_distance=0&min_joinability=0.9")
+    page.get_by_text("No column of the lake was found").wait_for()
+    page.get_by_role("link", name="search for").first.click()
+    page.wait_for_url("**min_joinability=0.5*")
+    assert "geo/capitals.csv : Capital" in found_columns(page)[0]
+
+
+PATHS = (
+    "/", "/lake", "/lake/table?name=geo/capitals.csv", "/lake/left-out",
+    "/redundancy?run=1", "/acquire", "/acquire?have=geo/capitals.csv:Country&budget=20",
+)  # fmt: skip
+CAPITAL = "column=%230&lake_column=geo/capitals.csv:Capital"
+OF_TABLE = (
+    "", "/search?column=%230", "/search?column=%230&method=overlap",
+    "/search?column=%232&max_distance=0&min_joinability=0.9",
+    "/search?column=%230,%231", f"/match?{CAPITAL}", f"/match?{CAPITAL}&method=overlap",
+    f"/match?{CAPITAL}&method=transform", "/match?column=%230,%231&lake_column=trade/fairs.csv",
+    f"/join?{CAPITAL}", f"/join?{CAPITAL}&method=transform",
+)  # fmt: skip
+
+
+def test_no_page_has_a_barrier(visit, mine):
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    [script] = Path(axe.__file__).parent.rglob("axe.min.js")
+    check = script.read_text(encoding="utf-8")
+    page = visit(bypass_csp=True)
+    address = page.url.rstrip("/")
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("heading", name="my cities.csv").wait_for()
+    table = page.url
+    barriers, wide = [], []
+    for path in (*(f"{address}{each}" for each in PATHS), *(f"{table}{each}" for each in OF_TABLE)):
+        page.goto(path)
+        page.evaluate("for (const e of document.querySelectorAll('details')) e.open = true")
+        page.add_script_tag(content=check)
+        for viewport in (DESK, PHONE):
+            page.set_viewport_size(viewport)
+            if page.evaluate("document.documentElement.scrollWidth") > viewport["width"]:
+                wide.append((path, viewport["width"]))
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                options = {"runOnly": RULES, "resultTypes": ["violations"]}
+                found = page.evaluate("(options) => axe.run(document, options)", options)
+                barriers += [
+                    (path, viewport["width"], scheme, each["id"], each["nodes"][0]["target"])
+                    for each in found["violations"]
+                ]
+                assert len(found["passes"]) > 5
+    assert barriers == []
+    assert wide == []
