@@ -16,7 +16,6 @@ from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import spec_of
 from pexeso.lake.sniff import profile_columns
 from pexeso.options import DEFAULT_MIN_CONTAINMENT
-from pexeso.parts.token_sets.open import parts_of
 from pexeso.results import SearchResult
 from pexeso.search.query import TEXT_KINDS
 from pexeso.server.links import command_line, fields_of_query, python_lines, url
@@ -164,7 +163,7 @@ def found(pages: Pages, request: Request) -> Page:
             "hints": None if len(result) else result.hints(),
             "nearer": partial(_nearer_link, columns, asked),
             "methods": {} if columns.is_key else METHOD_NAMES,
-            "missing": {"overlap", "containment"} - {*parts_of(pages.served.index.store)},
+            "missing": {"overlap", "containment"} - {*pages.served.index.parts},
             "has_distance": not columns.is_key and asked.method in ("semantic", "all"),
             "least": asked.min_joinability or _usual_share(columns, asked, options),
             "numbers": NUMBERS,
