@@ -21,12 +21,14 @@ from pexeso.cli.commands import join as join_command
 from pexeso.cli.commands import search as search_command
 from pexeso.cli.main import cli
 from pexeso.errors import InputError, PexesoError
-from pexeso.lake.columns import find_column
+from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.search.query import split_spec
 from pexeso.server.links import command_line, fields_of_query, python_lines, url
+from pexeso.server.pages import joining as join_pages
 from pexeso.server.pages import match as match_pages
 from pexeso.server.pages import search as search_pages
+from pexeso.server.pages.asked import AskedColumns
 from pexeso.server.tables import QueryTables
 from pexeso.service.requests import ExplainRequest, JoinRequest, SearchRequest
 
@@ -95,6 +97,10 @@ def table_of(tables, names, file):
     return tables.add(file, [stream.getvalue().encode()])
 
 
+def columns_of(table, names, position):
+    return AskedColumns(table, (label_columns(names)[position],), f"#{position}")
+
+
 @pytest.mark.parametrize("file", ["my cities.csv", "-x.csv", "it's; $(id).csv"])
 def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
     @settings(max_examples=60)
@@ -104,12 +110,10 @@ def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
         read = read_table(table.spec).names
         position = min(position, len(read) - 1)
         try:
-            request, column, label = search_pages.read_search(
-                PAGES, table, {"column": f"#{position}", **asked}
-            )
+            request = search_pages.read_search(PAGES, columns_of(table, read, position), asked)
         except InputError:  # such as min_precision where thresholds are given
             assume(False)
-        assert column == position
+        label = label_columns(read)[position]
         line = command_line(request, table, label, PAGES.served.path, options=search_pages.OPTIONS)
         found = parsed(line)
         file_given, column_given = split_spec(found.query)
@@ -127,9 +131,9 @@ def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
         optional={
             "max_distance": numbers,
             "joinability_of": PARAMETERS["joinability_of"],
-            "values": st.sampled_from(match_pages.VALUES),
-            "how": st.sampled_from(match_pages.HOW),
-            "aggregate": st.sampled_from(match_pages.AGGREGATIONS),
+            "values": st.sampled_from(join_pages.VALUES),
+            "how": st.sampled_from(join_pages.HOW),
+            "aggregate": st.sampled_from(join_pages.AGGREGATIONS),
             "suffix": st.text("ab _-'\"$", min_size=1, max_size=5),
         },
     )
@@ -142,9 +146,9 @@ def test_a_command_line_joins_as_the_page_joins(asked):
         patched.setattr(join_command, "run", stop)
         table = tables.add("a.csv", [b"x,y\n1,2\n"])
         asked = {"lake_column": LAKE_COLUMN, **asked}
-        request = match_pages.read_join(PAGES, table, 1, asked)
+        request = join_pages.read_join(PAGES, columns_of(table, ["x", "y"], 1), asked)
         line = command_line(
-            request, table, "y", PAGES.served.path, LAKE_COLUMN, options=match_pages.JOIN_OPTIONS
+            request, table, "y", PAGES.served.path, LAKE_COLUMN, options=join_pages.COMMAND
         )
         result = CliRunner().invoke(cli, shlex.split(line)[1:], standalone_mode=False)
         chain = result.exception
@@ -236,15 +240,18 @@ def test_the_python_lines_run_and_find_the_same(
         answer = client.get(f"{page}/search.json?column=city{asked}").json()
         table = client.pages.tables[page.rpartition("/")[2]]
         parameters = dict(pair.split("=") for pair in asked.split("&") if pair)
-        request, _, label = search_pages.read_search(
-            client.pages, table, {"column": "city", **parameters}
-        )
+        request = search_pages.read_search(client.pages, city_of(table), parameters)
         lines = python_lines(
-            request, table, label, str(small_index), "search", options=search_pages.OPTIONS
+            request, table, "city", str(small_index), "search", options=search_pages.OPTIONS
         )
     monkeypatch.chdir(tmp_path)
     assert answer["results"]
     assert run_lines(lines) == [(each["table"], each["column"]) for each in answer["results"]]
+
+
+def city_of(table):
+    names = read_table(table.spec).names
+    return columns_of(table, names, names.index("city"))
 
 
 def run_lines(lines):
@@ -260,11 +267,11 @@ def test_the_python_lines_of_a_table_of_the_lake_leave_it_out(small_index):
         client.enter()
         page = client.post("/tables", data={"lake_table": "cities.csv"}).url.path
         table = client.pages.tables[page.rpartition("/")[2]]
-        request, _, label = search_pages.read_search(client.pages, table, {"column": "city"})
+        request = search_pages.read_search(client.pages, city_of(table), {})
         assert request.exclude_self
         found = client.get(f"{page}/search.json?column=city").json()["results"]
         lines = python_lines(
-            request, table, label, str(small_index), "search", options=search_pages.OPTIONS
+            request, table, "city", str(small_index), "search", options=search_pages.OPTIONS
         )
     assert found
     assert run_lines(lines) == [(each["table"], each["column"]) for each in found]
