@@ -6,7 +6,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup browser demo test kill-test flip-test fuzz-test check format clean
+.PHONY: help setup browser demo test kill-test flip-test fuzz-test check format docs clean
 
 PYTHON ?=
 VENV := .venv
@@ -50,8 +50,11 @@ format: $(STAMP) ## format the code
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
 
+docs: $(STAMP) ## build the documentation as a site, into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
+
 clean: ## remove .venv and what tests and builds leave
-	@rm -rf $(VENV) build dist ./*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) build dist site ./*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is written last, so that an interrupted installation is taken up again.
