@@ -151,7 +151,7 @@ def test_nothing_found_says_what_was_nearest(client):
     page = client.give("odd.csv", "word\nxyzzyx\nqwrtpl\nOslo\nzzkkzz\nqqqqqq\n")
     text = client.get(f"{page}/search?column=word&min_joinability=1").text
     assert "No column of the lake was found." in text
-    assert "Nearest:" in text
+    assert "Nearest to being found" in text
 
 
 def test_a_method_that_the_index_has_no_part_for_is_told_and_cannot_be_chosen(
