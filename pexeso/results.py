@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.frames.results import Tabular, html_table
+from pexeso.frames.results import Tabular
 from pexeso.options import VALUES, SearchOptions
-from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 from pexeso.search.match_kinds import KindCounts, Pair
 
@@ -103,7 +104,7 @@ class Renderer(Protocol):
 PAIR_FIELDS = ("query", "value", "distance", "key", "kind")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Match(ColumnMatch, Tabular):
     """A column that the query column can be joined with.
 
@@ -148,10 +149,9 @@ class Match(ColumnMatch, Tabular):
     def _field_types(self) -> dict[str, pa.DataType]:
         return {name: pa.float64() if name == "distance" else pa.string() for name in self.fields}
 
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: the match as a small table, without its pairs."""
-        told = {**self.to_dict(), "joinability": percent(self.joinability)}
-        return html_table("A match", list(told), [list(told.values())])
+    def _measured(self) -> str:
+        of = f"{self.matched:,} of {self.total:,} {self.joinability_of}"
+        return f"{of} match ({percent(self.joinability)})"
 
     def pairs(self) -> list[Pair]:
         """Return every pair of matching values: in the query's order, nearest first."""
@@ -392,7 +392,7 @@ class SearchResult(ColumnMatches[Match]):
                 result["kinds"] = match.kinds().to_dict()
                 result["pairs"] = [pair.to_list() for pair in match.pairs()]
             results.append(self._with_copies(result, match))
-        return {**self._told(results, hints=hints), "stats": self.stats}
+        return {**self._as_json(results, hints=hints), "stats": self.stats}
 
 
 @dataclass(frozen=True, repr=False)
@@ -418,16 +418,8 @@ class Explanation(Tabular):
 
     fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
 
-    def __repr__(self) -> str:
-        return f"Explanation({self._told()})"
-
     def _told(self) -> str:
-        match = self.match
-        return (
-            f"{plain(match.table)}:{plain(match.column)}, {match.matched:,} of {match.total:,} "
-            f"{match.joinability_of} match ({percent(match.joinability)}), "
-            f"{len(self.unmatched):,} text{'' if len(self.unmatched) == 1 else 's'} without a match"
-        )
+        return f"{self.match._told()}, {many(len(self.unmatched), 'text')} without a match"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each pair, then for each text without a match.
@@ -441,10 +433,6 @@ class Explanation(Tabular):
 
     def _field_types(self) -> dict[str, pa.DataType]:
         return {name: pa.float64() if name == "distance" else pa.string() for name in self.fields}
-
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: the first 20 of `rows`."""
-        return html_table(self._told(), self.fields, (list(row.values()) for row in self.rows()))
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page of it, as `SearchResult.to_html` does.

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import pyarrow as pa
 
-from pexeso.frames.results import MAX_ROWS, Tabular, html_table
+from pexeso.frames.results import Tabular
 from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import MAX_ROWS, Shown, html_table, many, named
 
 if TYPE_CHECKING:
     from pexeso.lake.left_out.groups import ReasonGroup
     from pexeso.search.table_columns import TableColumns
 
 
-@dataclass(frozen=True)
-class ColumnMatch:
+class ShownMatch(Shown):
+    """A match in a line, and in a notebook as a table of one row."""
+
+    def _measured(self) -> str:
+        """Return what was counted, in words."""
+        raise NotImplementedError
+
+    def _told(self) -> str:
+        return f"{plain(_name_of(self))}, {self._measured()}"
+
+    def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        told = _row_for_people(self)
+        return list(told), [list(told.values())]
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnMatch(ShownMatch):
     """A column of the lake that a search found.
 
     Attributes
@@ -72,8 +88,8 @@ class NearColumn:
     max_distance: float | None = None
 
 
-@dataclass(frozen=True)
-class Hints:
+@dataclass(frozen=True, repr=False)
+class Hints(Shown):
     """What helps where a search found nothing.
 
     Attributes
@@ -86,6 +102,14 @@ class Hints:
 
     nearest: tuple[NearColumn, ...] = ()
     left_out: tuple[ReasonGroup, ...] = ()
+
+    def _told(self) -> str:
+        nearest = named([_name_of(each) for each in self.nearest])
+        return f"nearest: {nearest}; left out: {many(len(self.left_out), 'group')}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        names = list(NearColumn.__dataclass_fields__)
+        return names, [[getattr(each, name) for name in names] for each in self.nearest]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
@@ -149,16 +173,16 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
 
     noun = "column"  # what is found; of no dataclass field
 
-    def __repr__(self) -> str:
+    def _told(self) -> str:
         if not self.matches:
-            return f"{type(self).__name__}(no {self.noun} found)"
+            return f"no {self.noun} found"
         measure = self.fields[2]
         best = [
             f"{plain(_name_of(match))} ({_for_people(measure, self._row_of(match)[measure])})"
             for match in self.matches[:_NAMED_IN_REPR]
         ]
         dots = [] if len(self.matches) <= _NAMED_IN_REPR else ["..."]
-        return f"{type(self).__name__}({self._counted()}: {', '.join([*best, *dots])})"
+        return f"{self._counted()}: {', '.join([*best, *dots])}"
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: a small table of the first 20 found."""
@@ -171,7 +195,7 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
         return html_table(f"{self._counted()} found{first}", shown, rows)
 
     def _counted(self) -> str:
-        count = f"{len(self):,} {self.noun}{'' if len(self) == 1 else 's'}"
+        count = many(len(self), self.noun)
         if self.n_more is None:
             return f"{count} and maybe more"
         return f"{count} of {len(self) + self.n_more:,}" if self.n_more else count
@@ -206,7 +230,7 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
         """
         return Hints() if self.matches else self._find_hints()
 
-    def _told(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
+    def _as_json(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form of the search, but for its work, with that of its results.
 
         With `hints` it has these too, where nothing was found.
@@ -223,6 +247,11 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
 def _name_of(match: Any) -> str:
     columns = getattr(match, "columns", None)
     return f"{match.table}:{match.column if columns is None else spec_of(columns)}"
+
+
+def _row_for_people(match: Any) -> dict[str, Any]:
+    told = {name: _for_people(name, cell) for name, cell in match.to_dict().items()}
+    return {name: cell for name, cell in told.items() if not isinstance(cell, dict)}
 
 
 def _for_people(name: str, value: Any) -> Any:
