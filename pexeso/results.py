@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import InputError
@@ -17,9 +18,13 @@ from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 from pexeso.search.match_kinds import KindCounts, Pair
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from pexeso.engine.stats import SearchStats
     from pexeso.explain.word_contributions import WordContributions
     from pexeso.join.tables import Joined
+    from pexeso.sql.joins import JoinSql
+    from pexeso.sql.lake_tables import LakeTable
 
 __all__ = ["Details", "Explanation", "Match", "Pair", "Renderer", "SearchResult", "Unmatched"]
 
@@ -83,6 +88,24 @@ class Details(Protocol):
         options: Mapping[str, Any],
     ) -> Joined:
         """Join the table of a match with one of the user's."""
+        ...
+
+    def sql(
+        self,
+        match: Match,
+        on: str | None,
+        options: Mapping[str, Any],
+        names: tuple[str, str | None],
+    ) -> JoinSql:
+        """Write the join with the table of a match as SQL."""
+        ...
+
+    def lake_table(self, match: Match) -> LakeTable:
+        """Return the table of a match as DuckDB has it."""
+        ...
+
+    def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much of the query column matches within each distance."""
         ...
 
 
@@ -267,6 +290,108 @@ class Match(ColumnMatch, Tabular):
         """
         return self._details.join(self, table, on, to, options)
 
+    def sql(
+        self,
+        table: str = "your_table",
+        on: str | None = None,
+        *,
+        values: str = "nearest",
+        how: str = "left",
+    ) -> str:
+        """Write the join of this column's table with one of yours as a statement for DuckDB.
+
+        It has the columns and rows of ``join(..., provenance=())``, in any order, for the values
+        that were searched with; texts that differ are listed in it. The table of the lake is read
+        by DuckDB's own readers where these give the rows that `join` does, and is otherwise named
+        as `pexeso.Index.duckdb` registers it.
+
+        Parameters
+        ----------
+        table : str
+            The name of your table. Its cells are compared as DuckDB casts them to text.
+        on : str, optional
+            The query column there; the query's own name by default.
+        values, how
+            As in `join`.
+
+        Raises
+        ------
+        MissingPackageError
+            Duckdb is not installed.
+        InputError
+            An option is not one of those allowed, a name has characters that are not seen, or the
+            index was built from Spark's tables.
+        TableReadError, PlaceError
+            The found table cannot be read.
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> mine = pd.read_csv("mine.csv")  # doctest: +SKIP
+        >>> duckdb.sql(found[0].sql("mine", on="city"))  # doctest: +SKIP
+        """
+        return self.sql_with_pairs(table, on, values=values, how=how).sql
+
+    def sql_with_pairs(
+        self,
+        table: str = "your_table",
+        on: str | None = None,
+        *,
+        lake_table: str | None = None,
+        **options: Any,
+    ) -> JoinSql:
+        """Write the join as `sql` does, with what the statement rests on.
+
+        Parameters
+        ----------
+        table, on
+            As in `sql`.
+        lake_table : str, optional
+            What the table of the lake is called in the statement, in place of what reads it; duckdb
+            need not be installed then.
+        **options
+            The others of `sql`.
+
+        Returns
+        -------
+        JoinSql
+            See `pexeso.sql.joins.JoinSql`.
+        """
+        return self._details.sql(self, on, options, (table, lake_table))
+
+    def curve(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the joinability within each distance, up to that of the search.
+
+        Returns
+        -------
+        distances : float64 (n,)
+            Those at which a value of the query column gets its first match, ascending.
+        joinability : float64 (n,)
+            Within each of them; the last is that of the search, unless it was asked to
+            ``counts="decide"``.
+        """
+        distances, matched = self._details.curve(self._position)
+        return distances, matched / self.total if self.total else np.zeros(len(distances))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how many values, or rows, match by which kind, with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Raises
+        ------
+        MissingPackageError
+            Matplotlib is not installed.
+        """
+        from pexeso.plots.charts import plot_kinds
+
+        return plot_kinds(
+            f"{self.table}:{self.column}", self.kinds().matched, self.joinability_of, ax
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
         return {
@@ -345,6 +470,31 @@ class SearchResult(ColumnMatches[Match]):
                 "is."
             )
         return self.matches[0].join(table, on, **options)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the joinability of the columns found over the distance, with matplotlib.
+
+        The first 8 are drawn, up to the distance of the search, beyond which nothing is known: to
+        see more, search with a larger `max_distance`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Raises
+        ------
+        MissingPackageError
+            Matplotlib is not installed.
+        """
+        from pexeso.plots.charts import MAX_CURVES, plot_curves
+
+        curves = [
+            (f"{match.table}:{match.column}", *match.curve()) for match in self.matches[:MAX_CURVES]
+        ]
+        asked = self.options
+        n_found = len(self.matches) + (self.n_more or 0)
+        return plot_curves(curves, n_found, asked.max_distance, asked.joinability_of, ax)
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page of the columns found.

@@ -36,6 +36,7 @@ from pexeso.results import Explanation, Match, SearchResult, Unmatched
 from pexeso.runtime.shown import MAX_ROWS, Shown
 from pexeso.search.column_matches import Hints, NearColumn
 from pexeso.search.match_kinds import KindCounts, Pair
+from pexeso.sql.joins import JoinSql
 from pexeso.thresholds.advice import Advice
 from pexeso.token_search.results import TokenMatch, TokenSearchResult
 from pexeso.transform_search.results import TransformMatch, TransformSearchResult
@@ -158,6 +159,7 @@ RESULTS = {
     "Index": index,
     "IndexInfo": info,
     "JoinReport": lambda: JoinReport(9, 8, 7, H, conflicts=conflicts(), counts={"shared": 3}),
+    "JoinSql": lambda: JoinSql(H * MANY, {H: H}, H, H, [(H, None)] * MANY),
     "Joined": lambda: Joined(pa.table({H: [H] * MANY}), None),
     "KeyExplanation": explained_keys,
     "KindCounts": lambda: KindCounts({"exact": 1}, {"exact": 1}),
