@@ -690,39 +690,7 @@ class Index(Shown):
         return ColumnGraph.of(self.stream_graph(progress=progress, **options))
 
     def duckdb(self, connection: Any, found: Match | Iterable[Match]) -> tuple[str, ...]:
-        """Register what a search found in a connection of DuckDB, for statements of `Match.sql`.
-
-        Nothing is written to its database: all are temporary, and replace what is there and
-        temporary by the same names.
-
-        Parameters
-        ----------
-        connection : duckdb.DuckDBPyConnection
-        found : SearchResult, Match or iterable of Match
-
-        Returns
-        -------
-        tuple of str
-            The names registered: the tables of the lake, named by their paths, as views of their
-            files where DuckDB's own readers give the rows that joins take, else from memory; then
-            ``pexeso_found``, a row a column found, and ``pexeso_pairs``, a row a pair of values.
-
-        Raises
-        ------
-        MissingPackageError
-            Duckdb is not installed.
-        InputError
-            Something else than columns found by similar values is given, or the index was built
-            from Spark's tables.
-        TableReadError, PlaceError
-            A table cannot be read.
-
-        Examples
-        --------
-        >>> connection = duckdb.connect()  # doctest: +SKIP
-        >>> index.duckdb(connection, found)  # doctest: +SKIP
-        ('cities.csv', 'pexeso_found', 'pexeso_pairs')
-        """
+        """Register what a search found; see `pexeso.sql.registering.register_found`."""
         from pexeso.sql.registering import register_found
 
         return register_found(connection, found)

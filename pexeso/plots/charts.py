@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_CURVES = 8
-"""Most columns of a chart: they are told apart by four colours and two kinds of line."""
+"""Most columns of a chart: they are told apart by colour and by kind of line."""
 
 COLOURS = {"exact": "#0f766e", "alias": "#0b6299", "spelling": "#a34a07", "meaning": "#6d32c4"}
 """By kind of match, as on the pages: each has a contrast of at least 4.5 with white."""
 
+_STYLES = ("solid", "dashed", "dotted", "dashdot")
 _MAX_LABEL = 48
 
 Curve = tuple[str, np.ndarray, np.ndarray]
@@ -71,7 +72,7 @@ def plot_curves(
             np.concatenate([start, joinability, end]),
             where="post",
             color=colours[number % len(colours)],
-            linestyle="solid" if number < len(colours) else "dashed",
+            linestyle=_STYLES[(number + number // len(colours)) % len(_STYLES)],
         )
         lines.append(line)
     ax.set_xlim(0, max_distance or 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TextIO, TypeVar, overload
 
 import pyarrow as pa
 
@@ -14,8 +14,16 @@ from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import MAX_ROWS, Shown, html_table, many, named
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from pexeso.explain.word_contributions import WordContributions
+    from pexeso.join.tables import Joined
     from pexeso.lake.left_out.groups import ReasonGroup
+    from pexeso.results import Explanation, Match, SearchResult
+    from pexeso.search.match_kinds import KindCounts, Pair
     from pexeso.search.table_columns import TableColumns
+    from pexeso.sql.joins import JoinSql
+    from pexeso.sql.lake_tables import LakeTable
 
 
 class ShownMatch(Shown):
@@ -286,3 +294,98 @@ class ColumnMatches(Matches[AnyMatch]):
         """Return what is told of a column found with its ``copies`` and ``brings``."""
         named = {"copies": [each.to_dict() for each in match.copies]} if self.folded else {}
         return {**told, **named, "brings": list(match.brings)}
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """A text of the query column that has no match in the lake column.
+
+    Attributes
+    ----------
+    query : str
+    reason : {"too far", "unknown", "empty"}
+        Its nearest lake value is too far; the model knows nothing about it; nothing is left of it
+        by normalisation.
+    value : str or None
+        The nearest lake value, where the reason is ``"too far"``.
+    distance : float or None
+        How far that is, in [0, 1].
+    """
+
+    query: str
+    reason: str
+    value: str | None = None
+    distance: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {
+            "query": self.query,
+            "reason": self.reason,
+            "value": self.value,
+            "distance": self.distance,
+        }
+
+
+class Details(Protocol):
+    """What the matches of one search rest on; `position` is that of a column in the result."""
+
+    def pairs(self, position: int, most: int | None = None) -> list[Pair]:
+        """Return the pairs of a column."""
+        ...
+
+    def kinds(self, position: int) -> KindCounts:
+        """Count pairs and values of a column by kind."""
+        ...
+
+    def word_contributions(self, position: int, n: int) -> WordContributions:
+        """Return the words that carry the match of a column."""
+        ...
+
+    def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:
+        """Return the texts of the query without a match in a column."""
+        ...
+
+    def join(
+        self,
+        match: Match,
+        table: Any,
+        on: str | int | None,
+        to: str | None,
+        options: Mapping[str, Any],
+    ) -> Joined:
+        """Join the table of a match with one of the user's."""
+        ...
+
+    def sql(
+        self,
+        match: Match,
+        on: str | None,
+        options: Mapping[str, Any],
+        names: tuple[str, str | None],
+    ) -> JoinSql:
+        """Write the join with the table of a match as SQL."""
+        ...
+
+    def lake_table(self, match: Match) -> LakeTable:
+        """Return the table of a match as DuckDB has it."""
+        ...
+
+    def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much of the query column matches within each distance."""
+        ...
+
+
+class Renderer(Protocol):
+    """Renderer of results as pages.
+
+    An index passes one to its results, so that these contain no markup.
+    """
+
+    def results_page(self, results: Sequence[SearchResult], stream: TextIO | None) -> str | None:
+        """Return the page of search results, or write it to a stream."""
+        ...
+
+    def explanation_page(self, found: Explanation, stream: TextIO | None) -> str | None:
+        """Return the page of an explanation, or write it to a stream."""
+        ...

@@ -98,8 +98,8 @@ def _read(reader: str, position: int, found: FoundRows) -> tuple[str, list[str |
             names = [each[0] for each in connection.execute(f"FROM {reader} LIMIT 0").description]
             if len(names) != rows.num_columns:
                 return None
-            read = connection.execute(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {reader}")
-            texts: Any = read.to_arrow_table()
+            cast = connection.sql(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {reader}")
+            texts: Any = cast.to_arrow_table()
     except duckdb.Error:
         return None
     if texts.num_rows != rows.num_rows:

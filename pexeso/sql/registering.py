@@ -22,7 +22,39 @@ _FOUND = pa.schema(
 
 
 def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str, ...]:
-    """Register columns found, their tables and their pairs; see `pexeso.Index.duckdb`."""
+    """Register what a search found in a connection of DuckDB, for statements of `Match.sql`.
+
+    Nothing is written to its database: all are temporary, and replace what is there and
+    temporary by the same names.
+
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+    found : SearchResult, Match or iterable of Match
+
+    Returns
+    -------
+    tuple of str
+        The names registered: the tables of the lake, named by their paths, as views of their
+        files where DuckDB's own readers give the rows that joins take, else from memory; then
+        ``pexeso_found``, a row a column found, and ``pexeso_pairs``, a row a pair of values.
+
+    Raises
+    ------
+    MissingPackageError
+        Duckdb is not installed.
+    InputError
+        Something else than columns found by similar values is given, or the index was built
+        from Spark's tables.
+    TableReadError, PlaceError
+        A table cannot be read.
+
+    Examples
+    --------
+    >>> connection = duckdb.connect()  # doctest: +SKIP
+    >>> index.duckdb(connection, found)  # doctest: +SKIP
+    ('cities.csv', 'pexeso_found', 'pexeso_pairs')
+    """
     require_duckdb()
     matches = [found] if isinstance(found, Match) else list(found)
     if not all(isinstance(each, Match) for each in matches):
