@@ -20,7 +20,7 @@ LAKE = {
     "it's;a.csv": "city,note,city\nOslo,x,1\nRome,y,2\nMadrid,,3\nOslo,z,4\nX'y,q,5\nBonn,,6\n",
     "semi.csv": 'Ort;was\nOslo;"a;b"\nROME;c\nMadrid;d\n"a""b";e\nnowhere!;f\nOSLO;g\n',
     "deep/er/tab.tsv": "place\tn\nRome\t1\nrome\t2\nOslo\t\nMadrid\t4\nX'y\t5\n",
-    "title.csv": "Some cities\n\ncity,n\nOslo,1\nRome,2\nMadrid,3\nLima,4\nBern,5\n",
+    "latin.csv": "city,n\nOslo,1\nRome,2\nZürich,3\nMünchen,4\nMálaga,5\n",
     "star[1].csv": "city,n\nOslo,1\nRome,2\nMadrid,3\nLima,4\nBern,5\n",
 }
 
@@ -31,7 +31,7 @@ def index(tmp_path_factory, spark):
     for name, text in LAKE.items():
         file = lake / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="cp1252" if name == "latin.csv" else "utf-8")
     typed = {
         'the "city"': ["Oslo", "Rome", "a\x00b", "Madrid", "Oslo", None],
         "when": [dt.datetime(2020, 1, day) for day in range(1, 7)],
@@ -80,7 +80,7 @@ def test_duckdb_makes_the_rows_of_the_join(connection, found, values, how):
     tables = {match.table for match in found}
     assert tables == {*LAKE, "typed.parquet"}
     for match in found:
-        assert same_rows(connection, match, MINE, "mi ne", "to'wn", values=values, how=how) > 3
+        assert same_rows(connection, match, MINE, "mi ne", "to'wn", values=values, how=how) > 1
 
 
 @pytest.mark.spark
@@ -109,13 +109,13 @@ def test_files_are_read_by_duckdb_where_the_rows_are_the_same(found):
     assert read == {
         "it's;a.csv": True,
         "semi.csv": True,
-        "title.csv": False,  # a title, which DuckDB takes for the header
+        "latin.csv": False,  # of another encoding
         "deep/er/tab.tsv": True,
         "star[1].csv": False,  # a pattern, to DuckDB
         "typed.parquet": True,
     }
-    (titled,) = (each for each in found if each.table == "title.csv")
-    assert 'temp.main."title.csv"' in titled.sql(on="x")
+    (latin,) = (each for each in found if each.table == "latin.csv")
+    assert 'temp.main."latin.csv"' in latin.sql(on="x")
 
 
 @pytest.mark.spark
@@ -138,7 +138,9 @@ def test_a_database_that_is_read_alone_can_be_used(index, found, tmp_path):
     file = str(tmp_path / "own.db")
     duckdb.connect(file).close()
     with duckdb.connect(file, read_only=True) as database:
-        assert len(index.duckdb(database, found)) == len(found) + 2
+        names = index.duckdb(database, found)
+        assert database.sql('FROM "semi.csv" LIMIT 1').fetchall() == [("Oslo", "a;b")]
+        assert names[-2:] == ("pexeso_found", "pexeso_pairs")
 
 
 @pytest.mark.spark
