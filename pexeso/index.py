@@ -6,12 +6,11 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pexeso.answering import Answering
 from pexeso.errors import InputError
-from pexeso.frames.results import html_table
 from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -25,8 +24,9 @@ from pexeso.options import (
     parse_bytes,
 )
 from pexeso.parts.models import models_of
-from pexeso.results import Explanation, SearchResult
+from pexeso.results import Explanation, Match, SearchResult
 from pexeso.runtime.progress import CountedProgress, counted_bar, with_bar
+from pexeso.runtime.shown import Shown, facts_table, many
 from pexeso.search.executor import Executor, LocalExecutor
 from pexeso.search.open_index import OpenIndex, OpenOptions
 from pexeso.search.opening import require_searchable
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from pexeso.composite_search.results import CompositeResult
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.diagnostics.info import IndexInfo
+    from pexeso.diagnostics.reason_listing import ReasonListing
     from pexeso.explain.key_explanation import KeyExplanation
-    from pexeso.lake.left_out.listing import ReasonListing
     from pexeso.lake_graph.graphs import EdgeStream
     from pexeso.lake_graph.results import ColumnGraph
     from pexeso.parts.token_sets.open import Shard
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from pexeso.transform_search.searches import TransformSearches
 
 
-class Index:
+class Index(Shown):
     """An open index. Make one with `open_index` or `build_index`.
 
     It can be copied, and sent to another process: that one opens the same path with the same
@@ -87,22 +87,16 @@ class Index:
         self._executor: Executor = LocalExecutor() if executor is None else executor
         self._answering = Answering.of(opened, self._executor)
 
-    def __repr__(self) -> str:
-        facts, n_partitions = self.store.manifest.facts, self.store.n_partitions
-        partitions = f"{n_partitions} partition{'s' * (n_partitions != 1)}"
-        return f"Index({str(self.path)!r}, {facts['values']:,} values, {partitions})"
+    def _told(self) -> str:
+        values, partitions = self.store.manifest.facts["values"], self.store.n_partitions
+        counts = f"{many(values, 'value')}, {many(partitions, 'partition')}"
+        return f"{str(self.path)!r}, {counts}"
 
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: where the index and its lake are, and what it holds."""
-        facts = {
-            "index": str(self.path),
-            "lake": str(self.lake),
-            "values": self.store.manifest.facts["values"],
-            "partitions": self.store.n_partitions,
-            "models": self.models,
-            "parts": self.parts,
-        }
-        return html_table("An index", ["", ""], facts.items())
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        # The lake's name alone: its path is that of the machine that built the index.
+        lake = PurePosixPath(str(self.lake)).name
+        facts = {"lake": lake, "models": self.models, "parts": self.parts}
+        return facts_table(facts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         path = self.path.absolute() if isinstance(self.path, Path) else self.path
@@ -694,6 +688,12 @@ class Index:
         from pexeso.lake_graph.results import ColumnGraph
 
         return ColumnGraph.of(self.stream_graph(progress=progress, **options))
+
+    def duckdb(self, connection: Any, found: Match | Iterable[Match]) -> tuple[str, ...]:
+        """Register what a search found; see `pexeso.sql.registering.register_found`."""
+        from pexeso.sql.registering import register_found
+
+        return register_found(connection, found)
 
     def stream_graph(
         self, *, passes: int = 1, progress: CountedProgress | None = None, **options: Any

@@ -4,106 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
+import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.frames.results import Tabular, html_table
+from pexeso.frames.results import Tabular
 from pexeso.options import VALUES, SearchOptions
-from pexeso.runtime.formatting import percent, plain
-from pexeso.search.column_matches import ColumnMatch, ColumnMatches
+from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
+from pexeso.search.column_matches import (
+    ColumnMatch,
+    ColumnMatches,
+    Details,
+    Renderer,
+    Unmatched,
+)
 from pexeso.search.match_kinds import KindCounts, Pair
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from pexeso.engine.stats import SearchStats
     from pexeso.explain.word_contributions import WordContributions
     from pexeso.join.tables import Joined
+    from pexeso.sql.joins import JoinSql
 
 __all__ = ["Details", "Explanation", "Match", "Pair", "Renderer", "SearchResult", "Unmatched"]
-
-
-@dataclass(frozen=True)
-class Unmatched:
-    """A text of the query column that has no match in the lake column.
-
-    Attributes
-    ----------
-    query : str
-    reason : {"too far", "unknown", "empty"}
-        Its nearest lake value is too far; the model knows nothing about it; nothing is left of it
-        by normalisation.
-    value : str or None
-        The nearest lake value, where the reason is ``"too far"``.
-    distance : float or None
-        How far that is, in [0, 1].
-    """
-
-    query: str
-    reason: str
-    value: str | None = None
-    distance: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form."""
-        return {
-            "query": self.query,
-            "reason": self.reason,
-            "value": self.value,
-            "distance": self.distance,
-        }
-
-
-class Details(Protocol):
-    """What the matches of one search rest on; `position` is that of a column in the result."""
-
-    def pairs(self, position: int, most: int | None = None) -> list[Pair]:
-        """Return the pairs of a column."""
-        ...
-
-    def kinds(self, position: int) -> KindCounts:
-        """Count pairs and values of a column by kind."""
-        ...
-
-    def word_contributions(self, position: int, n: int) -> WordContributions:
-        """Return the words that carry the match of a column."""
-        ...
-
-    def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:
-        """Return the texts of the query without a match in a column."""
-        ...
-
-    def join(
-        self,
-        match: Match,
-        table: Any,
-        on: str | int | None,
-        to: str | None,
-        options: Mapping[str, Any],
-    ) -> Joined:
-        """Join the table of a match with one of the user's."""
-        ...
-
-
-class Renderer(Protocol):
-    """Renderer of results as pages.
-
-    An index passes one to its results, so that these contain no markup.
-    """
-
-    def results_page(self, results: Sequence[SearchResult], stream: TextIO | None) -> str | None:
-        """Return the page of search results, or write it to a stream."""
-        ...
-
-    def explanation_page(self, found: Explanation, stream: TextIO | None) -> str | None:
-        """Return the page of an explanation, or write it to a stream."""
-        ...
 
 
 PAIR_FIELDS = ("query", "value", "distance", "key", "kind")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Match(ColumnMatch, Tabular):
     """A column that the query column can be joined with.
 
@@ -148,10 +82,9 @@ class Match(ColumnMatch, Tabular):
     def _field_types(self) -> dict[str, pa.DataType]:
         return {name: pa.float64() if name == "distance" else pa.string() for name in self.fields}
 
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: the match as a small table, without its pairs."""
-        told = {**self.to_dict(), "joinability": percent(self.joinability)}
-        return html_table("A match", list(told), [list(told.values())])
+    def _measured(self) -> str:
+        of = f"{self.matched:,} of {self.total:,} {self.joinability_of}"
+        return f"{of} match ({percent(self.joinability)})"
 
     def pairs(self) -> list[Pair]:
         """Return every pair of matching values: in the query's order, nearest first."""
@@ -267,6 +200,108 @@ class Match(ColumnMatch, Tabular):
         """
         return self._details.join(self, table, on, to, options)
 
+    def sql(
+        self,
+        table: str = "your_table",
+        on: str | None = None,
+        *,
+        values: str = "nearest",
+        how: str = "left",
+    ) -> str:
+        """Write the join of this column's table with one of yours as a statement for DuckDB.
+
+        It has the columns and rows of ``join(..., provenance=())``, in any order, for the values
+        that were searched with; texts that differ are listed in it. The table of the lake is read
+        by DuckDB's own readers where these give the rows that `join` does, and is otherwise named
+        as `pexeso.Index.duckdb` registers it.
+
+        Parameters
+        ----------
+        table : str
+            The name of your table. Its cells are compared as DuckDB casts them to text.
+        on : str, optional
+            The query column there; the query's own name by default.
+        values, how
+            As in `join`.
+
+        Raises
+        ------
+        MissingPackageError
+            Duckdb is not installed.
+        InputError
+            An option is not one of those allowed, a name has characters that are not seen, or the
+            index was built from Spark's tables.
+        TableReadError, PlaceError
+            The found table cannot be read.
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> mine = pd.read_csv("mine.csv")  # doctest: +SKIP
+        >>> duckdb.sql(found[0].sql("mine", on="city"))  # doctest: +SKIP
+        """
+        return self.sql_with_pairs(table, on, values=values, how=how).sql
+
+    def sql_with_pairs(
+        self,
+        table: str = "your_table",
+        on: str | None = None,
+        *,
+        lake_table: str | None = None,
+        **options: Any,
+    ) -> JoinSql:
+        """Write the join as `sql` does, with what the statement rests on.
+
+        Parameters
+        ----------
+        table, on
+            As in `sql`.
+        lake_table : str, optional
+            What the table of the lake is called in the statement, in place of what reads it; duckdb
+            need not be installed then.
+        **options
+            The others of `sql`.
+
+        Returns
+        -------
+        JoinSql
+            See `pexeso.sql.joins.JoinSql`.
+        """
+        return self._details.sql(self, on, options, (table, lake_table))
+
+    def curve(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the joinability within each distance, up to that of the search.
+
+        Returns
+        -------
+        distances : float64 (n,)
+            Those at which a value of the query column gets its first match, ascending.
+        joinability : float64 (n,)
+            Within each of them; the last is that of the search, unless it was asked to
+            ``counts="decide"``.
+        """
+        distances, matched = self._details.curve(self._position)
+        return distances, matched / self.total if self.total else np.zeros(len(distances))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how many values, or rows, match by which kind, with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Raises
+        ------
+        MissingPackageError
+            Matplotlib is not installed.
+        """
+        from pexeso.plots.charts import plot_kinds
+
+        return plot_kinds(
+            f"{self.table}:{self.column}", self.kinds().matched, self.joinability_of, ax
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
         return {
@@ -346,6 +381,31 @@ class SearchResult(ColumnMatches[Match]):
             )
         return self.matches[0].join(table, on, **options)
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the joinability of the columns found over the distance, with matplotlib.
+
+        The first 8 are drawn, up to the distance of the search, beyond which nothing is known: to
+        see more, search with a larger `max_distance`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Raises
+        ------
+        MissingPackageError
+            Matplotlib is not installed.
+        """
+        from pexeso.plots.charts import MAX_CURVES, plot_curves
+
+        curves = [
+            (f"{match.table}:{match.column}", *match.curve()) for match in self.matches[:MAX_CURVES]
+        ]
+        asked = self.options
+        n_found = len(self.matches) + (self.n_more or 0)
+        return plot_curves(curves, n_found, asked.max_distance, asked.joinability_of, ax)
+
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page of the columns found.
 
@@ -392,7 +452,7 @@ class SearchResult(ColumnMatches[Match]):
                 result["kinds"] = match.kinds().to_dict()
                 result["pairs"] = [pair.to_list() for pair in match.pairs()]
             results.append(self._with_copies(result, match))
-        return {**self._told(results, hints=hints), "stats": self.stats}
+        return {**self._as_json(results, hints=hints), "stats": self.stats}
 
 
 @dataclass(frozen=True, repr=False)
@@ -418,16 +478,8 @@ class Explanation(Tabular):
 
     fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
 
-    def __repr__(self) -> str:
-        return f"Explanation({self._told()})"
-
     def _told(self) -> str:
-        match = self.match
-        return (
-            f"{plain(match.table)}:{plain(match.column)}, {match.matched:,} of {match.total:,} "
-            f"{match.joinability_of} match ({percent(match.joinability)}), "
-            f"{len(self.unmatched):,} text{'' if len(self.unmatched) == 1 else 's'} without a match"
-        )
+        return f"{self.match._told()}, {many(len(self.unmatched), 'text')} without a match"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each pair, then for each text without a match.
@@ -441,10 +493,6 @@ class Explanation(Tabular):
 
     def _field_types(self) -> dict[str, pa.DataType]:
         return {name: pa.float64() if name == "distance" else pa.string() for name in self.fields}
-
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: the first 20 of `rows`."""
-        return html_table(self._told(), self.fields, (list(row.values()) for row in self.rows()))
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page of it, as `SearchResult.to_html` does.

@@ -12,6 +12,7 @@ from pexeso.acquisition.search.plans import Join, JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import Shown, facts_table, named
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.coded import CodedColumns
@@ -24,6 +25,9 @@ FEW_ROWS = 30
 _MOSTLY = 0.5
 """A warning is given if a wanted column has more distinct values, as a share of its rows, or if a
 smaller share of the rows with what is to be explained is joined."""
+
+
+_MEASURES = ("price", "correlation", "quality", "informativeness", "rows", "optimal", "gap")
 
 
 @dataclass(frozen=True)
@@ -133,8 +137,8 @@ class PlanJoin:
         return told
 
 
-@dataclass(frozen=True)
-class AcquisitionPlan:
+@dataclass(frozen=True, repr=False)
+class AcquisitionPlan(Shown):
     """Tables to buy or fetch, how they are joined, and what that is worth.
 
     Attributes
@@ -192,6 +196,20 @@ class AcquisitionPlan:
     uncertainty: float = 0.0
     chance: float | None = None
     estimates: PlanEstimates | None = None
+
+    def _told(self) -> str:
+        worth = f"correlation {self.correlation:.4g} for a price of {self.price:g}"
+        return f"{named([each.table for each in self.tables])}, {worth}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        return facts_table(
+            {
+                "tables": [each.table for each in self.tables],
+                "joins": [join.condition for join in self.path],
+                "wanted": [f"{table}:{spec_of([column])}" for table, column in self.want],
+                **{name: getattr(self, name) for name in _MEASURES},
+            }
+        )
 
     @classmethod
     def of(

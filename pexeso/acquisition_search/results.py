@@ -13,6 +13,8 @@ from pexeso.acquisition.search.plans import JoinTree
 from pexeso.acquisition_search.plans import AcquisitionPlan, request_of
 from pexeso.frames.results import Tabular
 from pexeso.lake.key_columns import spec_of
+from pexeso.runtime.formatting import plain
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.joins import JoinGraph
@@ -131,14 +133,12 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
     def __iter__(self) -> Iterator[AcquisitionPlan]:
         return iter(self.plans)
 
-    def __repr__(self) -> str:
+    def _told(self) -> str:
         if not self.plans:
-            return f"AcquisitionResult(no plan: {self.reason})"
-        best, n_plans = self.plans[0], len(self.plans)
-        return (
-            f"AcquisitionResult({n_plans} plan{'s' * (n_plans != 1)}, the best with "
-            f"{best.correlation:.4g} {self.unit} for a price of {best.price:g})"
-        )
+            return f"no plan: {plain(self.reason or '', _MAX_REASON)}"
+        best = self.plans[0]
+        worth = f"{best.correlation:.4g} {plain(self.unit)} for a price of {best.price:g}"
+        return f"{many(len(self.plans), 'plan')}, the best with {worth}"
 
     @property
     def n_wanted(self) -> int:
@@ -199,6 +199,8 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
 
         return acquisition_table(self.to_dict())
 
+
+_MAX_REASON = 240
 
 _LISTS = ("tables", "path", "want", "sql")
 

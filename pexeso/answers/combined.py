@@ -19,6 +19,7 @@ import numpy as np
 from pexeso.errors import InputError
 from pexeso.options import ALL, columns_wanted
 from pexeso.results import Match
+from pexeso.runtime.formatting import percent
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 from pexeso.search.copies import fold, lines_of
 from pexeso.search.query import query_from_values
@@ -57,7 +58,7 @@ FIELDS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CombinedMatch(ColumnMatch):
     """A column found, with its evidence.
 
@@ -83,6 +84,9 @@ class CombinedMatch(ColumnMatch):
     equal_text: TokenMatch | None
     by_model: Mapping[str, Match | None] = field(default_factory=dict)
     transform: TransformMatch | None = None
+
+    def _measured(self) -> str:
+        return f"{percent(self.share)} by {', '.join(self.found_by)}"
 
     @property
     def share(self) -> float:
@@ -181,7 +185,7 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
         results = [
             self._with_copies(match.to_dict(explain=explain), match) for match in self.matches
         ]
-        return {**self._told(results, hints=hints), "stats": self.stats}
+        return {**self._as_json(results, hints=hints), "stats": self.stats}
 
 
 def search_combined(

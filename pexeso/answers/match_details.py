@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from pexeso.errors import InputError
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 
 if TYPE_CHECKING:
     from pexeso.engine.stats import SearchStats
     from pexeso.explain.row_preview import TwoTables
     from pexeso.explain.word_contributions import WordContributions
+    from pexeso.join.matched_join import Lake
     from pexeso.join.tables import Joined
     from pexeso.options import SearchOptions
     from pexeso.results import Match, Unmatched
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from pexeso.search.open_index import OpenIndex
     from pexeso.search.pairs import PairTable
     from pexeso.search.ranking import Hit
+    from pexeso.sql.joins import JoinSql
+    from pexeso.sql.lake_tables import LakeTable
 
 
 class MatchDetails:
@@ -141,13 +145,48 @@ class MatchDetails:
         options: Mapping[str, Any],
     ) -> Joined:
         """Join the table of a match with one of the user's; see `pexeso.results.Match.join`."""
-        from pexeso.join.matched_join import (
-            Lake,
-            join_match,
-        )  # a search that joins nothing does without
+        from pexeso.join.matched_join import join_match  # a search that joins nothing needs it not
         from pexeso.join.options import join_options
+
+        return join_match(self._lake(), self._query, match, table, on, join_options(options), to)
+
+    def sql(
+        self,
+        match: Match,
+        on: str | None,
+        options: Mapping[str, Any],
+        names: tuple[str, str | None],
+    ) -> JoinSql:
+        """Write the join with the table of a match as SQL; see `pexeso.results.Match.sql`."""
+        from pexeso.sql.joins import sql_of_match
+
+        on = on if on is not None else self._query.column.column
+        if on is None:
+            raise InputError("Name the query column of your table: on=NAME.")
+        return sql_of_match(self._lake(), self._query, match, on, options, names)
+
+    def lake_table(self, match: Match) -> LakeTable:
+        """Return the table of a match as DuckDB has it."""
+        from pexeso.join.matched_join import rows_of_match
+        from pexeso.join.options import JoinOptions
+        from pexeso.sql.lake_tables import LakeTable
+
+        lake = self._lake()
+        return LakeTable.of(lake.where, rows_of_match(lake, self._query, match, JoinOptions()))
+
+    def _lake(self) -> Lake:
+        from pexeso.join.matched_join import Lake
 
         opened = self._opened
         most = opened.store.manifest.options["max_table_bytes"]
-        lake = Lake(opened.lake, opened.normaliser, most, opened.labels_of)
-        return join_match(lake, self._query, match, table, on, join_options(options), to)
+        return Lake(opened.lake, opened.normaliser, most, opened.labels_of)
+
+    def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many values, or rows, match within each distance; see `Match.curve`."""
+        table = self.table(position)
+        distances = table.distances[table.starts]
+        order = np.argsort(distances, kind="stable")
+        counted = self._counted[table.text[table.starts]][order]
+        at, first = np.unique(distances[order], return_index=True)
+        ends = np.append(first[1:], len(order)) - 1
+        return at, np.cumsum(counted)[ends] if len(order) else counted

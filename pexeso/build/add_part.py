@@ -27,7 +27,7 @@ from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_store_anywhere, open_writer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Added(OfParts):
     """What adding parts did.
 

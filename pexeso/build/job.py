@@ -92,7 +92,7 @@ def build_bar() -> AbstractContextManager[StageProgress]:
     return stage_bar(stage_names())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Update(OfParts):
     """What an update did.
 

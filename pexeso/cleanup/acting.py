@@ -21,6 +21,7 @@ from pexeso.cleanup.set_aside.places import (
     require_journal,
 )
 from pexeso.cleanup.verifying import Statement, verify_statements
+from pexeso.runtime.shown import Shown, many
 from pexeso.spark.session import spark_session
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 PlanOrPath = Plan | str | os.PathLike[str]
 
 
-@dataclass(frozen=True)
-class PlanCheck:
+@dataclass(frozen=True, repr=False)
+class PlanCheck(Shown):
     """What a plan is worth on the lake of now.
 
     Attributes
@@ -45,6 +46,13 @@ class PlanCheck:
     lake: str
     right: tuple[str, ...]
     wrong: tuple[Refusal, ...]
+
+    def _told(self) -> str:
+        return f"{many(len(self.right), 'table')} right, {len(self.wrong):,} wrong"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        wrong = [[each.table, each.reason] for each in self.wrong]
+        return ["table", "reason"], [*wrong, *([name, "right"] for name in self.right)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pexeso.errors import InputError, OutputError
+from pexeso.runtime.shown import Shown, many
 from pexeso.store.files import replace_document
 from pexeso.store.paths import is_unicode
 
@@ -67,8 +68,8 @@ class ContainmentEdge:
     rows: int
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """A plan of deletions, as its document holds it.
 
     Attributes
@@ -99,6 +100,14 @@ class Plan:
     delete: tuple[Deletion, ...]
     keep: tuple[str, ...]
     edges: tuple[ContainmentEdge, ...] = ()
+
+    def _told(self) -> str:
+        kept = f"{len(self.keep):,} stay"
+        return f"{many(len(self.delete), 'table')} can go, {kept}, cost {self.cost:.4g}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        rows = [[each.table, each.parent, each.bytes] for each in self.delete]
+        return ["table", "parent", "bytes"], rows
 
 
 def write_plan(path: str | os.PathLike[str], plan: Plan, *, overwrite: bool = False) -> None:

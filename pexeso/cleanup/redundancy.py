@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from pexeso.build.build import SMALL_LAKE_SETTINGS, worker_errors_made_plain
 from pexeso.cleanup.pipeline import (
     FOLDER,
@@ -28,10 +30,12 @@ from pexeso.cleanup.rebuilds import Rebuilds, read_statements
 from pexeso.cleanup.sources import is_index, rows_of_index, rows_of_lake
 from pexeso.cleanup.verifying import Statement, verify_statements
 from pexeso.errors import InputError
+from pexeso.frames.results import Tabular
 from pexeso.io.location import Location
 from pexeso.redundancy.costs import Costs, read_accesses, read_costs
 from pexeso.redundancy.schema_tokens import read_synonyms
 from pexeso.runtime.progress import stage_bar, with_bar
+from pexeso.runtime.shown import many
 from pexeso.spark.session import spark_session
 from pexeso.spark.temporary import temporary_folder
 
@@ -43,8 +47,8 @@ STAGES = ("read", "schema", "types", "exact", "plan", "verify")
 """What a search for redundant tables goes through, in order."""
 
 
-@dataclass(frozen=True)
-class Redundancy:
+@dataclass(frozen=True, repr=False)
+class Redundancy(Tabular):
     """The contained tables of a lake, and the plan of those that can go.
 
     Attributes
@@ -59,6 +63,23 @@ class Redundancy:
     found: Containments
     plan: Plan
     refuted: Mapping[str, str]
+
+    def _told(self) -> str:
+        tables, edges = many(len(self.found.tables), "table"), many(len(self.edges), "edge")
+        return f"{tables}, {edges}, {len(self.plan.delete):,} can go"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        return self.plan._shown()
+
+    fields = ("parent", "child", "containment", "rows", "exact")  # of no dataclass field
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each of `edges`."""
+        return [{name: getattr(edge, name) for name in self.fields} for edge in self.edges]
+
+    def _field_types(self) -> dict[str, pa.DataType]:
+        numbers = {"containment": pa.float64(), "rows": pa.int64(), "exact": pa.bool_()}
+        return {**dict.fromkeys(self.fields, pa.string()), **numbers}
 
     @property
     def edges(self) -> tuple[Edge, ...]:

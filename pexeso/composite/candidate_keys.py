@@ -46,7 +46,11 @@ from pexeso.lake.key_columns import spec_of
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.tokens import texts_of_cells
-from pexeso.runtime.formatting import percent
+from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import Shown, many, named
+
+KEY_FIELDS = ["key", "kind", "uniqueness", "distinct", "repeated", "missing"]
+"""What notebooks show of each key."""
 
 _WORDS = {"unique": "unique", "nearly": "nearly unique"}
 
@@ -85,8 +89,8 @@ class Uniqueness:
     example_rows: int
 
 
-@dataclass(frozen=True)
-class CandidateKey(Uniqueness):
+@dataclass(frozen=True, repr=False)
+class CandidateKey(Shown, Uniqueness):
     """A proposed key.
 
     Attributes
@@ -106,14 +110,20 @@ class CandidateKey(Uniqueness):
     rarely_keys: dict[str, str]
     smaller: tuple[Uniqueness, ...]
 
+    def _told(self) -> str:
+        return f"{plain(self.spec)}, {_WORDS[self.kind]} ({percent(self.uniqueness)})"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        return KEY_FIELDS, [_key_row(self)]
+
     @property
     def spec(self) -> str:
         """The columns as one text, as `pexeso.lake.key_columns.names_in` reads it."""
         return spec_of(self.columns)
 
 
-@dataclass(frozen=True)
-class FoundKeys:
+@dataclass(frozen=True, repr=False)
+class FoundKeys(Shown):
     """The keys proposed for a table, the best first.
 
     Attributes
@@ -139,9 +149,23 @@ class FoundKeys:
     reason: str | None
     notes: tuple[str, ...]
 
+    def _told(self) -> str:
+        if not self.keys:
+            return f"no key: {plain(self.reason or '')}"
+        best = named([key.spec for key in self.keys])
+        return f"{many(len(self.keys), 'key')} of {many(self.rows, 'row')}: {best}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        return KEY_FIELDS, [_key_row(key) for key in self.keys]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
         return asdict(self) | {"keys": [{"key": key.spec, **asdict(key)} for key in self.keys]}
+
+
+def _key_row(key: CandidateKey) -> list[Any]:
+    counts = key.distinct, key.repeated, key.missing
+    return [key.spec, key.kind, percent(key.uniqueness), *counts]
 
 
 def find_keys(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pexeso.search.column_matches import Matches
+from pexeso.runtime.formatting import percent
+from pexeso.search.column_matches import Matches, ShownMatch
 
 if TYPE_CHECKING:
     from pexeso.composite.search import KeyMatch
@@ -55,8 +56,8 @@ class FanOut:
         )
 
 
-@dataclass(frozen=True)
-class CompositeMatch:
+@dataclass(frozen=True, repr=False)
+class CompositeMatch(ShownMatch):
     """A table of the lake that joins keys of the query.
 
     Attributes
@@ -91,6 +92,10 @@ class CompositeMatch:
     _find_pairs: FindPairs | None = field(default=None, repr=False, compare=False)
 
     copies = ()  # of no dataclass field: tables are not folded
+
+    def _measured(self) -> str:
+        keys = f"{self.matched_keys:,} of {self.total_keys:,} keys match"
+        return f"{keys} ({percent(self.joinability)}), {self.fan_out.relation}"
 
     def join(
         self,
@@ -238,4 +243,4 @@ class CompositeResult(Matches[CompositeMatch]):
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
         results = [match.to_dict(explain=explain) for match in self.matches]
-        return {**self._told(results), "stats": self.stats}
+        return {**self._as_json(results), "stats": self.stats}

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from pexeso.build.report import REPORT_FILE, BuildReport
+from pexeso.diagnostics.reason_listing import ReasonListing
 from pexeso.errors import InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.left_out.groups import ReasonGroup, count_repaired, left_out
-from pexeso.lake.left_out.listing import ReasonListing
 from pexeso.parts.base import OfParts
 from pexeso.parts.metadata import require_contents
 from pexeso.registry import choices, registered
 from pexeso.store.local.reader import Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IndexInfo(OfParts):
     """A summary of an index.
 

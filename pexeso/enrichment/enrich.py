@@ -16,11 +16,12 @@ from pexeso.enrichment.gathering import AddedColumn, FoundTable, JoinedTable, Le
 from pexeso.enrichment.rules import COPY, JOIN_COLUMN, SAID, EnrichmentRules, split_rules
 from pexeso.errors import InputError
 from pexeso.frames.beside import put_beside
-from pexeso.frames.results import Tabular, html_table
+from pexeso.frames.results import Tabular
 from pexeso.frames.tables import Frame
 from pexeso.join.tables import position_of
 from pexeso.options import ALL, VALUES
 from pexeso.runtime.formatting import percent, plain_scalar, shown
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.index import Index
@@ -70,13 +71,9 @@ class Enrichment(Tabular):
 
     fields = tuple(AddedColumn.__dataclass_fields__)  # of `to_pandas`; of no dataclass field
 
-    def __repr__(self) -> str:
-        counts = (
-            _many(len(self.table), "row"),
-            _many(len(self.columns), "column"),
-            _many(len(self.tables), "table"),
-        )
-        return f"Enrichment({counts[0]}, {counts[1]} added, {counts[2]} found)"
+    def _told(self) -> str:
+        added, found = many(len(self.columns), "column"), many(len(self.tables), "table")
+        return f"{many(len(self.table), 'row')}, {added} added, {found} found"
 
     @property
     def report(self) -> str:
@@ -86,8 +83,8 @@ class Enrichment(Tabular):
             return self._nothing_found()
         used = sum(table.added > 0 for table in self.tables)
         lines = [
-            f"{_many(len(self.columns), 'column')} added from {used:,} of "
-            f"{_many(len(self.tables), 'table')} found."
+            f"{many(len(self.columns), 'column')} added from {used:,} of "
+            f"{many(len(self.tables), 'table')} found."
         ]
         for table in self.tables:
             lines.append(
@@ -128,13 +125,11 @@ class Enrichment(Tabular):
     def _field_types(self) -> dict[str, pa.DataType]:
         return {**dict.fromkeys(self.fields, pa.string()), **_TYPES}
 
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: the first 20 columns added."""
-        rows = (
+    def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        return self.fields, (
             [percent(cell) if name in _SHARES else cell for name, cell in each.items()]
             for each in self.rows()
         )
-        return html_table(repr(self), self.fields, rows)
 
     def _nothing_found(self) -> str:
         found = "No table of the lake was found"
@@ -332,10 +327,6 @@ def _check_target(names: Sequence[str], target: str, key: str) -> None:
             f"The target is what is to be predicted, and cannot be the key {key!r} that is "
             "searched with."
         )
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _shown(column: AddedColumn) -> str:

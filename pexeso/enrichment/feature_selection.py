@@ -17,13 +17,14 @@ from pexeso.enrichment.models import (
     scores_of,
 )
 from pexeso.errors import InputError
-from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.runtime.formatting import plain, plain_scalar, shown
+from pexeso.runtime.shown import Shown
 
 DEFAULT_MAX_TEXTS = 20
 
 
-@dataclass(frozen=True)
-class FeatureChoice:
+@dataclass(frozen=True, repr=False)
+class FeatureChoice(Shown):
     """Features chosen for a target, and what a model makes of them.
 
     Attributes
@@ -54,6 +55,17 @@ class FeatureChoice:
     left_out: Mapping[str, str]
     scores_without: Mapping[str, float]
     scores_with: Mapping[str, float]
+
+    def _told(self) -> str:
+        features = f"{len(self.kept):,} of {len(self.kept) + len(self.eliminated):,} features kept"
+        scores = ", ".join(
+            f"{name} {without:.4g} to {self.scores_with[name]:.4g}"
+            for name, without in self.scores_without.items()
+        )
+        return f"{self.task} of {plain(self.target)!r}, {features}; {scores}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        return ["column", "importance"], [[name, self.importances[name]] for name in self.kept]
 
     @property
     def report(self) -> str:

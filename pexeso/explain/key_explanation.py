@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pexeso.lake.key_columns import spec_of
+from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import Shown
+
 Cells = tuple[str | None, ...]
 
 
@@ -129,8 +133,8 @@ class JoinedRows:
     rows: tuple[tuple[Cells, Cells], ...]
 
 
-@dataclass(frozen=True)
-class KeyExplanation:
+@dataclass(frozen=True, repr=False)
+class KeyExplanation(Shown):
     """Why a key of several columns is joined with a table or not.
 
     Attributes
@@ -168,6 +172,15 @@ class KeyExplanation:
     others: tuple[OtherColumns, ...]
     all_tried: bool
     sample: JoinedRows
+
+    def _told(self) -> str:
+        keys = f"{self.matched_keys:,} of {self.total_keys:,} keys match"
+        where = plain(f"{self.table}:{spec_of(self.columns)}")
+        return f"{where}, {keys} ({percent(self.joinability)})"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        rows = [list(asdict(part).values()) for part in self.parts]
+        return list(PartOverlap.__dataclass_fields__), rows
 
     @property
     def joinability(self) -> float:

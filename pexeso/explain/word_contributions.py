@@ -25,6 +25,8 @@ from rapidfuzz import fuzz, process
 from embed.protocol import Embedder
 from pexeso.engine.vector_space import VectorSpace
 from pexeso.parts.encode import encode_values
+from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import Shown, many, named
 from pexeso.search.match_kinds import LEAST_LIKENESS
 
 MAX_TEXTS = 4096
@@ -74,8 +76,8 @@ class ContributingWord:
         }
 
 
-@dataclass(frozen=True)
-class WordContributions:
+@dataclass(frozen=True, repr=False)
+class WordContributions(Shown):
     """The words that carry a match, and how much of it they were taken from.
 
     Attributes
@@ -94,6 +96,13 @@ class WordContributions:
     n_words: int
     pairs_read: int
     pairs: int
+
+    def _told(self) -> str:
+        return f"{many(self.n_words, 'word')}: {named([word.label for word in self.words])}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        rows = [[word.label, percent(word.share), word.pairs] for word in self.words]
+        return ["word", "share", "pairs"], rows
 
     @property
     def extent(self) -> str:

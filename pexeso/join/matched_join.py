@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.io.location import Location
-from pexeso.join.mapping import make_mapping
-from pexeso.join.matched_rows import find_rows
+from pexeso.join.mapping import JoinMapping, make_mapping
+from pexeso.join.matched_rows import FoundRows, find_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import Joined, join_table
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -51,6 +51,11 @@ class Lake:
     max_table_bytes: int
     labels_of: Callable[[str], list[str]]
 
+    @property
+    def is_of_spark(self) -> bool:
+        """Whether it was one of Spark's tables, which are not read here."""
+        return str(self.where).startswith(SPARK_LAKE)
+
 
 def join_match(
     lake: Lake,
@@ -63,11 +68,6 @@ def join_match(
 ) -> Joined:
     """Join a match with a table of the user's; parameters as for `pexeso.Match.join`."""
     on = on if on is not None else query.column.column
-    texts, query_of_text = query.texts
-    mapping = make_mapping(
-        pa.array(texts, pa.string()), query_of_text, query.values, match.pairs(), options.values
-    )
-    from_spark = str(lake.where).startswith(SPARK_LAKE)
     if hasattr(table, "sparkSession"):
         if to is not None:
             raise InputError(
@@ -75,6 +75,7 @@ def join_match(
             )
         from pexeso.join.spark import FoundTable, join_frame
 
+        mapping = _mapping(query, match, options)
         labels = lake.labels_of(match.table)
         asked = FoundTable(
             lake.where,
@@ -86,12 +87,33 @@ def join_match(
             mapping,
             options,
         )
-        return join_frame(table, on, asked, query.column.values, from_spark=from_spark)
-    if from_spark:
+        return join_frame(table, on, asked, query.column.values, from_spark=lake.is_of_spark)
+    found = rows_of_match(lake, query, match, options)
+    return join_table(table, on, found, query.column.values, to=to)
+
+
+def rows_of_match(lake: Lake, query: EncodedQuery, match: Match, options: JoinOptions) -> FoundRows:
+    """Read the table of a match, and find its rows that are joined.
+
+    Raises
+    ------
+    InputError
+        The index was built from Spark's tables.
+    TableReadError, PlaceError
+        The table cannot be read.
+    """
+    if lake.is_of_spark:
         raise InputError(
             "The index was built from Spark's tables, which are not read here: give a Spark "
             f"DataFrame to join with '{match.table}'."
         )
     rows, typed = read_typed_rows(lake.where, match.table, max_bytes=lake.max_table_bytes)
-    found = find_rows(match.table, match.column, rows, mapping, lake.normaliser, options, typed)
-    return join_table(table, on, found, query.column.values, to=to)
+    mapping = _mapping(query, match, options)
+    return find_rows(match.table, match.column, rows, mapping, lake.normaliser, options, typed)
+
+
+def _mapping(query: EncodedQuery, match: Match, options: JoinOptions) -> JoinMapping:
+    texts, query_of_text = query.texts
+    return make_mapping(
+        pa.array(texts, pa.string()), query_of_text, query.values, match.pairs(), options.values
+    )

@@ -22,6 +22,7 @@ from pexeso.join.conflicts import (
     TIED,
     UNPAIRED,
 )
+from pexeso.runtime.shown import Shown, facts_table, many
 
 EXAMPLES = 3
 """Conflicts of each kind that `JoinReport.to_dict` shows."""
@@ -72,8 +73,8 @@ _OTHERS = {
 _MOST_SHOWN = 3
 
 
-@dataclass(frozen=True)
-class JoinReport:
+@dataclass(frozen=True, repr=False)
+class JoinReport(Shown):
     """What a join did.
 
     Attributes
@@ -101,6 +102,13 @@ class JoinReport:
     noun: str = "value"
     conflicts: pa.Table = field(repr=False, kw_only=True)
     counts: dict[str, int] = field(kw_only=True)
+
+    def _told(self) -> str:
+        rows = f"{self.matched_rows:,} of {many(self.rows, 'row')} joined"
+        return f"{rows} to {self.joined_rows:,}, {many(len(self.counts), 'kind')} of conflict"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        return facts_table(self.counts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form of the report.

@@ -5,7 +5,7 @@ Pairs of rows are determined first, then the columns are put side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from pexeso.errors import InputError
 from pexeso.frames.beside import put_beside, take_rows
 from pexeso.frames.columns import column_texts
-from pexeso.frames.results import MAX_COLUMNS, MAX_ROWS, html_table
 from pexeso.frames.tables import Frame, frame_of, require_kind, table_in_memory
 from pexeso.join.conflicts import mapping_conflicts, not_searched, row_conflicts
 from pexeso.join.matched_rows import FoundRows, expand
 from pexeso.join.naming import JoinedNames, choose_names
 from pexeso.join.report import JoinReport, count_conflicts
 from pexeso.lake.columns import find_column
+from pexeso.runtime.shown import MAX_COLUMNS, MAX_ROWS, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Joined:
+class Joined(Shown):
     """A joined table, and what the join did.
 
     Attributes
@@ -46,22 +46,18 @@ class Joined:
     _make_report: Callable[[], JoinReport] = field(repr=False, compare=False)
     added: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
-    def __repr__(self) -> str:
-        return f"Joined({self._told()})"
-
     def _told(self) -> str:
         """Return the kind and the size of the table; of one of Spark no rows are counted."""
         frame = self._frame
         rows = "" if frame.kind == "spark" else f"{len(self.table):,} rows, "
         return f"{rows}{len(frame.names):,} columns, {frame.kind}"
 
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: the first rows of the table; of one of Spark its columns."""
+    def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Return the first rows of the table; of one of Spark its columns."""
         names = self._frame.names
         if self._frame.kind == "spark":
-            return html_table(self._told(), ["column"], [[name] for name in names])
-        columns = self._frame.head(MAX_ROWS, MAX_COLUMNS)
-        return html_table(self._told(), names, zip(*columns, strict=True))
+            return ["column"], [[name] for name in names]
+        return names, zip(*self._frame.head(MAX_ROWS, MAX_COLUMNS), strict=True)
 
     @property
     def _frame(self) -> Frame:

@@ -16,6 +16,7 @@ from pexeso.exports.edges import EDGES
 from pexeso.exports.registry import format_of_file, write_export
 from pexeso.lake_graph.options import OVERLAP, SEMANTIC, GraphOptions
 from pexeso.runtime.progress import CountedProgress
+from pexeso.runtime.shown import Shown, facts_table, many
 
 if TYPE_CHECKING:
     from pexeso.lake_graph.equal_values import Edges
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from pexeso.token_search.opening import TokenSets
 
 
-@dataclass
-class EdgeStream:
+@dataclass(repr=False)
+class EdgeStream(Shown):
     """The edges of a join graph, made while they are read.
 
     Attributes
@@ -47,6 +48,13 @@ class EdgeStream:
     _batches: Iterable[pa.RecordBatch] = field(repr=False)
     n_edges: int = 0
     n_cut: int = 0
+
+    def _told(self) -> str:
+        return f"{many(self.n_edges, 'edge')} read, between {many(self.n_columns, 'column')}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        counts = {"columns": self.n_columns, "copies": self.copies.num_rows, "edges": self.n_edges}
+        return facts_table({**self.options, **counts, "cut": self.n_cut})
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the edges, of `pexeso.exports.edges.EDGES`, once.

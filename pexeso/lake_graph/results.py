@@ -14,7 +14,8 @@ from pexeso.exports.edges import EDGES
 from pexeso.exports.graphml import GRAPHML
 from pexeso.exports.mermaid import mermaid_lines
 from pexeso.exports.registry import format_of_file, write_export
-from pexeso.frames.results import MAX_ROWS, Tabular, html_table
+from pexeso.frames.results import Tabular
+from pexeso.runtime.shown import MAX_ROWS, many
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,18 +61,13 @@ class ColumnGraph(Tabular):
     def __len__(self) -> int:
         return self.edges.num_rows
 
-    def __repr__(self) -> str:
-        return f"ColumnGraph({self._told()})"
-
     def _told(self) -> str:
-        n_columns = f"{self.n_columns:,} column{'' if self.n_columns == 1 else 's'}"
-        return f"{len(self):,} edge{'' if len(self) == 1 else 's'} between {n_columns}"
+        return f"{many(len(self), 'edge')} between {many(self.n_columns, 'column')}"
 
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: the first 20 edges."""
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
         names = EDGES.names[:5]
         rows = self.edges.select(names).slice(0, MAX_ROWS).to_pylist()
-        return html_table(self._told(), names, [list(row.values()) for row in rows])
+        return names, [list(row.values()) for row in rows]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the edges, a dictionary each."""

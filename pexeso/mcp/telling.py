@@ -15,9 +15,9 @@ from pexeso.mcp.budget import MAX_TEXT, MAX_TOKENS, count_tokens, page, readable
 from pexeso.mcp.folders import readable_spec
 from pexeso.mcp.naming import reference
 from pexeso.runtime.formatting import visible
-from pexeso.service.by_verb.join_sql import LAKES, YOURS
 from pexeso.service.by_verb.lake import lake_file
 from pexeso.service.requests import JoinRequest, SearchRequest
+from pexeso.sql.texts import LAKES, YOURS
 
 EXAMPLES, COPIES, BRINGS, WORDS = 3, 5, 8, 10
 """How many of each a candidate, or an explanation, tells."""

@@ -12,6 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.formatting import plain
+from pexeso.runtime.shown import Shown, facts_table
 from pexeso.store.id_ranges import Ranges
 from pexeso.store.manifest import FileEntry, FolderEntry
 
@@ -178,8 +180,12 @@ _MODULES = {
 """In which module of a package each method of a part is."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class OfParts:
+_TOLD = 6
+"""So many counts of a result are told in a line."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OfParts(Shown):
     """A result to which each index part adds fields of its own.
 
     These fields are read as attributes, like the others.
@@ -197,6 +203,14 @@ class OfParts:
         if name not in of_parts:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return of_parts[name]
+
+    def _told(self) -> str:
+        counts = {name: each for name, each in self.to_dict().items() if isinstance(each, int)}
+        return ", ".join(f"{plain(name)}={each}" for name, each in list(counts.items())[:_TOLD])
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        facts = self.to_dict().items()
+        return facts_table({name: each for name, each in facts if isinstance(each, int)})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""

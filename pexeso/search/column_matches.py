@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TextIO, TypeVar, overload
 
 import pyarrow as pa
 
-from pexeso.frames.results import MAX_ROWS, Tabular, html_table
+from pexeso.frames.results import Tabular
 from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import MAX_ROWS, Shown, html_table, many, named
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from pexeso.explain.word_contributions import WordContributions
+    from pexeso.join.tables import Joined
     from pexeso.lake.left_out.groups import ReasonGroup
+    from pexeso.results import Explanation, Match, SearchResult
+    from pexeso.search.match_kinds import KindCounts, Pair
     from pexeso.search.table_columns import TableColumns
+    from pexeso.sql.joins import JoinSql
+    from pexeso.sql.lake_tables import LakeTable
 
 
-@dataclass(frozen=True)
-class ColumnMatch:
+class ShownMatch(Shown):
+    """A match in a line, and in a notebook as a table of one row."""
+
+    def _measured(self) -> str:
+        """Return what was counted, in words."""
+        raise NotImplementedError
+
+    def _told(self) -> str:
+        return f"{plain(_name_of(self))}, {self._measured()}"
+
+    def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        told = _row_for_people(self)
+        return list(told), [list(told.values())]
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnMatch(ShownMatch):
     """A column of the lake that a search found.
 
     Attributes
@@ -72,8 +96,8 @@ class NearColumn:
     max_distance: float | None = None
 
 
-@dataclass(frozen=True)
-class Hints:
+@dataclass(frozen=True, repr=False)
+class Hints(Shown):
     """What helps where a search found nothing.
 
     Attributes
@@ -86,6 +110,14 @@ class Hints:
 
     nearest: tuple[NearColumn, ...] = ()
     left_out: tuple[ReasonGroup, ...] = ()
+
+    def _told(self) -> str:
+        nearest = named([_name_of(each) for each in self.nearest])
+        return f"nearest: {nearest}; left out: {many(len(self.left_out), 'group')}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        names = list(NearColumn.__dataclass_fields__)
+        return names, [[getattr(each, name) for name in names] for each in self.nearest]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
@@ -149,16 +181,16 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
 
     noun = "column"  # what is found; of no dataclass field
 
-    def __repr__(self) -> str:
+    def _told(self) -> str:
         if not self.matches:
-            return f"{type(self).__name__}(no {self.noun} found)"
+            return f"no {self.noun} found"
         measure = self.fields[2]
         best = [
             f"{plain(_name_of(match))} ({_for_people(measure, self._row_of(match)[measure])})"
             for match in self.matches[:_NAMED_IN_REPR]
         ]
         dots = [] if len(self.matches) <= _NAMED_IN_REPR else ["..."]
-        return f"{type(self).__name__}({self._counted()}: {', '.join([*best, *dots])})"
+        return f"{self._counted()}: {', '.join([*best, *dots])}"
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: a small table of the first 20 found."""
@@ -171,7 +203,7 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
         return html_table(f"{self._counted()} found{first}", shown, rows)
 
     def _counted(self) -> str:
-        count = f"{len(self):,} {self.noun}{'' if len(self) == 1 else 's'}"
+        count = many(len(self), self.noun)
         if self.n_more is None:
             return f"{count} and maybe more"
         return f"{count} of {len(self) + self.n_more:,}" if self.n_more else count
@@ -206,7 +238,7 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
         """
         return Hints() if self.matches else self._find_hints()
 
-    def _told(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
+    def _as_json(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form of the search, but for its work, with that of its results.
 
         With `hints` it has these too, where nothing was found.
@@ -223,6 +255,11 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
 def _name_of(match: Any) -> str:
     columns = getattr(match, "columns", None)
     return f"{match.table}:{match.column if columns is None else spec_of(columns)}"
+
+
+def _row_for_people(match: Any) -> dict[str, Any]:
+    told = {name: _for_people(name, cell) for name, cell in match.to_dict().items()}
+    return {name: cell for name, cell in told.items() if not isinstance(cell, dict)}
 
 
 def _for_people(name: str, value: Any) -> Any:
@@ -257,3 +294,98 @@ class ColumnMatches(Matches[AnyMatch]):
         """Return what is told of a column found with its ``copies`` and ``brings``."""
         named = {"copies": [each.to_dict() for each in match.copies]} if self.folded else {}
         return {**told, **named, "brings": list(match.brings)}
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """A text of the query column that has no match in the lake column.
+
+    Attributes
+    ----------
+    query : str
+    reason : {"too far", "unknown", "empty"}
+        Its nearest lake value is too far; the model knows nothing about it; nothing is left of it
+        by normalisation.
+    value : str or None
+        The nearest lake value, where the reason is ``"too far"``.
+    distance : float or None
+        How far that is, in [0, 1].
+    """
+
+    query: str
+    reason: str
+    value: str | None = None
+    distance: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {
+            "query": self.query,
+            "reason": self.reason,
+            "value": self.value,
+            "distance": self.distance,
+        }
+
+
+class Details(Protocol):
+    """What the matches of one search rest on; `position` is that of a column in the result."""
+
+    def pairs(self, position: int, most: int | None = None) -> list[Pair]:
+        """Return the pairs of a column."""
+        ...
+
+    def kinds(self, position: int) -> KindCounts:
+        """Count pairs and values of a column by kind."""
+        ...
+
+    def word_contributions(self, position: int, n: int) -> WordContributions:
+        """Return the words that carry the match of a column."""
+        ...
+
+    def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:
+        """Return the texts of the query without a match in a column."""
+        ...
+
+    def join(
+        self,
+        match: Match,
+        table: Any,
+        on: str | int | None,
+        to: str | None,
+        options: Mapping[str, Any],
+    ) -> Joined:
+        """Join the table of a match with one of the user's."""
+        ...
+
+    def sql(
+        self,
+        match: Match,
+        on: str | None,
+        options: Mapping[str, Any],
+        names: tuple[str, str | None],
+    ) -> JoinSql:
+        """Write the join with the table of a match as SQL."""
+        ...
+
+    def lake_table(self, match: Match) -> LakeTable:
+        """Return the table of a match as DuckDB has it."""
+        ...
+
+    def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much of the query column matches within each distance."""
+        ...
+
+
+class Renderer(Protocol):
+    """Renderer of results as pages.
+
+    An index passes one to its results, so that these contain no markup.
+    """
+
+    def results_page(self, results: Sequence[SearchResult], stream: TextIO | None) -> str | None:
+        """Return the page of search results, or write it to a stream."""
+        ...
+
+    def explanation_page(self, found: Explanation, stream: TextIO | None) -> str | None:
+        """Return the page of an explanation, or write it to a stream."""
+        ...

@@ -27,6 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rapidfuzz import fuzz, process
 
+from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import Shown
+
 EXACT, ALIAS, SPELLING, MEANING = "exact", "alias", "spelling", "meaning"
 
 KINDS = (EXACT, ALIAS, SPELLING, MEANING)
@@ -113,8 +116,8 @@ class Pair:
         return [self.query, self.value, self.distance, self.kind]
 
 
-@dataclass(frozen=True)
-class KindCounts:
+@dataclass(frozen=True, repr=False)
+class KindCounts(Shown):
     """How many pairs, and how many of what joinability counts, are of each kind.
 
     Attributes
@@ -128,6 +131,16 @@ class KindCounts:
 
     pairs: dict[str, int]
     matched: dict[str, int]
+
+    def _told(self) -> str:
+        return ", ".join(f"{kind} {number:,}" for kind, number in self.matched.items())
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        shares = self.shares
+        return ["kind", "pairs", "matched", "share"], [
+            [kind, self.pairs[kind], self.matched[kind], percent(shares[kind])]
+            for kind in self.matched
+        ]
 
     @property
     def shares(self) -> dict[str, float]:

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pexeso.composite.candidate_keys import FoundKeys
     from pexeso.diagnostics.estimate import Estimate
     from pexeso.diagnostics.info import IndexInfo
+    from pexeso.diagnostics.reason_listing import ReasonListing
     from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.index import Index
-    from pexeso.lake.left_out.listing import ReasonListing
     from pexeso.results import Explanation, Match
     from pexeso.search.query import QueryColumn
     from pexeso.thresholds.advice import Advice

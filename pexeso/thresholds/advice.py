@@ -7,6 +7,7 @@ from typing import Any
 
 from pexeso.errors import InputError
 from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.runtime.shown import Shown, facts_table
 
 DEFAULT_MIN_PRECISION = 0.9
 HALF = 0.5
@@ -17,8 +18,8 @@ ASKED = ("auto", "min_precision")
 """The arguments of a search that ask for advice; the second asks too where it is given alone."""
 
 
-@dataclass(frozen=True)
-class Advice:
+@dataclass(frozen=True, repr=False)
+class Advice(Shown):
     """Thresholds for an index, and why these.
 
     Attributes
@@ -43,6 +44,13 @@ class Advice:
     min_joinability: float | None
     why: str
     evidence: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def _told(self) -> str:
+        share = "" if self.min_joinability is None else f", min_joinability={self.min_joinability}"
+        return f"max_distance={self.max_distance}{share}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        return facts_table({"why": self.why, **self.evidence})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""

@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 
 if TYPE_CHECKING:
     from pexeso.parts.token_sets.open import Shard
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TokenMatch(ColumnMatch):
     """A column of the lake that has values of the query column, as equal texts.
 
@@ -40,6 +42,12 @@ class TokenMatch(ColumnMatch):
     _at: tuple[Shard, int] = field(repr=False, compare=False)
     _shared: Callable[[], list[str]] = field(repr=False, compare=False)
     _aliases: Callable[[], Mapping[str, list[str]]] = field(repr=False, compare=False, default=dict)
+
+    def _measured(self) -> str:
+        share = percent(self.containment)
+        if self.overlap is None:
+            return f"about {share} of the values shared"
+        return f"{many(self.overlap, 'value')} shared ({share})"
 
     @property
     def estimated(self) -> bool:
@@ -119,4 +127,4 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
                 {**row, **match.explained()}
                 for row, match in zip(results, self.matches, strict=True)
             ]
-        return {**self._told(results, hints=hints), "stats": self.stats}
+        return {**self._as_json(results, hints=hints), "stats": self.stats}

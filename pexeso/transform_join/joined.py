@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import Shown
 from pexeso.transform.programs.as_python import first_as_python
 from pexeso.transform.programs.as_sql import Dialect, first_as_sql
 from pexeso.transform.programs.describing import in_words
@@ -29,8 +31,8 @@ from pexeso.transform_join.telling import repeated_key, why_no_program
 Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
 
 
-@dataclass(frozen=True)
-class TransformJoin:
+@dataclass(frozen=True, repr=False)
+class TransformJoin(Shown):
     """Two tables and what joins them.
 
     Attributes
@@ -46,6 +48,10 @@ class TransformJoin:
     target: Side
     found: Transformation = field(repr=False)
     max_compared: int | None = None
+
+    def _told(self) -> str:
+        joined = f"{percent(self.coverage)} of the keys, {self.cardinality}"
+        return f"{plain(self.program or 'no program')}, {joined}"
 
     @property
     def forward(self) -> bool:

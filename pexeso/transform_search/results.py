@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pexeso.runtime.formatting import percent, plain
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ FIELDS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TransformMatch(ColumnMatch):
     """A column of the lake that joins the query column after a program.
 
@@ -49,6 +50,10 @@ class TransformMatch(ColumnMatch):
     total: int
     equal: int
     transformation: TransformJoin = field(repr=False, compare=False)
+
+    def _measured(self) -> str:
+        joined = f"{self.matched:,} of {self.total:,} values joined"
+        return f"{joined} ({percent(self.joinability)}) by {plain(self.program)}"
 
     @property
     def joinability(self) -> float:
@@ -122,4 +127,4 @@ class TransformSearchResult(ColumnMatches[TransformMatch]):
         results = [
             self._with_copies(match.to_dict(explain=explain), match) for match in self.matches
         ]
-        return {**self._told(results, hints=hints), "stats": self.stats}
+        return {**self._as_json(results, hints=hints), "stats": self.stats}

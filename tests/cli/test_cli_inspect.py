@@ -9,9 +9,9 @@ import pexeso.diagnostics.doctor
 from pexeso.cli.commands.inspect import info_lines
 from pexeso.cli.output.build_report import group_lines, listing_lines, total
 from pexeso.diagnostics.doctor import Finding
+from pexeso.diagnostics.reason_listing import ReasonRow
 from pexeso.index import build_index, open_index
 from pexeso.lake.left_out.groups import ReasonGroup
-from pexeso.lake.left_out.listing import ReasonRow
 from pexeso.store.manifest import Manifest
 
 

@@ -10,8 +10,9 @@ import pytest
 
 import pexeso
 from pexeso.errors import MissingPackageError
-from pexeso.frames.results import MAX_ROWS, Tabular, html_table
+from pexeso.frames.results import Tabular
 from pexeso.join.tables import Joined
+from pexeso.runtime.shown import MAX_ROWS, html_table
 
 CITIES = ["Oslo", "rome", "MADRID", "Xyzzyx"]
 MINE = pd.DataFrame({"place": CITIES, "n": range(4)})
@@ -143,6 +144,7 @@ def test_shares_of_an_enrichment_are_shown_as_percentages(results):
 def test_an_index_is_shown_with_what_it_holds(index):
     text = Reader(index._repr_html_()).text
     assert str(index.path)[:20] in text
+    assert str(index.lake) not in text
     assert "containment" in text
     assert len(index._repr_html_()) < 2000
 

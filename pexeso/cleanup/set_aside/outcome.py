@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pexeso.runtime.shown import Shown, many
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -14,8 +16,8 @@ class Refusal:
     reason: str
 
 
-@dataclass(frozen=True)
-class Applied:
+@dataclass(frozen=True, repr=False)
+class Applied(Shown):
     """What became of the tables of a plan, or, as `undo` returns it, of those set aside.
 
     Attributes
@@ -41,6 +43,17 @@ class Applied:
     refused: tuple[Refusal, ...]
     stopped: str | None = None
     waiting: tuple[str, ...] = ()
+
+    def _told(self) -> str:
+        moved = f"{many(len(self.moved), 'table')} moved, {len(self.already):,} already"
+        waiting = f", {len(self.waiting):,} waiting" if self.waiting else ""
+        return f"{moved}, {len(self.refused):,} refused{waiting}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        rows = [["refused", each.table, each.reason] for each in self.refused]
+        for what in ("moved", "already", "waiting"):
+            rows += [[what, table, ""] for table in getattr(self, what)]
+        return ["", "table", "reason"], rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""

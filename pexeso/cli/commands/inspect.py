@@ -30,7 +30,7 @@ from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
     from pexeso.diagnostics.info import IndexInfo
-    from pexeso.lake.left_out.listing import ReasonListing
+    from pexeso.diagnostics.reason_listing import ReasonListing
 
 MAX_GROUPS_SHOWN = 20
 MAX_PARTITIONS_SHOWN = 20

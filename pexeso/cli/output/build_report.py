@@ -10,8 +10,8 @@ from pexeso.cli.output.output import MAX_NAME, count, human_bytes, plain, table_
 
 if TYPE_CHECKING:
     from pexeso.build.report import BuildReport, StageReport
+    from pexeso.diagnostics.reason_listing import ReasonListing
     from pexeso.lake.left_out.groups import ReasonGroup
-    from pexeso.lake.left_out.listing import ReasonListing
 
 MAX_GROUPS = 8
 """Groups of files, and as many of columns, that a build names."""

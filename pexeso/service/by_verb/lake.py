@@ -199,7 +199,7 @@ def _tables(catalog: Catalog, request: BrowseRequest) -> Listing:
 
 
 def _left_out(catalog: Catalog, request: BrowseRequest) -> Listing:
-    from pexeso.lake.left_out.listing import ReasonListing
+    from pexeso.diagnostics.reason_listing import ReasonListing
 
     def chosen() -> Iterator[Answer]:
         text = request.text.casefold()

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pexeso.diagnostics.reason_listing import ReasonListing
 from pexeso.lake.catalog import (
     COLUMNS,
     COLUMNS_SCHEMA,
@@ -26,7 +27,6 @@ from pexeso.lake.left_out.groups import (
     in_words,
     left_out,
 )
-from pexeso.lake.left_out.listing import ReasonListing
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import lake_records
 

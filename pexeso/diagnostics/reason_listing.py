@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from pexeso.frames.results import Tabular
 from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
 from pexeso.lake.left_out.groups import (
     NOTES,
@@ -16,9 +17,7 @@ from pexeso.lake.left_out.groups import (
     counted,
     keyed,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pexeso.runtime.shown import many
 
 _ROWS = 1 << 14
 """Rows that are turned into Python objects together."""
@@ -57,7 +56,7 @@ class ReasonRow(NamedTuple):
         }
 
 
-class ReasonListing:
+class ReasonListing(Tabular):
     """All that an index is without, or all notes about what was repaired, by reason.
 
     Iterates over `ReasonRow`, those of a group together, in the order of `groups` and within a
@@ -83,8 +82,21 @@ class ReasonListing:
         self.groups: tuple[ReasonGroup, ...] = tuple(group for group, _, _ in self._counted)
         self.is_of_notes = notes
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} in {len(self.groups)} groups)"
+    fields = ("table", "column", "group", "reason")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each table, column or note."""
+        return [row.to_dict() for row in self]
+
+    def _field_types(self) -> dict[str, pa.DataType]:
+        return dict.fromkeys(self.fields, pa.string())
+
+    def _told(self) -> str:
+        return f"{len(self):,} in {many(len(self.groups), 'group')}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        rows = [[each.kind, each.reason, each.count, each.examples] for each in self.groups]
+        return ["kind", "reason", "count", "examples"], rows
 
     def __len__(self) -> int:
         return sum(group.count for group in self.groups)
@@ -102,15 +114,8 @@ class ReasonListing:
         """Return the plain JSON form: ``groups``, and ``rows``, a dictionary each."""
         return {
             "groups": [group.to_dict() for group in self.groups],
-            "rows": [row.to_dict() for row in self],
+            "rows": self.rows(),
         }
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row for each table, column or note: ``table, column, group, reason``."""
-        import pandas as pd
-
-        names = ["table", "column", "group", "reason"]
-        return pd.DataFrame((row.to_dict() for row in self), columns=names)
 
 
 def _rows_of(rows: pa.Table, group: ReasonGroup, key: tuple[str, ...]) -> Iterator[ReasonRow]:

@@ -1,0 +1,1 @@
+"""Joins as SQL, and what is found in DuckDB."""

@@ -1,0 +1,140 @@
+"""A join with a column of the lake as SQL, for DuckDB and other databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pexeso.join.matched_join import Lake, rows_of_match
+from pexeso.join.matched_rows import FoundRows
+from pexeso.join.options import join_options
+from pexeso.runtime.shown import Shown, facts_table, many
+from pexeso.sql.lake_tables import LakeTable, require_duckdb
+from pexeso.sql.texts import LAKES, YOURS, literal, quoted
+
+if TYPE_CHECKING:
+    from pexeso.results import Match
+    from pexeso.search.encoded_query import EncodedQuery
+
+
+@dataclass(frozen=True, repr=False)
+class JoinSql(Shown):
+    """A join as SQL.
+
+    Attributes
+    ----------
+    sql : str
+        One statement over the two tables of `tables`.
+    tables : dict
+        For each of the two what reads it in DuckDB, or None where it is read by other means.
+    query_column, lake_column : str
+        The columns that are joined.
+    pairs : list of (str, str or None)
+        Values that are joined though their texts differ, and those that are not joined (None)
+        though the lake has an equal text; all others are joined by equal texts.
+    """
+
+    sql: str
+    tables: dict[str, str | None]
+    query_column: str
+    lake_column: str
+    pairs: list[tuple[str, str | None]] = field(repr=False)
+
+    def _told(self) -> str:
+        return f"{many(len(self.pairs), 'pair')} of texts that differ"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        names = {"your column": self.query_column, "column of the lake": self.lake_column}
+        return facts_table({**names, "SQL": self.sql})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {**vars(self), "pairs": [list(pair) for pair in self.pairs]}
+
+
+def sql_of_match(
+    lake: Lake,
+    query: EncodedQuery,
+    match: Match,
+    on: str,
+    options: Mapping[str, Any],
+    names: tuple[str, str | None],
+) -> JoinSql:
+    """Write the join of a match with a table of the user's as a statement.
+
+    Parameters
+    ----------
+    on : str
+        The query column there.
+    options : mapping
+        `values` and `how` of a join.
+    names : (str, str or None)
+        What the two tables are called in the statement; without the second name it is what reads
+        the table in DuckDB, or the name by which `pexeso.Index.duckdb` registers it.
+
+    Raises
+    ------
+    MissingPackageError
+        The table of the lake has no name, and duckdb is not installed.
+    """
+    asked = join_options({**options, "provenance": ()})
+    yours, source = names
+    if source is None:
+        require_duckdb()
+    found = rows_of_match(lake, query, match, asked)
+    theirs = LakeTable.of(lake.where, found)
+    if source is None:
+        # Of a catalog named, since DuckDB would look for a file of that name in the working folder.
+        source = theirs.reader or f"temp.main.{quoted(theirs.name)}"
+    else:
+        source = quoted(source)
+    pairs = _pairs(query, found, theirs.texts)
+    return JoinSql(
+        _statement(pairs, (quoted(yours), on), (source, theirs.key), asked.how),
+        {YOURS: None, LAKES: theirs.reader},
+        on,
+        theirs.key,
+        pairs,
+    )
+
+
+def _pairs(
+    query: EncodedQuery, found: FoundRows, theirs: list[str | None]
+) -> list[tuple[str, str | None]]:
+    """Return what equal texts alone would not join, or would join though it is not joined."""
+    there = set(theirs)
+    mapping = found.mapping
+    value_of = dict(zip(mapping.texts.to_pylist(), mapping.query_of_text.tolist(), strict=True))
+    told: list[tuple[str, str | None]] = []
+    for mine in dict.fromkeys(query.column.values.to_pylist()):
+        if mine is None:
+            continue
+        value = value_of.get(mine, -1)
+        first, last = np.searchsorted(found.query, [value, value + 1]) if value >= 0 else (0, 0)
+        partners = dict.fromkeys(theirs[row] for row in found.row[first:last].tolist())
+        if partners:
+            told += [] if list(partners) == [mine] else [(mine, their) for their in partners]
+        elif mine in there:
+            told.append((mine, None))
+    return told
+
+
+def _statement(
+    pairs: list[tuple[str, str | None]], ours: tuple[str, str], theirs: tuple[str, str], how: str
+) -> str:
+    (yours, on), (lakes, key) = ours, theirs
+    mine, their = f"CAST(y.{quoted(on)} AS VARCHAR)", f"CAST(l.{quoted(key)} AS VARCHAR)"
+    join = "JOIN" if how == "inner" else "LEFT JOIN"
+    if not pairs:
+        return f"SELECT y.*, l.*\nFROM {yours} AS y\n{join} {lakes} AS l ON {their} = {mine};"
+    rows = ",\n    ".join(f"({literal(mine)}, {literal(their)})" for mine, their in pairs)
+    partner = f"CASE WHEN p.query_value IS NULL THEN {mine} ELSE p.lake_value END"
+    return (
+        f"WITH pairs(query_value, lake_value) AS (VALUES\n    {rows}\n)\n"
+        f"SELECT y.*, l.*\nFROM {yours} AS y\n"
+        f"LEFT JOIN pairs AS p ON p.query_value = {mine}\n"
+        f"{join} {lakes} AS l ON {their} = {partner};"
+    )

@@ -1,0 +1,87 @@
+"""What a search found, in a connection of DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from pexeso.errors import InputError
+from pexeso.results import PAIR_FIELDS, Match
+from pexeso.sql.lake_tables import LakeTable, require_duckdb
+
+FOUND, PAIRS = "pexeso_found", "pexeso_pairs"
+
+_NAMES = {"table": pa.string(), "column": pa.string()}
+_OF_PAIRS = {name: pa.float64() if name == "distance" else pa.string() for name in PAIR_FIELDS}
+_PAIRS = pa.schema({**_NAMES, **_OF_PAIRS})
+_FOUND = pa.schema(
+    {**_NAMES, "joinability": pa.float64(), "matched": pa.int64(), "total": pa.int64()}
+)
+
+
+def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str, ...]:
+    """Register what a search found in a connection of DuckDB, for statements of `Match.sql`.
+
+    Nothing is written to its database: all are temporary, and replace what is there and
+    temporary by the same names.
+
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+    found : SearchResult, Match or iterable of Match
+
+    Returns
+    -------
+    tuple of str
+        The names registered: the tables of the lake, named by their paths, as views of their
+        files where DuckDB's own readers give the rows that joins take, else from memory; then
+        ``pexeso_found``, a row a column found, and ``pexeso_pairs``, a row a pair of values.
+
+    Raises
+    ------
+    MissingPackageError
+        Duckdb is not installed.
+    InputError
+        Something else than columns found by similar values is given, or the index was built
+        from Spark's tables.
+    TableReadError, PlaceError
+        A table cannot be read.
+
+    Examples
+    --------
+    >>> connection = duckdb.connect()  # doctest: +SKIP
+    >>> index.duckdb(connection, found)  # doctest: +SKIP
+    ('cities.csv', 'pexeso_found', 'pexeso_pairs')
+    """
+    require_duckdb()
+    matches = [found] if isinstance(found, Match) else list(found)
+    if not all(isinstance(each, Match) for each in matches):
+        raise InputError(
+            "What is registered are columns found by similar values: a SearchResult, a Match, or "
+            f"a list of them. Got {type(found).__name__} instead."
+        )
+    tables: dict[str, LakeTable] = {}
+    for match in matches:
+        if match.table not in tables:
+            tables[match.table] = match._details.lake_table(match)
+    for name, table in tables.items():
+        if table.reader is None:
+            connection.register(name, table.in_memory)
+        else:
+            view = '"' + name.replace('"', '""') + '"'
+            connection.execute(
+                f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {table.reader}"
+            )
+    rows = [{name: getattr(match, name) for name in _FOUND.names} for match in matches]
+    connection.register(FOUND, pa.Table.from_pylist(rows, _FOUND))
+    pairs = [_pairs_of(match) for match in matches]
+    connection.register(PAIRS, pa.concat_tables([_PAIRS.empty_table(), *pairs]))
+    return (*tables, FOUND, PAIRS)
+
+
+def _pairs_of(match: Match) -> pa.Table:
+    pairs = match.to_arrow()
+    names = [pa.array([each] * len(pairs), pa.string()) for each in (match.table, match.column)]
+    return pa.Table.from_arrays([*names, *pairs.columns], schema=_PAIRS)
