@@ -127,7 +127,7 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
     ("document", "said"),
     [
         (7, "A request must be an object. Got 7 instead."),
-        ({"verb": "serach"}, "verb must be one of search, overlap, contain, "),
+        ({"verb": "serach"}, "verb must be one of acquire, add_model, add_parts, "),
         ({"index": "a"}, "Got '' instead."),
         ({"verb": "overlap", "index": "a"}, "OverlapRequest needs query. Got {'index': 'a'}."),
         ({"verb": "info", "index": 7}, "index must be a text. Got 7 instead."),
