@@ -23,7 +23,7 @@ from pathlib import Path
 from pexeso.spark.java import Java
 
 VARIABLE = "PEXESO_CLASS_ARCHIVE"
-"""An environment variable: ``0`` neither uses an archive nor makes one."""
+"""An environment variable: ``0`` neither uses an archive nor makes one, ``use`` makes none."""
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -87,7 +87,7 @@ def make_archive_later() -> None:
     It is not tried twice within a day. Nothing waits for it, and nothing is said where it fails.
     """
     path = _missing.pop() if _missing else None
-    if path is None or path.is_file():
+    if path is None or path.is_file() or os.environ.get(VARIABLE) == "use":
         return
     tried = path.with_suffix(".tried")
     with suppress(OSError):

@@ -92,30 +92,37 @@ def test_the_main_model_can_be_one_of_vectors(built, tmp_path):
 
 @pytest.mark.slow
 def test_updates_before_and_after(lake, tmp_path, spark):
-    """The files of the tables may be gone by then: what the index holds is embedded."""
+    """The files of the tables may be gone by then: what the index holds is embedded.
+
+    It answers as an index that was built with both models and updated alike. That one answers as
+    each model alone: tests/parts/test_models.py.
+    """
     folder = shutil.copytree(lake, tmp_path / "lake")
     index = build(folder, tmp_path / "index", "lexical", n_partitions=2, parts=["overlap"])
-    alone = {name: build(folder, tmp_path / name, name) for name in MODELS}
-    every = [index, *alone.values()]
+    both = build(folder, tmp_path / "both", "lexical,hashing")
+
+    def require_as_both():
+        require_as_alone(index, {name: both.with_model(name) for name in MODELS})
+
     (folder / "more.csv").write_text(MORE, encoding="utf-8")
-    for each in every:
+    for each in (index, both):
         each.append(folder)
         each.delete(["cities.csv"])
     (folder / "cities.csv").unlink()
     shutil.move(folder, tmp_path / "gone")
     index.add_model("hashing", dimensions=DIMENSIONS)
-    require_as_alone(index, alone)
+    require_as_both()
     assert "cities.csv" not in str(answers(index.with_model("hashing")))
     shutil.move(tmp_path / "gone", folder)
     (folder / "new.csv").write_text(MORE.replace("place", "harbour"), encoding="utf-8")
-    for each in every:
+    for each in (index, both):
         assert each.append(folder).new == 1
-    require_as_alone(index, alone)
+    require_as_both()
     assert "new.csv" in str(answers(index.with_model("hashing")))
-    for each in every:
+    for each in (index, both):
         each.delete(["towns.csv"])
         each.compact(everything=True)
-    require_as_alone(index, alone)
+    require_as_both()
     assert index.overlap(["Oslo"])[0].table == "more.csv"
 
 

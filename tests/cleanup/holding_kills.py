@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -242,19 +242,23 @@ class KillTest:
             raise RuntimeError("undo left tables in the holding folder")
 
 
-def kills(n: int, seed: int = SEED, *, every_step: bool = False) -> list[Kill]:
-    """Kill `n` times, half of them at steps and half at instants, or once around every step."""
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """Make a folder in memory, or among temporary files.
+
+    Moves sync whatever they write. A kill of a process leaves the same with and without it, so that
+    a disk would only make every step slow.
+    """
+    memory = Path("/dev/shm")
+    place = memory if os.access(memory, os.W_OK | os.X_OK) else None
+    return tempfile.TemporaryDirectory(prefix="pexeso-holding-", dir=place)
+
+
+def kills(n: int, seed: int = SEED) -> list[Kill]:
+    """Kill `n` times, half of them at steps and half at instants."""
     drawn = random.Random(seed)
     found = []
-    with tempfile.TemporaryDirectory(prefix="pexeso-holding-") as folder:
+    with scratch() as folder:
         test = KillTest(Path(folder))
-        if every_step:
-            return [
-                test.at_step(operation, step, after=after)
-                for operation in OPERATIONS
-                for step in range(1, test.steps[operation] + 1)
-                for after in (False, True)
-            ]
         for number in range(n):
             operation = OPERATIONS[number // 2 % len(OPERATIONS)]
             if number % 2:
@@ -264,6 +268,16 @@ def kills(n: int, seed: int = SEED, *, every_step: bool = False) -> list[Kill]:
                 step = drawn.randint(1, test.steps[operation])
                 found.append(test.at_step(operation, step, after=drawn.random() < 0.5))
     return found
+
+
+def kills_at_every_step() -> Iterator[Kill]:
+    """Kill once before and once after every step, one at a time as they are asked for."""
+    with scratch() as folder:
+        test = KillTest(Path(folder))
+        for operation in OPERATIONS:
+            for step in range(1, test.steps[operation] + 1):
+                for after in (False, True):
+                    yield test.at_step(operation, step, after=after)
 
 
 def summary(found: list[Kill], seconds: float) -> str:
@@ -318,7 +332,7 @@ def main() -> int:
     parser.add_argument("--every-step", action="store_true")
     asked = parser.parse_args()
     started = time.perf_counter()
-    found = kills(asked.kills, asked.seed, every_step=asked.every_step)
+    found = list(kills_at_every_step()) if asked.every_step else kills(asked.kills, asked.seed)
     for kill in found:
         if kill.failure:
             print(kill, file=sys.stderr)  # noqa: T201

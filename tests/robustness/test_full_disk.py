@@ -21,10 +21,11 @@ import gc, os, shutil, subprocess, sys
 from pathlib import Path
 place, lake, index = map(Path, sys.argv[1:])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", str(place)], check=True)
+from pexeso.build.build import SMALL_LAKE_SETTINGS
 from pexeso.errors import PexesoError
 from pexeso.index import build_index, open_index
 from pexeso.spark.session import spark_session
-conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", \
+conf = {**SMALL_LAKE_SETTINGS, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", \
 "spark.local.dir": str(lake.parent / "spark")}
 shutil.copytree(index, place / "lake.pexeso")
 query = ["Oslo", "Rome", "Madrid"]

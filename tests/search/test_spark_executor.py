@@ -19,12 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pexeso.search.spark_executor as distributed
+from pexeso.build.build import SMALL_LAKE_SETTINGS
 from pexeso.build.delete import delete
 from pexeso.errors import IndexNotFoundError, InputError
 from pexeso.index import Index, build_index, open_index
 from pexeso.search import executor
 from pexeso.search.batch_file import run_batch
 from pexeso.search.query import batch_lines
+from pexeso.spark.class_archive import JAVA_OPTIONS
 
 pytestmark = pytest.mark.spark
 
@@ -235,6 +237,8 @@ def test_a_killed_run_is_taken_up_where_it_stopped(index, tmp_path):
             "local[2]",
             "--spark-conf",
             "spark.driver.memory=700m",
+            "--spark-conf",
+            f"{JAVA_OPTIONS}={SMALL_LAKE_SETTINGS[JAVA_OPTIONS]}",
         ),
     ]
     process = subprocess.Popen(

@@ -86,6 +86,15 @@ def test_a_missing_archive_is_made_once(java, started):
     assert len(started) == 2
 
 
+def test_one_that_is_there_may_be_used_and_none_made(java, started, monkeypatch):
+    monkeypatch.setenv("PEXESO_CLASS_ARCHIVE", "use")
+    assert with_archive({}, java) == {}
+    make_archive_later()
+    assert started == []
+    write_archive(java)
+    assert with_archive({}, java).keys() == {JAVA_OPTIONS}
+
+
 def test_a_cache_that_cannot_be_written_is_no_failure(java, started, tmp_path):
     (tmp_path / "cache").write_text("a file", encoding="utf-8")
     with_archive({}, java)

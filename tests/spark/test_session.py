@@ -13,6 +13,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
+from pexeso.build.build import SMALL_LAKE_SETTINGS
 from pexeso.errors import MissingPackageError
 from pexeso.spark.java import find_java
 from pexeso.spark.session import (
@@ -26,13 +27,21 @@ from pexeso.spark.session import (
 WAIT_SECONDS = 180  # starting Spark takes 5 s on a quiet machine and 20 s on a busy one
 
 
+SMALL = {"spark.driver.memory": "700m", **SMALL_LAKE_SETTINGS}
+
+
+def program_of(text: str) -> str:
+    """Return a program that knows the settings `SMALL`."""
+    return f"SMALL = {SMALL}\n{textwrap.dedent(text)}"
+
+
 def run_python(program: str, folder: Path, **environment: str) -> subprocess.CompletedProcess:
     """Run a program in an empty folder, with temporary files in another."""
     work, temporary = folder / "work", folder / "temporary files"
     work.mkdir()
     temporary.mkdir()
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
+        [sys.executable, "-c", program_of(program)],
         cwd=work,
         env=os.environ
         | {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -174,7 +183,7 @@ def test_a_session_without_a_java_of_the_machine_leaves_nothing_behind(tmp_path)
         from pexeso.spark.session import spark_session
 
         before = dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT)
-        with spark_session("local[1]", conf={"spark.driver.memory": "700m"}) as spark:
+        with spark_session("local[1]", conf=SMALL) as spark:
             spark.sql("create table kept (x long) using parquet")
             spark.range(10).write.mode("append").insertInto("kept")
             assert spark.table("kept").count() == 10
@@ -201,7 +210,7 @@ def test_ctrl_c_stops_the_work_and_java(tmp_path):
                 time.sleep(600)
                 yield batch
 
-        with spark_session("local[1]", conf={"spark.driver.memory": "700m"}) as spark:
+        with spark_session("local[1]", conf=SMALL) as spark:
             spark.range(10).mapInArrow(work, "id long").count()
     """
     temporary = tmp_path / "temporary"
@@ -211,7 +220,7 @@ def test_ctrl_c_stops_the_work_and_java(tmp_path):
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)],
+        [sys.executable, "-c", program_of(program)],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,
@@ -289,14 +298,13 @@ def test_a_wrong_sql_setting_is_told_and_a_second_start_works(tmp_path):
         from pexeso import SparkError
         from pexeso.spark.session import spark_session
 
-        small = {"spark.driver.memory": "700m"}
         try:
-            with spark_session("local[1]", conf=small | {"spark.sql.shuffle.partitions": "some"}):
+            with spark_session("local[1]", conf=SMALL | {"spark.sql.shuffle.partitions": "some"}):
                 pass
         except SparkError as error:
             print(error)
         assert psutil.Process().children(recursive=True) == []
-        with spark_session("local[1]", conf=small) as spark:
+        with spark_session("local[1]", conf=SMALL) as spark:
             print(spark.conf.get("spark.sql.session.timeZone"))
     """
     done = run_python(program, tmp_path)
