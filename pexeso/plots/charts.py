@@ -108,7 +108,7 @@ def plot_kinds(name: str, matched: Mapping[str, int], counted: str, ax: Axes | N
     ax.bar_label(bars, labels=[f"{number:,}" for number in matched.values()], padding=3)
     ax.invert_yaxis()
     ax.set_xlim(0, 1.1 * max(1, *matched.values()))
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel(f"{counted} of the query column that match")
     _set_text(ax.set_title(""), name)
     return ax
