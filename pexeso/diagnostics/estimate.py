@@ -34,7 +34,7 @@ READ_MEMORY_FACTOR = 3
 """Memory of a task as a multiple of the file that it reads."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate(OfParts):
     """What indexing a lake will cost.
 

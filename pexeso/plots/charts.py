@@ -103,14 +103,12 @@ def plot_kinds(name: str, matched: Mapping[str, int], counted: str, ax: Axes | N
         What there is so many of.
     """
     ax = axes_of(ax)
-    from matplotlib.ticker import MaxNLocator
-
     kinds = list(matched)
     bars = ax.barh(kinds, list(matched.values()), color=[COLOURS[kind] for kind in kinds])
     ax.bar_label(bars, labels=[f"{number:,}" for number in matched.values()], padding=3)
     ax.invert_yaxis()
     ax.set_xlim(0, 1.1 * max(1, *matched.values()))
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel(f"{counted} of the query column that match")
     _set_text(ax.set_title(""), name)
     return ax

@@ -104,7 +104,9 @@ class Request:
         verb = given.pop("verb", cls.verb)
         kinds = {cls.verb: cls} if cls.verb else REQUESTS
         if not isinstance(verb, str) or verb not in kinds:
-            raise InputError(f"verb must be one of {', '.join(sorted(kinds))}. Got {shown(verb)} instead.")
+            raise InputError(
+                f"verb must be one of {', '.join(sorted(kinds))}. Got {shown(verb)} instead."
+            )
         return from_plain(kinds[verb], given)
 
     def require_use(self, usable: Collection[str], what: str) -> None:

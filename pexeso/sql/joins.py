@@ -34,7 +34,7 @@ class JoinSql(Shown):
         The columns that are joined.
     pairs : list of (str, str or None)
         Values that are joined though their texts differ, and those that are not joined (None)
-        though the lake has the same value; all others are joined where they are equal.
+        though the lake has an equal text; all others are joined by equal values.
     """
 
     sql: str
@@ -109,7 +109,8 @@ def _pairs(
     mapping = found.mapping
     value_of = dict(zip(mapping.texts.to_pylist(), mapping.query_of_text.tolist(), strict=True))
     told: list[tuple[str, str | None]] = []
-    for mine in map(str, dict.fromkeys(query.column.values.drop_null().to_pylist())):
+    searched: list[str] = query.column.values.drop_null().to_pylist()
+    for mine in dict.fromkeys(searched):
         value = value_of.get(mine, -1)
         first, last = np.searchsorted(found.query, [value, value + 1]) if value >= 0 else (0, 0)
         partners = dict.fromkeys(theirs[row] for row in found.row[first:last].tolist())

@@ -185,7 +185,9 @@ def test_a_browser_asks_no_other_host_and_finds_by_search(site):
             for name in SOME_PAGES:
                 page.goto(start + name, wait_until="networkidle")
             page.goto(start + "index.html", wait_until="networkidle")
-            page.locator("input[name=query]").fill("containment", force=True)
+            page.keyboard.press("/")
+            page.wait_for_timeout(200)
+            page.keyboard.type("containment")
             page.wait_for_selector(".md-search-result__item a", state="attached")
             browser.close()
     finally:

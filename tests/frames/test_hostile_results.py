@@ -205,7 +205,16 @@ def test_every_kind_of_result_is_among_them():
         return [cls, *(each for sub in cls.__subclasses__() for each in below(sub))]
 
     ours = {each.__name__ for each in below(Shown) if each.__module__.startswith("pexeso.")}
-    bases = {"Shown", "ShownMatch", "Tabular", "Matches", "ColumnMatch", "ColumnMatches", "OfParts"}
+    bases = {
+        "Shown",
+        "ShownMatch",
+        "Tabular",
+        "Matches",
+        "ColumnMatch",
+        "ColumnMatches",
+        "OfParts",
+        "Estimate",
+    }
     assert ours - bases <= set(RESULTS)
 
 
