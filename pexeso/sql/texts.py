@@ -23,8 +23,8 @@ def quoted(name: str) -> str:
 
     Examples
     --------
-    >>> quoted('the "city"')
-    '"the ""city\"""'
+    >>> print(quoted('a "b" c'))
+    "a ""b"" c"
     """
     if any(map(is_hidden, name)):
         raise InputError(
