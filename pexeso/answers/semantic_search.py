@@ -63,11 +63,18 @@ class SemanticSearch:
     ) -> list[SearchResult]:
         """Search with several query columns; see `pexeso.Index.search_batch`."""
         common = self.thresholds.search_options(given)
+        from pexeso.search.encoded_query import EncodedQuery
+
         encoded, seconds = [], []
         # All are looked at before any is embedded: one that is no column is refused at once.
-        for column in [query_from_values(query) for query in queries]:
+        for column in [
+            query if isinstance(query, EncodedQuery) else query_from_values(query)
+            for query in queries
+        ]:
             started = time.perf_counter()
-            encoded.append(self.opened.encode(column))
+            encoded.append(
+                column if isinstance(column, EncodedQuery) else self.opened.encode(column)
+            )
             seconds.append(time.perf_counter() - started)
         options = [self._options_for(query, common, exclude_self) for query in encoded]
         found = find_lines(

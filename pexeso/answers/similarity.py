@@ -62,7 +62,11 @@ def by_similarity(
     """
     started = time.perf_counter()
     probed, others = list(hits[:MAX_HITS]), list(hits[MAX_HITS:])
-    found = similarities(scan, query, probed, usual_distance, stats)
+    new = [hit for hit in probed if hit.column_id not in query.similarities]
+    if new:
+        computed = similarities(scan, query, new, usual_distance, stats).tolist()
+        query.similarities.update(zip((hit.column_id for hit in new), computed, strict=True))
+    found = np.array([query.similarities[hit.column_id] for hit in probed])
     # As it is shown: a difference that nobody sees must not turn over the order by joinability.
     order = np.argsort(-found.round(2), kind="stable")
     stats.add_seconds("rerank", time.perf_counter() - started)

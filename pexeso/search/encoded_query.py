@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,9 @@ class EncodedQuery:
     n_unstored : int
         Distinct values that are not among `values`, since the model knows nothing about them: of a
         column of the lake, of which an index may lack them.
+    similarities : dict of int to float
+        Of columns of the index, by their number, as far as they were computed
+        (`pexeso.answers.similarity`): they do not depend on what a search asks for.
 
     Notes
     -----
@@ -54,6 +57,7 @@ class EncodedQuery:
     weights: np.ndarray
     normaliser: Normaliser | None = None
     n_unstored: int = 0
+    similarities: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
 
     def counted(self, joinability_of: str) -> np.ndarray:
         """Return what each value counts for: 1, or its rows; int64 (n,)."""

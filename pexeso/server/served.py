@@ -9,12 +9,15 @@ from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import PexesoError
+from pexeso.service.encoded_queries import EncodedQueries
 from pexeso.service.open_indexes import State
 from pexeso.service.verbs import Service
 
 if TYPE_CHECKING:
     from pexeso.index import Index
     from pexeso.service.bases import Request
+    from pexeso.service.requests import SearchRequest
+    from pexeso.service.responses import SearchResponse
 
 LOOK_EVERY = 2.0
 """Seconds between two looks at whether the index has changed."""
@@ -37,6 +40,7 @@ class ServedIndex:
         self.path = path
         self._service = Service(keep_open=True, follow=False)
         self._service.open(path)
+        self._encoded = EncodedQueries()
         self._slots = BoundedSemaphore(max(1, os.cpu_count() or 1))
         self._looked: float | None = None
         self._state: State = "current"
@@ -50,6 +54,10 @@ class ServedIndex:
         """Answer a request, as many at once as there are processors; see `Service.run`."""
         with self._slots:
             return self._service.run(request, **live)
+
+    def search(self, request: SearchRequest, *, is_kept: bool) -> SearchResponse:
+        """Answer a search; `is_kept`: the file of its query column does not change."""
+        return self.run(request, encoded=self._encoded if is_kept else None)
 
     def state(self) -> State:
         """Return whether the index has been updated or deleted since it was opened."""

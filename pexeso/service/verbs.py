@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pexeso.index import Index
     from pexeso.results import Explanation, Match
     from pexeso.search.query import QueryColumn
+    from pexeso.service.encoded_queries import EncodedQueries
     from pexeso.thresholds.advice import Advice
 
 
@@ -115,7 +116,17 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
     return answer
 
 
-def _search(service: Service, request: requests.SearchRequest) -> SearchResponse:
+def _search(
+    service: Service, request: requests.SearchRequest, *, encoded: EncodedQueries | None = None
+) -> SearchResponse:
+    """Answer a search.
+
+    Parameters
+    ----------
+    service, request
+    encoded : EncodedQueries, optional
+        Where one query column is kept, if its file does not change.
+    """
     if request.keys is not None:
         request = request.with_key()
     if request.method == "transform":
@@ -132,9 +143,18 @@ def _search(service: Service, request: requests.SearchRequest) -> SearchResponse
     request.require_for_a_column()
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())
-    queries = request.read_columns(numbers=request.method == "all")
     index, asked = service.open_for(request), request.options()
     asked |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
+    if request.method == "semantic" and encoded is not None and not request.all_columns:
+        opened = index._opened
+        manifest = opened.whole.manifest
+        state = (request.index, request.model, manifest.generation, manifest.created)
+        query = encoded.get(
+            (*state, request.query, request.reading),
+            lambda: opened.encode(request.read_column()),
+        )
+        return SearchResponse(request, index.search_batch([query], rerank=request.rerank, **asked))
+    queries = request.read_columns(numbers=request.method == "all")
     if request.method == "semantic":
         found = index.search_batch(queries, rerank=request.rerank, **asked)
         return SearchResponse(request, found)

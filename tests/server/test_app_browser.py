@@ -156,6 +156,7 @@ def test_the_way_by_mouse(visit, mine):
     page.wait_for_url("**max_distance=0*")
     assert page.locator("output[for=max_distance]").inner_text() == "0.00"
     page.get_by_text("within distance 0,").wait_for()
+    page.locator("#found tbody svg").first.wait_for()  # what makes them match follows the list
     assert page.evaluate("window.kept")  # the page was not loaded again
     page.get_by_role("link", name="geo/capitals.csv : Capital").click()
     page.get_by_role("heading", name="Why city joins with Capital").wait_for()

@@ -1,5 +1,6 @@
 """Tests of pages: their documents are the command line's, and what goes wrong is said."""
 
+import html
 import re
 from urllib.parse import quote
 
@@ -267,7 +268,8 @@ def test_an_error_of_ours_is_told_without_a_trace(small_index, monkeypatch):
 def test_a_part_of_the_page_is_answered_to_its_script(client):
     page = client.give()
     path = f"{page}/search?column=%230"
-    whole, part = client.get(path), client.get(path, headers={"hx-request": "true"})
+    whole = client.get(path)
+    part = client.get(f"{path}&why=1", headers={"hx-request": "true"})
     assert part.text.startswith("<section")
     assert part.text in whole.text
     assert part.headers["vary"] == "HX-Request"
@@ -314,3 +316,20 @@ def test_the_name_of_a_download_puts_nothing_into_its_head(client):
     assert "set-cookie" not in answer.headers
     told = answer.headers["content-disposition"]
     assert re.fullmatch(r"attachment; filename\*=UTF-8''[\w.%~()!*'-]+", told, re.ASCII)
+
+
+def test_while_a_slider_moves_the_list_comes_first_and_why_when_it_rests(client):
+    page = client.give()
+    asked = f"{page}/search?column=%230&max_distance=0.3"
+    script = {"HX-Request": "true"}
+    whole, first = client.get(asked).text, client.get(asked, headers=script).text
+    later = html.unescape(re.search(r'hx-get="([^"]*why=1[^"]*)"', first)[1])
+    second = client.get(later, headers=script).text
+    assert "<html" not in first + second
+    assert ('<svg class="small bar"' in first, '<svg class="small bar"' in second) == (False, True)
+    assert "why=1" not in whole + second
+
+    def names(text):
+        return re.findall(r'<th scope="row"><a href="([^"]*)"', text)
+
+    assert names(first) == names(second) == names(whole) != []

@@ -38,6 +38,9 @@ SHOWN_COLUMNS = 200
 SHOWN_VALUES = 6
 """Values of a column that are shown to choose by."""
 
+WHY = "why"
+"""The parameter of the request, by a script, that asks for what makes columns match too."""
+
 LIMITS = Limits(columns_found=20, listed=200)
 
 OPTIONS = (
@@ -136,12 +139,17 @@ def found(pages: Pages, request: Request) -> Page:
     """Return the page of what is found for one column, or for a key of several."""
     columns = asked_columns(pages, request)
     asked = read_search(pages, columns, dict(request.query_params))
-    response = pages.served.run(asked)
+    # What was given does not change, and is asked with again at each move of a slider.
+    response = pages.served.search(asked, is_kept=not columns.table.is_of_lake)
     result = response.results[0]
+
+    # While a slider moves, the list comes first; why columns match is asked for once it rests.
+    later = request.headers.get("hx-request") == "true" and WHY not in request.query_params
+    n_explained = 0 if later else LIMITS.columns_found
 
     def shown() -> dict[str, Any]:
         section = (
-            section_of_result(result, 1, LIMITS.columns_found, LIMITS)
+            section_of_result(result, 1, n_explained, LIMITS)
             if isinstance(result, SearchResult)
             else None
         )
@@ -155,6 +163,9 @@ def found(pages: Pages, request: Request) -> Page:
             "options": options,
             "result": result,
             "section": section,
+            "later": url(f"{path}/search", {**_given(request, columns), WHY: True})
+            if later and section and len(result)
+            else None,
             "heads": [] if section else _heads(result, asked.method),
             "names": HEADS,
             "shares": SHARES,
