@@ -70,7 +70,7 @@ $(STAMP): pyproject.toml requirements.txt constraints.txt
 	    "Install one, or name it: make test PYTHON=/path/to/python3.11" >&2; \
 	  exit 1; \
 	fi; \
-	echo "Installing dependencies into $(VENV) (about two minutes, once)" >&2; \
+	echo "Installing dependencies into $(VENV) (about three minutes, once)" >&2; \
 	"$$python" -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@$(BIN)/python -m pexeso.spark.archive_maker >/dev/null 2>&1 || true  # Java starts in half the time
