@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.lake.columns import no_such_table
-from pexeso.lake.readers.table import check_width
+from pexeso.lake.readers.table import MAX_COLUMNS, check_width
 from pexeso.lake.typed.cells import column_array
 from pexeso.lake.typed.header_rows import find_table, is_blank
 
@@ -101,6 +101,8 @@ def _read(book: Any, name: str, max_bytes: int) -> tuple[dict[str, Any], pa.Tabl
     if place is None:
         raise TableReadError(f"{{shown}} has no table in a sheet: {name!r} {EMPTY}.")
     notes = list(place.notes)
+    if sheet.width == MAX_COLUMNS:  # where the library stops, and says nothing
+        notes.append(f"the sheet is as wide as one can be: {MAX_COLUMNS:,} columns; more are cut")
     if str(metadata.visible).rpartition(".")[2] != "Visible":
         notes.append("the sheet is hidden")
     if n_filled := _fill_down(rows, merged, place.first, place.end):
