@@ -16,6 +16,7 @@ from pexeso.composite_search.query import columns_of
 from pexeso.errors import InputError, PexesoError, QueryError, TableReadError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
+from pexeso.lake.files import INDEX_EXTENSION
 from pexeso.lake.key_columns import names_in, names_one_column
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import read_rows
@@ -224,9 +225,12 @@ def file_name(spec: str | None) -> str | None:
 
     >>> file_name("data/people.csv:first,last"), file_name("lake.pexeso:a/b.csv:c"), file_name(None)
     ('people.csv', 'b.csv', None)
+    >>> file_name("lake.pexeso:b.csv"), file_name("lake.pexeso:b.csv:c")
+    ('lake.pexeso:b.csv', 'lake.pexeso:b.csv')
     """
     if spec is None:
         return None
     name = os.path.basename(spec)
     file, colon, _ = name.rpartition(":")
-    return file if colon and file else name
+    names_a_column = colon and file and not file.endswith(INDEX_EXTENSION)
+    return file if names_a_column else name
