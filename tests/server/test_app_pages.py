@@ -333,3 +333,15 @@ def test_while_a_slider_moves_the_list_comes_first_and_why_when_it_rests(client)
         return re.findall(r'<th scope="row"><a href="([^"]*)"', text)
 
     assert names(first) == names(second) == names(whole) != []
+
+
+def test_a_lake_column_may_be_named_by_its_position(client):
+    page = client.give()
+    by_name = client.get(f"{page}/match?column=%230&lake_column=cities.csv:city").text
+    by_position = client.get(f"{page}/match?column=%230&lake_column=cities.csv:%230").text
+    for text in (by_name, by_position):
+        assert "similar values" in text
+        assert "Why #0 joins with" in re.sub("<[^>]*>", "", text)
+    wrong = client.get(f"{page}/match?column=%230&lake_column=cities.csv:%2399")
+    assert wrong.status_code == 400
+    assert "99" in said(wrong)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from pexeso.errors import InputError
 from pexeso.html.cards import OF_EXPLANATION, section_of_explanation
 from pexeso.html.transform import transform_shown
+from pexeso.lake.columns import find_column
 from pexeso.lake.key_columns import spec_of
 from pexeso.server.links import command_line, fields_of_query, url
 from pexeso.server.page import Page, Pages
@@ -207,9 +208,11 @@ def _is_searched(pages: Pages, found: Found) -> bool:
     """Return whether searches by similar values can find the lake's column."""
     table, column = split_lake_column(found.lake_column)
     among = pa.array([table], pa.string())
-    rows = pages.served.index.catalog.columns(["label", "reason"], among=among)
-    rows = rows.filter(pc.and_(pc.equal(rows["label"], column), pc.is_null(rows["reason"])))
-    return rows.num_rows > 0
+    rows = pages.served.index.catalog.columns(["name", "position", "reason"], among=among)
+    rows = rows.sort_by("position")
+    if not rows.num_rows:
+        raise InputError(pages.served.index.catalog.why_not(table, pages.served.index.lake))
+    return not rows["reason"][find_column(rows["name"].to_pylist(), column)].is_valid
 
 
 def _has_way(pages: Pages, way: str, *, indexed: bool) -> bool:
