@@ -40,7 +40,7 @@ def completed(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("pexeso", "se"), ["search"]),
+        (("pexeso", "sea"), ["search"]),
         (("pexeso", "search", "--method"), ["--method"]),
         (("pexeso", "search", "a", "b", "--method", "t"), ["transform"]),
         (("pexeso", "overlap", "--ex"), ["--exclude-self", "--explain"]),

@@ -94,7 +94,9 @@ def test_every_option_gives_what_loops_give(values, how, aggregate):
         OURS, "key", LINKS, THEIRS, "name", normalised, values, how, ways_of(aggregate)
     )
     assert found.to_pylist() == wanted
-    assert found.schema.types[2:] == found_types(list(THEIRS[0]), JoinOptions(aggregate=aggregate))
+    labels = list(THEIRS[0])
+    texts = [pa.string()] * len(labels)
+    assert found.schema.types[2:] == found_types(labels, texts, JoinOptions(aggregate=aggregate))
 
 
 cells = st.sampled_from(["a", "A!", "b", "x", "y", "Y", "gone", "", None])

@@ -139,8 +139,11 @@ def found(pages: Pages, request: Request) -> Page:
     """Return the page of what is found for one column, or for a key of several."""
     columns = asked_columns(pages, request)
     asked = read_search(pages, columns, dict(request.query_params))
-    # What was given does not change, and is asked with again at each move of a slider.
-    response = pages.served.search(asked, is_kept=not columns.table.is_of_lake)
+    # What was given does not change, and is asked with again at each move of a slider. A document
+    # tells the work of a search alone.
+    is_document = request.url.path.endswith(".json")
+    is_kept = not (columns.table.is_of_lake or is_document)
+    response = pages.served.search(asked, is_kept=is_kept)
     result = response.results[0]
 
     # While a slider moves, the list comes first; why columns match is asked for once it rests.
