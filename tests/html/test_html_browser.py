@@ -3,11 +3,10 @@
 The looks are tested at two widths and in two colour schemes.
 """
 
-import os
 import re
-import shutil
 
 import pytest
+from browsers import started_browser
 from hand_made import HOSTILE, explanation, result
 from test_acquisition_page import plan_of, result_of
 from test_html_transform import hostile_tables
@@ -15,7 +14,6 @@ from test_html_transform import hostile_tables
 import pexeso
 from pexeso.html.redundancy import redundancy_page
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 LEAST_CONTRAST = 4.5
@@ -56,18 +54,8 @@ node.data.trim().slice(0, 30)]);
 @pytest.fixture(scope="module")
 def browser():
     """Start the browser of this machine, once."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="the package playwright is not installed"
-    )
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"there is no browser on this machine (one of {', '.join(BROWSERS)})")
-    with playwright.sync_playwright() as driver:
-        # A browser that root starts has no sandbox; it is shown nothing but pages made here.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        started = driver.chromium.launch(executable_path=path, args=arguments)
+    with started_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture

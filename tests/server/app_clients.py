@@ -46,7 +46,7 @@ class AppClient(TestClient):
         return self
 
     def give(self, name: str = "my cities.csv", data: str | bytes = CITIES) -> str:
-        """Give a table; return the path of its page."""
+        """Hand a table over; return the path of its page."""
         answer = self.post("/tables", files={"file": (name, data)}, follow_redirects=False)
         assert answer.status_code == 303, answer.text
         return answer.headers["location"]

@@ -3,21 +3,19 @@
 One server and one index answer all of them.
 """
 
-import os
-import shutil
 import socket
 import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from browsers import started_browser
 
 from pexeso.index import build_index
 from pexeso.server.access import Access
 
 pytestmark = pytest.mark.spark
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
@@ -51,18 +49,8 @@ MINE = csv("city,year,spelt", NAMES[:6], YEARS[:6], SPELT)
 @pytest.fixture(scope="module")
 def browser():
     """Start the browser of this machine, once."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="the package playwright is not installed"
-    )
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"there is no browser on this machine (one of {', '.join(BROWSERS)})")
-    with playwright.sync_playwright() as driver:
-        # A browser that root starts has no sandbox; it is shown nothing but pages made here.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        started = driver.chromium.launch(executable_path=path, args=arguments)
+    with started_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +104,7 @@ def visit(browser, served):
         context.add_cookies(cookies)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)  # as of the other pages: machines are shared
         page.on("request", lambda request: heard.append(request.url))
         page.on("console", lambda message: heard.append(message.text))
         page.on("pageerror", lambda error: heard.append(str(error)))
@@ -259,6 +247,7 @@ def test_the_way_back_keeps_what_was_chosen(visit, mine):
     page.get_by_role("link", name="city").click()
     page.get_by_label("Share of my values at least").fill("0.8")
     page.wait_for_url("**min_joinability=0.8*")
+    page.locator("#found tbody svg").first.wait_for()  # the list is not replaced any more
     shown = found_columns(page)
     page.get_by_role("link", name="trade/fairs.csv : town").click()
     page.get_by_role("heading", name="Why city joins with town").wait_for()

@@ -1,8 +1,6 @@
 """Tests in a browser: cells and names that mean harm are shown, and nothing of them runs."""
 
-import os
 import re
-import shutil
 import threading
 from contextlib import contextmanager
 
@@ -10,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from app_clients import Access, Pages, QueryTables, ServedIndex, create_app
+from browsers import started_browser
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HARM = (
     "<script>window.hit=1;alert(1)</script>",
     '<img src=x onerror="window.hit=1;alert(1)">',
@@ -97,16 +95,7 @@ def served(index):
 @pytest.fixture(scope="module")
 def opened(hostile_app):
     """Open the app; what runs or is loaded is in the `heard` of the page."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="the package playwright is not installed"
-    )
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"there is no browser on this machine (one of {', '.join(BROWSERS)})")
-    with playwright.sync_playwright() as driver:
-        # A browser that root starts has no sandbox; it is shown nothing but pages made here.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        browser = driver.chromium.launch(executable_path=path, args=arguments)
+    with started_browser() as browser:
         page = browser.new_page()
         page.set_default_timeout(60_000)
         page.heard = []
@@ -124,7 +113,6 @@ def opened(hostile_app):
         page.goto(hostile_app)
         page.own = own
         yield page
-        browser.close()
 
 
 @pytest.fixture
