@@ -245,6 +245,7 @@ def test_the_way_back_keeps_what_was_chosen(visit, mine):
     page.set_input_files("#file", mine)
     page.get_by_role("button", name="Choose a column").click()
     page.get_by_role("link", name="city").click()
+    page.get_by_role("heading", name="What city joins with").wait_for()
     page.get_by_label("Share of my values at least").fill("0.8")
     page.wait_for_url("**min_joinability=0.8*")
     page.locator("#found tbody svg").first.wait_for()  # the list is not replaced any more
@@ -257,6 +258,21 @@ def test_the_way_back_keeps_what_was_chosen(visit, mine):
     assert found_columns(page) == shown
     page.go_back()
     page.get_by_role("heading", name="my cities.csv").wait_for()
+
+
+def test_a_slider_that_is_moved_before_the_scripts_are_there_is_followed(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    held = []
+    page.route("**/htmx.min.js", lambda route: held.append(route))
+    page.get_by_role("link", name="city").click(no_wait_after=True)
+    page.get_by_label("Share of my values at least").fill("0.8")
+    assert "min_joinability" not in page.url
+    for route in held:
+        route.continue_()
+    page.wait_for_url("**min_joinability=0.8*")
+    assert page.locator("output[for=min_joinability]").inner_text() == "80.0 %"
 
 
 def test_methods_that_the_index_has_no_part_for_cannot_be_chosen(visit, mine):

@@ -7,3 +7,9 @@ document.addEventListener("input", (event) => {
   const value = Number(slider.value);
   shown.value = slider.name === "min_joinability" ? `${(100 * value).toFixed(1)} %` : value.toFixed(2);
 });
+// A slider that was moved while the scripts were on their way asks again, now that htmx listens.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const slider of document.querySelectorAll("input[type=range]")) {
+    if (slider.value !== slider.defaultValue) slider.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+});
