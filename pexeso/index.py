@@ -821,6 +821,7 @@ def open_index(
     memory_budget: str | int | None = None,
     kernel: str = "auto",
     model: str | None = None,
+    keep_files: bool = False,
 ) -> Index:
     """Open an index, read-only, in milliseconds: files are memory-mapped.
 
@@ -840,6 +841,9 @@ def open_index(
         for the device.
     model : str, optional
         Of the models that the index holds, the one to search by; by default the first.
+    keep_files : bool
+        Keep names of the files in a folder of temporary files, so that what is open can be searched
+        even when the index has been deleted; its space is free once this object is gone.
 
     Returns
     -------
@@ -855,7 +859,7 @@ def open_index(
         When the device asked for is not there.
     """
     budget = None if memory_budget is None else parse_bytes(memory_budget)
-    return Index(_open(path, OpenOptions(device, budget, kernel, model)))
+    return Index(_open(path, OpenOptions(device, budget, kernel, model, keep_files)))
 
 
 def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> OpenIndex:
@@ -864,7 +868,7 @@ def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> Open
     A device or kernel that is not available is refused immediately.
     """
     started = time.perf_counter()
-    store = open_store_anywhere(path)
+    store = open_store_anywhere(path, keep_files=options.keep_files)
     require_searchable(store)
     opened = OpenIndex(store, options, time.perf_counter() - started)
     opened.loader  # noqa: B018  a model, device or kernel that is not there is refused here

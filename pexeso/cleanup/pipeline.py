@@ -19,6 +19,7 @@ from pexeso.cleanup.exact import containment, count_contained, units_of
 from pexeso.cleanup.lake_tables import FileOfTable, files_of_tables, table_of_file
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES, LakeRows, ReadFile, read_lake
 from pexeso.errors import InputError
+from pexeso.io.temporary import temporary_folder
 from pexeso.redundancy import SEMANTICS
 from pexeso.redundancy.containment import require_semantics
 from pexeso.redundancy.pieces import StoredPiece
@@ -26,7 +27,6 @@ from pexeso.redundancy.pruning import GATES, Profile, prune
 from pexeso.redundancy.schema_graph import schema_graph
 from pexeso.redundancy.schema_tokens import Token
 from pexeso.redundancy.tables import TableOfPieces, table_of
-from pexeso.spark.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

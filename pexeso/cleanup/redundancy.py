@@ -32,12 +32,12 @@ from pexeso.cleanup.verifying import Statement, verify_statements
 from pexeso.errors import InputError
 from pexeso.frames.results import Tabular
 from pexeso.io.location import Location
+from pexeso.io.temporary import temporary_folder
 from pexeso.redundancy.costs import Costs, read_accesses, read_costs
 from pexeso.redundancy.schema_tokens import read_synonyms
 from pexeso.runtime.progress import stage_bar, with_bar
 from pexeso.runtime.shown import many
 from pexeso.spark.session import spark_session
-from pexeso.spark.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, OutputError
+from pexeso.io.locks import EXCLUSIVE, lock
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.search.query import BatchLine, batch_id, read_batch_line
-from pexeso.store.local.locks import EXCLUSIVE, lock
 
 if TYPE_CHECKING:
     from pexeso.index import Index

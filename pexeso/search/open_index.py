@@ -41,12 +41,15 @@ class OpenOptions:
         Bytes.
     model : str or None
         Of those that the index holds, the one to search by; None: the first.
+    keep_files : bool
+        Have what is open stay whole even if the index is deleted.
     """
 
     device: str = "auto"
     memory_budget: int | None = None
     kernel: str = "auto"
     model: str | None = None
+    keep_files: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from pexeso.errors import InputError, OutputError, PexesoError, TableReadError
+from pexeso.io.temporary import temporary_folder
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.rows import table_path
-from pexeso.spark.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

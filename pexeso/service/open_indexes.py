@@ -30,7 +30,7 @@ class OpenIndexes:
         Keep every index that was searched open: for a process that answers many requests.
     follow : bool
         Of an index that is kept open, search the newest generation; else the one that was opened,
-        until `reload`.
+        even if it is deleted, until `reload`.
     """
 
     def __init__(self, *, keep_open: bool = False, follow: bool = True) -> None:
@@ -58,7 +58,12 @@ class OpenIndexes:
                     kept.refresh()
                 return kept
             index = open_index(
-                path, device=device, memory_budget=budget, kernel=kernel, model=model
+                path,
+                device=device,
+                memory_budget=budget,
+                kernel=kernel,
+                model=model,
+                keep_files=not self._follow,
             )
             if self._keep_open:
                 self._indexes[key] = index

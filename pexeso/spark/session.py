@@ -24,9 +24,9 @@ from urllib.parse import urlsplit
 import pexeso
 from pexeso.errors import MissingPackageError, SparkError
 from pexeso.io.location import spark_path
+from pexeso.io.temporary import temporary_folder
 from pexeso.spark.class_archive import with_archive
 from pexeso.spark.java import Java, find_java
-from pexeso.spark.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,8 +13,17 @@ from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import Manifest, read_manifest
 
 
-def open_store_anywhere(path: str | os.PathLike[str] | Location) -> Store:
+def open_store_anywhere(
+    path: str | os.PathLike[str] | Location, *, keep_files: bool = False
+) -> Store:
     """Open the store of an index at a path, an URL or a `Location`.
+
+    Parameters
+    ----------
+    path : path, str or Location
+    keep_files : bool
+        Have it stay whole even if the index is deleted; of an index on other storage, what was
+        fetched stays.
 
     Raises
     ------
@@ -26,7 +35,7 @@ def open_store_anywhere(path: str | os.PathLike[str] | Location) -> Store:
         from pexeso.store.remote.store import open_remote_store
 
         return open_remote_store(location)
-    return open_store(location)
+    return open_store(location, keep_files=keep_files)
 
 
 def open_writer(

@@ -2,6 +2,7 @@
 
 import html
 import re
+import shutil
 from urllib.parse import quote
 
 import pytest
@@ -25,6 +26,10 @@ OF_TABLE = (
     f"/match?column=%230&lake_column={CAPITALS}", f"/join?column=%230&lake_column={CAPITALS}",
     f"/join?column=%230&lake_column={CAPITALS}&how=inner&aggregate=first&values=all",
 )  # fmt: skip
+BY_RULE = tuple(
+    f"/{page}?column=%230&lake_column={CAPITALS}&method=transform" for page in ("match", "join")
+)
+OF_LAKE = ("/acquire?have=cities.csv:city&budget=20",)
 
 
 def as_json(path):
@@ -51,6 +56,24 @@ def test_each_page_of_a_table_has_a_document(client, path):
     assert page.text.count("<h1>") == 1
     require_answer_of_ours(page)
     assert isinstance(document.json(), dict)
+
+
+def test_each_page_answers_on_when_the_index_has_been_deleted(small_index, tmp_path):
+    index = shutil.copytree(small_index, tmp_path / "lake.pexeso")
+    with app_of(index) as before, app_of(index) as after:
+        answers = []
+        for client in (before.enter(), after.enter()):
+            table = client.give()
+            file = client.pages.tables[table.rsplit("/", 1)[-1]].spec
+            paths = [*PATHS, *OF_LAKE, *(f"{table}{path}" for path in OF_TABLE)]
+            asked = [client.get(as_json(path)) for path in paths]
+            answers.append(
+                [(each.status_code, comparable(each.text, file, table)) for each in asked]
+            )
+            shutil.rmtree(index, ignore_errors=True)
+            assert not index.exists()
+        for path, *both in zip(paths, *answers, strict=True):
+            assert both[0] == both[1], path
 
 
 def run(*arguments):

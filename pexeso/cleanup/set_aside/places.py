@@ -18,8 +18,8 @@ from pexeso.cleanup.set_aside.journal import (
 from pexeso.cleanup.set_aside.moving import TableRefused, remove_tree
 from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.io.location import is_url
+from pexeso.io.locks import EXCLUSIVE, lock
 from pexeso.store.files import sync_folder
-from pexeso.store.local.locks import EXCLUSIVE, lock
 
 TABLES, COPIES = "tables", "copies"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)

@@ -20,6 +20,7 @@ from pexeso.store.files import (
     read_open_document,
 )
 from pexeso.store.local.build_lock import is_under_way, read_builder, some_names
+from pexeso.store.local.links import Links, link_files
 from pexeso.store.local.snapshot import Hold, hold_manifest
 from pexeso.store.manifest import FolderEntry, Manifest, read_manifest
 from pexeso.store.paths import BUILDING, MANIFEST, plain_file_size
@@ -55,12 +56,16 @@ class Store:
     root
         The folder that was opened: arrays, texts and documents are read from it, whatever takes its
         name later. None for a store that was made without, which goes by `path`.
+    links
+        What keeps the files readable when the index is deleted; None where that was not asked for,
+        or the file system has no links.
     """
 
     path: Path
     manifest: Manifest
     hold: Hold | None = field(default=None, compare=False, repr=False)
     root: RootFolder | None = field(default=None, compare=False, repr=False)
+    links: Links | None = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A lock is of this process: it must keep its own store while another one reads what it was
@@ -75,7 +80,7 @@ class Store:
     @property
     def embedder_folder(self) -> Path:
         """The folder with the files of the embedder."""
-        return self.path / self.manifest.embedder.folder
+        return self._place / self.manifest.embedder.folder
 
     def catalog_files(self, kind: str) -> list[list[Path]]:
         """Return the files of one kind in each folder of the catalog, in order.
@@ -198,7 +203,12 @@ class Store:
         """
         for file in entry.files:
             self._file(entry, file.path)
-        return self.path / entry.folder
+        return self._place / entry.folder
+
+    @property
+    def _place(self) -> Path:
+        """Where files are read that other code opens by name."""
+        return self.path if self.links is None else self.links.path
 
     def _array(self, folder: FolderEntry, path: str) -> np.ndarray:
         with self._open(folder, path) as file:
@@ -238,14 +248,15 @@ class Store:
 
     def _file(self, folder: FolderEntry, path: str) -> Path:
         entry = folder.file(path)
-        full = self.path / folder.folder / path
+        full = self._place / folder.folder / path
         if entry is None:
             has = some_names([file.path for file in folder.files])
             raise IndexCorruptError(
-                f"The index lists no file '{full}'; in that folder it has {has}."
+                f"The index lists no file '{self._path(folder, path)}'; in that folder it has "
+                f"{has}."
             )
         try:
-            _require_size(self.path, f"{folder.folder}/{path}", entry.n_bytes)
+            _require_size(self._place, f"{folder.folder}/{path}", entry.n_bytes)
         except IndexCorruptError as error:
             if self._is_replaced():
                 raise IndexCorruptError(
@@ -261,13 +272,21 @@ class Store:
         return _manifest(self.path).generation != self.manifest.generation
 
 
-def open_store(path: str | os.PathLike[str]) -> Store:
+def open_store(path: str | os.PathLike[str], *, keep_files: bool = False) -> Store:
     """Open the index at a path, read-only.
 
     Only the manifest and the size of every file are read, no array.
 
     What is opened is a snapshot: commits that come later neither change nor remove anything of it
     while it is open, where the file system can lock; where it cannot, for a day.
+
+    Parameters
+    ----------
+    path
+        The index folder.
+    keep_files
+        Have it stay whole even if the index is deleted, where the file system has hard links; see
+        `pexeso.store.local.links`.
 
     Raises
     ------
@@ -288,7 +307,10 @@ def open_store(path: str | os.PathLike[str]) -> Store:
         raise
     for file in manifest.files():
         _require_size(root, file.path, file.n_bytes)
-    return Store(root, manifest, hold, folder)
+    links = link_files(root, [file.path for file in manifest.files()]) if keep_files else None
+    if links is not None:
+        folder = RootFolder(links.path)
+    return Store(root, manifest, hold, folder, links)
 
 
 def require_index(root: Path) -> int:

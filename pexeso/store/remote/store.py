@@ -47,7 +47,7 @@ class RemoteStore(Store):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Leases are of this process: another one takes its own.
-        return RemoteStore, (self.path, self.manifest, None, None, self.cache)
+        return RemoteStore, (self.path, self.manifest, None, None, None, self.cache)
 
     @property
     def embedder_folder(self) -> Path:

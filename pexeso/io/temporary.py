@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pexeso.store.local.locks import EXCLUSIVE, lock
+from pexeso.io.locks import EXCLUSIVE, lock
 
 LOCK = "in-use"
 """The file in a folder that is locked as long as the process lives that made it."""

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pexeso.spark.temporary import LOCK, remove_abandoned, temporary_folder
+from pexeso.io.temporary import LOCK, remove_abandoned, temporary_folder
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from pexeso.spark.temporary import temporary_folder
+from pexeso.io.temporary import temporary_folder
 with temporary_folder("mine-", root=Path(sys.argv[1])) as folder:
     (folder / "large").write_bytes(bytes(1000))
     print(folder, flush=True)
