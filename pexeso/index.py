@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -871,7 +872,8 @@ def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> Open
     store = open_store_anywhere(path, keep_files=options.keep_files)
     require_searchable(store)
     opened = OpenIndex(store, options, time.perf_counter() - started)
-    opened.loader  # noqa: B018  a model, device or kernel that is not there is refused here
+    if replace(options, keep_files=False) != OpenOptions():
+        opened.loader  # noqa: B018  a model, device or kernel that is not there is refused here
     return opened
 
 

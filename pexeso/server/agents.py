@@ -2,26 +2,70 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.to_thread import run_sync
+
+from pexeso.service.verbs import Service
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.types import Receive, Scope, Send
 
 PATH = "/mcp"
 
 
-def agents_app(index: str) -> Starlette | None:
-    """Return the tools for agents as an app; None where the extra ``mcp`` is not installed."""
-    if find_spec("mcp") is None:
-        return None
-    from pexeso.mcp.asking import Desk
-    from pexeso.mcp.serving import http_app
+class Agents:
+    """The tools for agents as an app, made when the first agent asks: most servers never have one.
 
-    return http_app(Desk.of(index), path=PATH)
+    They answer from the index as it was when this object was made.
+
+    Parameters
+    ----------
+    index : str
+    """
+
+    def __init__(self, index: str) -> None:
+        self._index = index
+        self._service = Service(keep_open=True, follow=False)
+        self._service.open(index)
+        self._asked, self._ready = anyio.Event(), anyio.Event()
+        self._app: Starlette | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        self._asked.set()
+        await self._ready.wait()
+        if self._app is not None:
+            await self._app(scope, receive, send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer within the block."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._serve)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _serve(self) -> None:
+        await self._asked.wait()
+        app = await run_sync(self._made)
+        async with app.router.lifespan_context(app):  # within one task, as its library asks
+            self._app = app
+            self._ready.set()
+            await anyio.sleep_forever()
+
+    def _made(self) -> Starlette:
+        from pexeso.mcp.asking import Desk
+        from pexeso.mcp.serving import http_app
+
+        return http_app(Desk.of(self._index, service=self._service), path=PATH)
 
 
-def running(agents: Starlette | None) -> AbstractAsyncContextManager[Any]:
-    """Return the context within which the tools answer."""
-    return nullcontext() if agents is None else agents.router.lifespan_context(agents)
+def agents_of(index: str) -> Agents | None:
+    """Return the tools for agents; None where the extra ``mcp`` is not installed."""
+    return None if find_spec("mcp") is None else Agents(index)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -16,10 +18,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from pexeso.errors import PexesoError
-from pexeso.server.agents import PATH, running
+from pexeso.server.agents import PATH
 from pexeso.server.guard import Guard, TooLargeError
-from pexeso.server.page import Handler, Page, Pages
-from pexeso.server.pages import PAGES
+from pexeso.server.page import Page, Pages
+from pexeso.server.pages import PAGES, handler_of, import_all
 from pexeso.server.tables import UnknownTableError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from pexeso.server.access import Access
+    from pexeso.server.agents import Agents
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +51,7 @@ def create_app(
     access: Access,
     hosts: Collection[str],
     cookie: str = "pexeso",
-    agents: Starlette | None = None,
+    agents: Agents | None = None,
 ) -> ASGIApp:
     """Return the app for one index.
 
@@ -60,13 +63,13 @@ def create_app(
         Under which it is asked, with the port.
     cookie : str
         The name of the session's cookie.
-    agents : Starlette, optional
+    agents : Agents, optional
         What answers agents; see `pexeso.server.agents`.
     """
     app = Starlette(
         routes=_routes(pages),
         exception_handlers=_handlers(pages),
-        lifespan=lambda _: running(agents),
+        lifespan=lambda _: nullcontext() if agents is None else agents.running(),
     )
     app.router.redirect_slashes = False  # a page has one address
     return Guard(
@@ -78,7 +81,7 @@ def create_app(
     )
 
 
-def _with_agents(app: Starlette, agents: Starlette) -> ASGIApp:
+def _with_agents(app: Starlette, agents: Agents) -> ASGIApp:
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
         is_for_agents = scope["type"] == "http" and scope["path"] == PATH
         await (agents if is_for_agents else app)(scope, receive, send)
@@ -92,11 +95,11 @@ def _routes(pages: Pages) -> list[Route | Mount]:
         *(Route(f"/static/{name}.css", partial(_style, name)) for name in STYLES),
         Mount("/static", static),
     ]
-    for path, handler in PAGES.items():
+    for path in PAGES:
         # A part of a path may be anything, and the first route that fits is taken.
         as_json = f"{'/index' if path == '/' else path}.json"
-        found.append(Route(as_json, _answers(pages, handler, as_json=True), methods=["GET"]))
-        found.append(Route(path, _answers(pages, handler), methods=["GET"]))
+        found.append(Route(as_json, _answers(pages, path, as_json=True), methods=["GET"]))
+        found.append(Route(path, _answers(pages, path), methods=["GET"]))
     from pexeso.server.pages import actions
 
     return [*found, *actions.routes(pages)]
@@ -108,9 +111,9 @@ def _style(name: str, request: Request) -> Response:
     return Response(text, media_type="text/css")
 
 
-def _answers(pages: Pages, handler: Handler, *, as_json: bool = False):
+def _answers(pages: Pages, path: str, *, as_json: bool = False):
     def answer(request: Request) -> Response:
-        page = handler(pages, request)
+        page = handler_of(path)(pages, request)
         return _json(page) if as_json else _html(pages, page, request)
 
     return answer
@@ -118,8 +121,17 @@ def _answers(pages: Pages, handler: Handler, *, as_json: bool = False):
 
 def _html(pages: Pages, page: Page, request: Request) -> Response:
     return HTMLResponse(
-        page.html(pages, request), status_code=page.status, headers={"Vary": "HX-Request"}
+        page.html(pages, request),
+        status_code=page.status,
+        headers={"Vary": "HX-Request"},
+        background=BackgroundTask(_prepare, pages),
     )
+
+
+def _prepare(pages: Pages) -> None:
+    """Load what the next page needs while a person looks at the first."""
+    import_all()
+    pages.served.prepare()
 
 
 def _json(page: Page) -> Response:

@@ -43,7 +43,6 @@ def serve(
         Bytes of one table that is given.
     tell : callable
         Called with each link that opens the app: the first once the server answers.
-
     tell_agents : callable
         Called with the address that agents ask at and the key that they send, once, where the extra
         ``mcp`` is installed.
@@ -62,7 +61,7 @@ def serve(
     try:
         import uvicorn
 
-        from pexeso.server.agents import PATH, agents_app
+        from pexeso.server.agents import PATH, agents_of
         from pexeso.server.app import create_app
         from pexeso.server.page import Pages
         from pexeso.server.served import ServedIndex
@@ -72,7 +71,7 @@ def serve(
             f"The app needs the package '{error.name}': install pexeso with the extra app, as in "
             "pip install 'pexeso[app]'."
         ) from error
-    served, agents = ServedIndex(index), agents_app(index)
+    served, agents = ServedIndex(index), agents_of(index)
     with _listening(port) as listener, QueryTables(max_upload) as tables:
         number = listener.getsockname()[1]
         access = Access(lambda token: tell(_link(number, token)))

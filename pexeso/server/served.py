@@ -50,6 +50,11 @@ class ServedIndex:
         """The snapshot."""
         return self._service.open(self.path)
 
+    def prepare(self) -> None:
+        """Load what the first search needs ahead of it; what goes wrong is told by the search."""
+        with suppress(PexesoError, OSError):
+            self.index._opened.loader  # noqa: B018
+
     def run(self, request: Request, **live: Any) -> Any:
         """Answer a request, as many at once as there are processors; see `Service.run`."""
         with self._slots:

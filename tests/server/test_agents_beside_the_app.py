@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pexeso.server.access import Access
-from pexeso.server.agents import PATH, agents_app
+from pexeso.server.agents import PATH, agents_of
 from pexeso.server.app import create_app
 from pexeso.server.page import Pages
 from pexeso.server.served import ServedIndex
@@ -24,7 +24,7 @@ def client(small_index):
             Pages(ServedIndex(str(small_index)), tables),
             access=access,
             hosts=("localhost:8000",),
-            agents=agents_app(str(small_index)),
+            agents=agents_of(str(small_index)),
         )
         with TestClient(app, base_url="http://localhost:8000") as client:
             client.access = access

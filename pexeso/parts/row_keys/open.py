@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.key_texts import NAME
-from pexeso.overlap.loops import find_texts
 from pexeso.store.arrays import open_array
 from pexeso.store.id_ranges import are_ranges, numbers_in
 from pexeso.store.local.reader import Store
@@ -112,6 +111,8 @@ class RowShard:
         tables : Arrow texts
             Names; those of other tables are passed over.
         """
+        from pexeso.overlap.loops import find_texts  # brings numba
+
         found = find_texts(self.tables, tables)
         return np.unique(found[found >= 0])
 
