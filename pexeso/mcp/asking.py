@@ -1,13 +1,12 @@
-"""What every tool call goes through: one at a time, on the snapshot, with errors as sentences."""
+"""What every tool call goes through: a turn, on one snapshot, with errors as sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import anyio.to_thread
@@ -22,6 +21,7 @@ from pexeso.mcp.naming import named_by
 from pexeso.runtime.formatting import visible
 from pexeso.service.bases import RequestError
 from pexeso.service.by_verb.lake import split_lake_spec
+from pexeso.service.served import ServedIndex
 from pexeso.service.verbs import Service
 
 MAX_ERROR = 1000
@@ -41,81 +41,23 @@ _SNAPSHOT = {
 
 
 @dataclass(frozen=True)
-class Desk:
-    """An index that agents ask.
+class Asked:
+    """What the work of one call asks: one snapshot, and the folders of the desk.
 
     Attributes
     ----------
     index : str
         Path or URL.
-    allow_read : sequence of path
-        Folders of which files may be queries.
-    allow_write : path or None
-        The folder that joins may be written to.
     service : Service
-        What answers; it keeps the index as it was when it was opened.
+        What answers; it keeps the index as it was when the call began.
+    allow_read, allow_write
+        As of `Desk`.
     """
 
     index: str
-    allow_read: Sequence[Path] = ()
-    allow_write: Path | None = None
-    service: Service = field(default_factory=partial(Service, keep_open=True, follow=False))
-    _lock: Lock = field(default_factory=Lock)
-
-    @classmethod
-    def of(
-        cls,
-        index: str,
-        *,
-        allow_read: Sequence[str] = (),
-        allow_write: str | None = None,
-        service: Service | None = None,
-    ) -> Desk:
-        """Open an index, and look at the folders.
-
-        Raises
-        ------
-        StoredIndexError, PlaceError
-            There is no index that this version can search.
-        InputError
-            A folder is not there.
-        """
-        desk = cls(
-            index,
-            [folder_of(folder) for folder in allow_read],
-            None if allow_write is None else folder_of(allow_write),
-            *(() if service is None else (service,)),
-        )
-        desk.service.open(index)
-        return desk
-
-    async def answer(
-        self,
-        context: Context[Any, Any],
-        max_tokens: int,
-        doing: str,
-        work: Callable[[int], dict[str, Any]],
-    ) -> CallToolResult:
-        """Return what a function makes of the tokens that its answer may have.
-
-        Raises
-        ------
-        ToolError
-            Of one sentence or two, whatever went wrong.
-        """
-        await context.report_progress(0, 1, doing)
-        result = await anyio.to_thread.run_sync(
-            partial(self._answer, max_tokens, work), abandon_on_cancel=True
-        )
-        await context.report_progress(1, 1, "Done.")
-        return result
-
-    def _answer(self, max_tokens: int, work: Callable[[int], dict[str, Any]]) -> CallToolResult:
-        with self._lock, plain_errors():
-            left = require_tokens(max_tokens) - count_tokens(max(_SNAPSHOT.values(), key=len)) - 5
-            answer = {**work(left), "snapshot": _SNAPSHOT[self.service.state(self.index)]}
-        text = TextContent(type="text", text=written(answer))
-        return CallToolResult(content=[text], structured_content=answer)
+    service: Service
+    allow_read: Sequence[Path]
+    allow_write: Path | None
 
     def lake_column(self, reference: str) -> str:
         """Return ``TABLE:#3`` for a column of the lake, as answers name it."""
@@ -144,6 +86,89 @@ class Desk:
         if values is not None:
             return {"query": tuple(values)}
         return {"query": readable_spec(str(file), self.allow_read)}
+
+
+Work = Callable[[Asked, int], dict[str, Any]]
+"""Makes an answer, given what it asks and the tokens that the answer may have."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """An index that agents ask, several at once.
+
+    Attributes
+    ----------
+    served : ServedIndex
+    allow_read : sequence of path
+        Folders of which files may be queries.
+    allow_write : path or None
+        The folder that joins may be written to.
+    """
+
+    served: ServedIndex
+    allow_read: Sequence[Path] = ()
+    allow_write: Path | None = None
+
+    @classmethod
+    def of(
+        cls, index: str, *, allow_read: Sequence[str] = (), allow_write: str | None = None
+    ) -> Desk:
+        """Open an index, and look at the folders.
+
+        Raises
+        ------
+        StoredIndexError, PlaceError
+            There is no index that this version can search.
+        InputError
+            A folder is not there.
+        """
+        read = [folder_of(folder) for folder in allow_read]
+        write = None if allow_write is None else folder_of(allow_write)
+        return cls(ServedIndex.of(index), read, write)
+
+    async def answer(
+        self,
+        context: Context[Any, Any],
+        max_tokens: int,
+        doing: str,
+        work: Work,
+        *,
+        reload: bool = False,
+    ) -> CallToolResult:
+        """Return what a function answers.
+
+        Parameters
+        ----------
+        context : Context
+        max_tokens : int
+        doing : str
+            What the client is told as it begins.
+        work : callable
+        reload : bool
+            Switch to the newest state of the index first.
+
+        Raises
+        ------
+        ToolError
+            Of one sentence or two, whatever went wrong.
+        """
+        await context.report_progress(0, 1, doing)
+        result = await anyio.to_thread.run_sync(
+            partial(self._answer, max_tokens, work, reload), abandon_on_cancel=True
+        )
+        await context.report_progress(1, 1, "Done.")
+        return result
+
+    def _answer(self, max_tokens: int, work: Work, reload: bool) -> CallToolResult:
+        with plain_errors():
+            left = require_tokens(max_tokens) - count_tokens(max(_SNAPSHOT.values(), key=len)) - 5
+            if reload:
+                self.served.reload()
+            with self.served.turn() as service:
+                asked = Asked(self.served.path, service, self.allow_read, self.allow_write)
+                answer = {**work(asked, left), "snapshot": _SNAPSHOT[service.state(asked.index)]}
+        text = TextContent(type="text", text=written(answer))
+        return CallToolResult(content=[text], structured_content=answer)
 
 
 @contextmanager

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from pexeso.service.served import ServedIndex
+
 PATH = "/mcp"
 
 
-def agents_app(index: str) -> Starlette | None:
-    """Return the tools for agents as an app; None where the extra ``mcp`` is not installed."""
+def agents_app(served: ServedIndex) -> Starlette | None:
+    """Return the tools for agents as an app; None where the extra ``mcp`` is not installed.
+
+    Agents and pages ask the same open index: models are loaded once, and the turns are for all.
+    """
     if find_spec("mcp") is None:
         return None
     from pexeso.mcp.asking import Desk
     from pexeso.mcp.serving import http_app
 
-    return http_app(Desk.of(index), path=PATH)
+    return http_app(Desk(served), path=PATH)
 
 
 def running(agents: Starlette | None) -> AbstractAsyncContextManager[Any]:

@@ -147,8 +147,7 @@ def _search(
     asked |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
     if request.method == "semantic" and encoded is not None and not request.all_columns:
         opened = index._opened
-        manifest = opened.whole.manifest
-        state = (request.index, request.model, manifest.generation, manifest.created)
+        state = (request.index, request.model, opened.whole.manifest.snapshot)
         query = encoded.get(
             (*state, request.query, request.reading),
             lambda: opened.encode(request.read_column()),
