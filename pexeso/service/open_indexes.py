@@ -69,6 +69,11 @@ class OpenIndexes:
         """Return what shares all that is open, and goes on with it after a `reload` of this one."""
         return copy(self)
 
+    def is_open(self, path: str) -> bool:
+        """Return whether an index is kept open."""
+        with self._lock:
+            return any(place == path for place, *_ in self._indexes)
+
     def store(self, path: str) -> Store:
         """Return the files of an index: those that are open, where these are to be kept."""
         from pexeso.store.opening import open_store_anywhere

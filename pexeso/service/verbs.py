@@ -176,7 +176,7 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
     if request.transform:
         if request.lake_column is None:
             request = transform.with_best_table(service, request)
-        return transform.join_by_program(request)
+        return transform.join_by_program(service, request)
     if (key := request.read_key()) is not None:
         return composite_keys.join_key(service.open_composite(request.index), request, key)
     column, options, advised = request.read_column(), request.options(), None
