@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.from_thread
 import anyio.to_thread
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
 from pexeso.errors import InputError, PexesoError
@@ -40,6 +41,10 @@ _SNAPSHOT = {
 }
 
 
+Tell = Callable[[int, int, str], None]
+"""Called with how many steps are done, how many there are, and what is done next."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What the work of one call asks: one snapshot, and the folders of the desk.
@@ -52,12 +57,15 @@ class Asked:
         What answers; it keeps the index as it was when the call began.
     allow_read, allow_write
         As of `Desk`.
+    tell : callable
+        Tells the client how far the work is; it never fails, and never waits for the client.
     """
 
     index: str
     service: Service
     allow_read: Sequence[Path]
     allow_write: Path | None
+    tell: Tell
 
     def lake_column(self, reference: str) -> str:
         """Return ``TABLE:#3`` for a column of the lake, as answers name it."""
@@ -135,7 +143,7 @@ class Desk:
         *,
         reload: bool = False,
     ) -> CallToolResult:
-        """Return what a function answers.
+        """Return what a function answers, or a sentence or two of what went wrong.
 
         Parameters
         ----------
@@ -146,40 +154,50 @@ class Desk:
         work : callable
         reload : bool
             Switch to the newest state of the index first.
-
-        Raises
-        ------
-        ToolError
-            Of one sentence or two, whatever went wrong.
         """
-        await context.report_progress(0, 1, doing)
-        result = await anyio.to_thread.run_sync(
-            partial(self._answer, max_tokens, work, reload), abandon_on_cancel=True
-        )
-        await context.report_progress(1, 1, "Done.")
+        await _report(context, 0, doing)
+        async with anyio.create_task_group() as group:
+
+            def tell(done: int, total: int, message: str) -> None:
+                if done:  # else it is what was told above
+                    with suppress(Exception):  # of a client that has gone
+                        anyio.from_thread.run_sync(
+                            group.start_soon, _report, context, done / total, message
+                        )
+
+            work_on = partial(self._answer, max_tokens, tell, work, reload)
+            result = await anyio.to_thread.run_sync(work_on, abandon_on_cancel=True)
+        await _report(context, 1, "Done.")
         return result
 
-    def _answer(self, max_tokens: int, work: Work, reload: bool) -> CallToolResult:
-        with plain_errors():
+    def _answer(self, max_tokens: int, tell: Tell, work: Work, reload: bool) -> CallToolResult:
+        try:
             left = require_tokens(max_tokens) - count_tokens(max(_SNAPSHOT.values(), key=len)) - 5
             if reload:
                 self.served.reload()
             with self.served.turn() as service:
-                asked = Asked(self.served.path, service, self.allow_read, self.allow_write)
-                answer = {**work(asked, left), "snapshot": _SNAPSHOT[service.state(asked.index)]}
-        text = TextContent(type="text", text=written(answer))
-        return CallToolResult(content=[text], structured_content=answer)
+                anyio.from_thread.check_cancelled()  # the client may have gone while this waited
+                path, read, write = self.served.path, self.allow_read, self.allow_write
+                answer = work(Asked(path, service, read, write, tell), left)
+                answer["snapshot"] = _SNAPSHOT[service.state(path)]
+            text = written(answer)
+        except Exception as error:
+            return failed(sentence(error))
+        return CallToolResult(
+            content=[TextContent(type="text", text=text)], structured_content=answer
+        )
 
 
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn what is raised in the block into a `ToolError` of one sentence or two."""
-    try:
-        yield
-    except ToolError:
-        raise
-    except Exception as error:
-        raise ToolError(sentence(error)) from error
+async def _report(context: Context[Any, Any], share: float, message: str) -> None:
+    """Tell a client how far its call is, where it asked for that and is still there."""
+    with suppress(Exception):
+        await context.report_progress(share, 1, message)
+
+
+def failed(said: str) -> CallToolResult:
+    """Return what a call is answered that failed."""
+    text = TextContent(type="text", text=visible(said, MAX_ERROR))
+    return CallToolResult(content=[text], is_error=True)
 
 
 def sentence(error: Exception) -> str:
@@ -195,4 +213,4 @@ def sentence(error: Exception) -> str:
             f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}. This was not "
             "foreseen; try other arguments."
         )
-    return visible(said, MAX_ERROR)
+    return said

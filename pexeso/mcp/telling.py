@@ -15,6 +15,7 @@ from pexeso.mcp.budget import MAX_TEXT, MAX_TOKENS, count_tokens, page, readable
 from pexeso.mcp.folders import readable_spec
 from pexeso.mcp.naming import reference
 from pexeso.runtime.formatting import visible
+from pexeso.runtime.progress import StageProgress
 from pexeso.service.by_verb.lake import lake_file
 from pexeso.service.requests import JoinRequest, SearchRequest
 from pexeso.sql.texts import LAKES, YOURS
@@ -331,6 +332,15 @@ def _of_tuple(value: Any) -> Any:
     return spec_of(value) if isinstance(value, tuple) else value
 
 
+def stages(asked: Asked) -> StageProgress:
+    """Return what tells the stages of a search for redundant tables."""
+    from pexeso.cleanup.redundancy import STAGES  # brings Spark
+
+    return lambda stage: asked.tell(
+        STAGES.index(stage), len(STAGES), f"Comparing all tables: {stage}."
+    )
+
+
 def redundancy(found: dict[str, Any], offset: int, limit: int, max_tokens: int) -> dict[str, Any]:
     """Return tables that are contained in others."""
     delete = [each["table"] for each in found["plan"]["delete"]]
@@ -380,6 +390,7 @@ def keys(
             "No key of several columns: join by one column with find_joins, or name columns by key."
         )
     else:
+        asked.tell(1, 2, "Searching by the key.")
         matches, frame["note"] = _by_key(asked, f"{path}:{spec_of(chosen)}")
     return page(
         frame,

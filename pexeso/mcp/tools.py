@@ -361,9 +361,8 @@ class ReadTools:
         """
 
         def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            found = asked.service.run(
-                RedundancyRequest(lake=asked.index, min_containment=min_containment)
-            ).to_dict()
+            request = RedundancyRequest(lake=asked.index, min_containment=min_containment)
+            found = asked.service.run(request, progress=telling.stages(asked)).to_dict()
             return telling.redundancy(found, offset, limit, tokens)
 
         return await self._desk.answer(context, max_tokens, "Comparing all tables.", work)

@@ -1,11 +1,13 @@
-"""Several clients ask at once: equal answers, and none waits for the slow call of another."""
+"""Several clients at once get equal answers without waiting for each other, and hear progress."""
 
 import threading
+from contextlib import contextmanager
 
 import anyio
 import pytest
 from mcp.client.client import Client
 
+from pexeso.cleanup import redundancy
 from pexeso.mcp import telling
 from pexeso.mcp.serving import make_server
 
@@ -83,3 +85,102 @@ def test_a_slow_call_does_not_hold_up_a_quick_one(desk, monkeypatch):
 
     anyio.run(both)
     assert done == [("find_joins", False), ("describe_lake", False)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "steps"),
+    [
+        (
+            "find_redundancy",
+            {},
+            [
+                (0, "Comparing all tables."),
+                (1 / 6, "Comparing all tables: schema."),
+                (2 / 6, "Comparing all tables: types."),
+                (3 / 6, "Comparing all tables: exact."),
+                (4 / 6, "Comparing all tables: plan."),
+                (1, "Done."),
+            ],
+        ),
+        (
+            "find_composite_joins",
+            {"table": "games.csv", "key": ["year", "city"]},
+            [(0, "Looking for keys."), (1 / 2, "Searching by the key."), (1, "Done.")],
+        ),
+    ],
+)
+def test_stages_are_told_as_they_begin(desk, tool, asked, steps):
+    heard = []
+
+    async def hear(progress, total, message):
+        assert total == 1
+        heard.append((progress, message))
+
+    async def ask():
+        async with Client(make_server(desk)) as client:
+            return await client.call_tool(tool, asked, progress_callback=hear)
+
+    assert not anyio.run(ask).is_error
+    assert heard == steps
+
+
+def test_a_client_that_has_gone_fails_no_work(desk, monkeypatch):
+    begun, goes_on, finished = (threading.Event() for _ in range(3))
+    compare, tell = redundancy.containments_of, telling.redundancy
+
+    def slowly(*given, **options):
+        begun.set()
+        assert goes_on.wait(60)
+        return compare(*given, **options)
+
+    def noted(*given):
+        finished.set()
+        return tell(*given)
+
+    monkeypatch.setattr(redundancy, "containments_of", slowly)
+    monkeypatch.setattr(telling, "redundancy", noted)
+
+    async def hear(*_):
+        pass
+
+    async def leave_while_it_works():
+        async with Client(make_server(desk)) as client, anyio.create_task_group() as group:
+            call = client.call_tool
+            group.start_soon(lambda: call("find_redundancy", {}, progress_callback=hear))
+            assert await anyio.to_thread.run_sync(begun.wait, 60)
+            group.cancel_scope.cancel()
+        # The server has ended the call by now, as it ends with its client.
+        goes_on.set()
+        assert await anyio.to_thread.run_sync(finished.wait, 60)
+
+    anyio.run(leave_while_it_works)
+
+
+def test_a_call_whose_client_left_while_it_waited_is_not_begun(desk, monkeypatch):
+    waits, free, left, told = threading.Event(), threading.Event(), threading.Event(), []
+    turn = type(desk.served).turn
+
+    @contextmanager
+    def late(served):
+        waits.set()
+        try:
+            assert free.wait(60)
+            with turn(served) as service:
+                yield service
+        finally:
+            left.set()
+
+    monkeypatch.setattr(type(desk.served), "turn", late)
+    monkeypatch.setattr(telling, "lake_frame", lambda *given: told.append(given))
+
+    async def leave_while_it_waits():
+        async with Client(make_server(desk)) as client, anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "describe_lake", {})
+            assert await anyio.to_thread.run_sync(waits.wait, 60)
+            group.cancel_scope.cancel()
+        # The server has ended the call by now, as it ends with its client.
+        free.set()
+        assert await anyio.to_thread.run_sync(left.wait, 60)
+
+    anyio.run(leave_while_it_waits)
+    assert not told
