@@ -61,6 +61,7 @@ Distance = Annotated[
     float | None,
     Field(description="Largest distance of values that match, 0 to 1; null: what suits the index."),
 ]
+Entries = Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")]
 How = Annotated[
     Literal["left", "inner"],
     Field(description="left keeps your rows without a match, inner drops them."),
@@ -72,6 +73,9 @@ OneOf = Annotated[
 Aggregate = Annotated[
     Literal["first", "list", "distinct", "count", "mean", "sum", "min", "max"] | None,
     Field(description="Keep each of your rows one, where several rows of the lake match it."),
+]
+ByProgram = Annotated[
+    bool, Field(description="Join by a rule, for candidates of method transform.")
 ]
 
 
@@ -101,7 +105,7 @@ class ReadTools:
             bool, Field(description="First switch to the newest state of the index.")
         ] = False,
         offset: Offset = 0,
-        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")] = 50,
+        limit: Entries = 50,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Lake]:
         """List what the lake holds: its tables, or columns, or what was left out and why.
@@ -215,7 +219,7 @@ class ReadTools:
         ] = "pairs",
         max_distance: Distance = None,
         offset: Offset = 0,
-        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")] = 50,
+        limit: Entries = 50,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Why]:
         """Explain why a query column and one column of the lake match, or not: pair by pair.
@@ -248,10 +252,7 @@ class ReadTools:
         how: How = "left",
         join_values: OneOf = "nearest",
         aggregate: Aggregate = None,
-        by_program: Annotated[
-            bool,
-            Field(description="Join by a rule, for candidates of method transform."),
-        ] = False,
+        by_program: ByProgram = False,
         max_distance: Distance = None,
         offset: Offset = 0,
         limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most rows.")] = 10,
@@ -352,7 +353,7 @@ class ReadTools:
             float, Field(description="Least share of a table's rows that are in another, 0 to 1.")
         ] = 1.0,
         offset: Offset = 0,
-        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")] = 50,
+        limit: Entries = 50,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Redundant]:
         """List tables of the lake that are contained in others, and which of them could go.
@@ -434,9 +435,7 @@ class WriteTools:
         how: How = "left",
         join_values: OneOf = "nearest",
         aggregate: Aggregate = None,
-        by_program: Annotated[
-            bool, Field(description="Join by a rule, for candidates of method transform.")
-        ] = False,
+        by_program: ByProgram = False,
         overwrite: Annotated[bool, Field(description="Replace a file that is there.")] = False,
         max_distance: Distance = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
