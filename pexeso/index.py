@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -104,11 +105,13 @@ class Index(Shown):
         return _reopened, (path, self._opened.options, self._executor)
 
     def __copy__(self) -> Index:
-        return self._with_executor(self._executor)
+        # A snapshot never changes, so that copies share it and what was learnt of it.
+        index = self._with_executor(self._executor)
+        index._answering = self._answering
+        return index
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Index:
-        # A snapshot never changes, so that copies can share it.
-        return self._with_executor(self._executor)
+        return copy(self)
 
     def _with_executor(self, executor: Executor) -> Index:
         """Return this index with its searches run by another executor, now and after updates."""
@@ -793,7 +796,8 @@ class Index(Shown):
             Whether there was a newer one.
         """
         newer = _open(self.path, self._opened.options)
-        if newer.store.manifest.generation == self.store.manifest.generation:
+        # An index that was built anew in the same place begins with the first generation again.
+        if newer.whole.manifest.snapshot == self._opened.whole.manifest.snapshot:
             return False
         self._answering = Answering.of(newer, self._executor)
         return True

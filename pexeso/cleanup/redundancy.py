@@ -156,8 +156,9 @@ def find_redundancy(
 
     Parameters
     ----------
-    source : path, URL, name, or dict of str to DataFrame
-        An index with the part ``redundancy``, whose lake is not read for the pairs; a folder of
+    source : path, URL, Store, name, or dict of str to DataFrame
+        An index with the part ``redundancy``, whose lake is not read for the pairs, the store of
+        one that is open (`pexeso.Index.store`) as it was opened; a folder of
         CSV, Parquet and JSON lines; a table or database of Spark's catalog; or tables by name.
     min_containment, semantics, row_count_gate, case_sensitive
         See `pexeso.cleanup.pipeline.ContainmentOptions`.

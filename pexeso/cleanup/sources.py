@@ -39,7 +39,9 @@ _FROM_SPARK = "spark:"
 
 
 def is_index(source: Any) -> bool:
-    """Return whether an index is meant: a folder with a manifest, or a URL that ends as one."""
+    """Return whether an index is meant: an open one, a folder with a manifest, or such a URL."""
+    if isinstance(source, Store):
+        return True
     if not isinstance(source, str | os.PathLike | Location):
         return False
     if isinstance(source, Location) or is_url(source):
@@ -47,7 +49,7 @@ def is_index(source: Any) -> bool:
     return (Path(source) / MANIFEST).is_file()
 
 
-def rows_of_index(path: str | os.PathLike[str] | Location) -> LakeRows:
+def rows_of_index(index: str | os.PathLike[str] | Location | Store) -> LakeRows:
     """Return the rows that an index holds of its lake; no file of the lake is read.
 
     Raises
@@ -57,7 +59,7 @@ def rows_of_index(path: str | os.PathLike[str] | Location) -> LakeRows:
     """
     from pexeso.parts.row_hashes.open import pieces_by_table
 
-    store = open_store_anywhere(path)
+    store = index if isinstance(index, Store) else open_store_anywhere(index)
     pieces = pieces_by_table(store)
     listed = Catalog(store.catalog_files).tables(
         ["table", "n_bytes", "fingerprint", "reason", "notes"]

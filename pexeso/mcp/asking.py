@@ -1,18 +1,18 @@
-"""What every tool call goes through: one at a time, on the snapshot, with errors as sentences."""
+"""What every tool call goes through: a turn, on one snapshot, with errors as sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
+import anyio
+import anyio.from_thread
 import anyio.to_thread
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
 from pexeso.errors import InputError, PexesoError
@@ -22,6 +22,7 @@ from pexeso.mcp.naming import named_by
 from pexeso.runtime.formatting import visible
 from pexeso.service.bases import RequestError
 from pexeso.service.by_verb.lake import split_lake_spec
+from pexeso.service.served import ServedIndex
 from pexeso.service.verbs import Service
 
 MAX_ERROR = 1000
@@ -40,82 +41,31 @@ _SNAPSHOT = {
 }
 
 
+Tell = Callable[[int, int, str], None]
+"""Called with how many steps are done, how many there are, and what is done next."""
+
+
 @dataclass(frozen=True)
-class Desk:
-    """An index that agents ask.
+class Asked:
+    """What the work of one call asks: one snapshot, and the folders of the desk.
 
     Attributes
     ----------
     index : str
         Path or URL.
-    allow_read : sequence of path
-        Folders of which files may be queries.
-    allow_write : path or None
-        The folder that joins may be written to.
     service : Service
-        What answers; it keeps the index as it was when it was opened.
+        What answers; it keeps the index as it was when the call began.
+    allow_read, allow_write
+        As of `Desk`.
+    tell : callable
+        Tells the client how far the work is; it never fails, and never waits for the client.
     """
 
     index: str
-    allow_read: Sequence[Path] = ()
-    allow_write: Path | None = None
-    service: Service = field(default_factory=partial(Service, keep_open=True, follow=False))
-    _lock: Lock = field(default_factory=Lock)
-
-    @classmethod
-    def of(
-        cls,
-        index: str,
-        *,
-        allow_read: Sequence[str] = (),
-        allow_write: str | None = None,
-        service: Service | None = None,
-    ) -> Desk:
-        """Open an index, and look at the folders.
-
-        Raises
-        ------
-        StoredIndexError, PlaceError
-            There is no index that this version can search.
-        InputError
-            A folder is not there.
-        """
-        desk = cls(
-            index,
-            [folder_of(folder) for folder in allow_read],
-            None if allow_write is None else folder_of(allow_write),
-            *(() if service is None else (service,)),
-        )
-        desk.service.open(index)
-        return desk
-
-    async def answer(
-        self,
-        context: Context[Any, Any],
-        max_tokens: int,
-        doing: str,
-        work: Callable[[int], dict[str, Any]],
-    ) -> CallToolResult:
-        """Return what a function makes of the tokens that its answer may have.
-
-        Raises
-        ------
-        ToolError
-            Of one sentence or two, whatever went wrong.
-        """
-        await context.report_progress(0, 1, doing)
-        result = await anyio.to_thread.run_sync(
-            partial(self._answer, max_tokens, work), abandon_on_cancel=True
-        )
-        await context.report_progress(1, 1, "Done.")
-        return result
-
-    def _answer(self, max_tokens: int, work: Callable[[int], dict[str, Any]]) -> CallToolResult:
-        with self._lock, plain_errors():
-            left = require_tokens(max_tokens) - count_tokens(max(_SNAPSHOT.values(), key=len)) - 5
-            answer = {**work(left), "snapshot": _SNAPSHOT[self.service.state(self.index)]}
-        text = TextContent(type="text", text=written(answer))
-        return CallToolResult(content=[text], structured_content=answer)
+    service: Service
+    allow_read: Sequence[Path]
+    allow_write: Path | None
+    tell: Tell
 
     def lake_column(self, reference: str) -> str:
         """Return ``TABLE:#3`` for a column of the lake, as answers name it."""
@@ -146,15 +96,108 @@ class Desk:
         return {"query": readable_spec(str(file), self.allow_read)}
 
 
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn what is raised in the block into a `ToolError` of one sentence or two."""
-    try:
-        yield
-    except ToolError:
-        raise
-    except Exception as error:
-        raise ToolError(sentence(error)) from error
+Work = Callable[[Asked, int], dict[str, Any]]
+"""Makes an answer, given what it asks and the tokens that the answer may have."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """An index that agents ask, several at once.
+
+    Attributes
+    ----------
+    served : ServedIndex
+    allow_read : sequence of path
+        Folders of which files may be queries.
+    allow_write : path or None
+        The folder that joins may be written to.
+    """
+
+    served: ServedIndex
+    allow_read: Sequence[Path] = ()
+    allow_write: Path | None = None
+
+    @classmethod
+    def of(
+        cls, index: str, *, allow_read: Sequence[str] = (), allow_write: str | None = None
+    ) -> Desk:
+        """Open an index, and look at the folders.
+
+        Raises
+        ------
+        StoredIndexError, PlaceError
+            There is no index that this version can search.
+        InputError
+            A folder is not there.
+        """
+        read = [folder_of(folder) for folder in allow_read]
+        write = None if allow_write is None else folder_of(allow_write)
+        return cls(ServedIndex.of(index), read, write)
+
+    async def answer(
+        self,
+        context: Context[Any, Any],
+        max_tokens: int,
+        doing: str,
+        work: Work,
+        *,
+        reload: bool = False,
+    ) -> CallToolResult:
+        """Return what a function answers, or a sentence or two of what went wrong.
+
+        Parameters
+        ----------
+        context : Context
+        max_tokens : int
+        doing : str
+            What the client is told as it begins.
+        work : callable
+        reload : bool
+            Switch to the newest state of the index first.
+        """
+        await _report(context, 0, doing)
+        async with anyio.create_task_group() as group:
+
+            def tell(done: int, total: int, message: str) -> None:
+                if done:  # else it is what was told above
+                    with suppress(Exception):  # of a client that has gone
+                        anyio.from_thread.run_sync(
+                            group.start_soon, _report, context, done / total, message
+                        )
+
+            work_on = partial(self._answer, max_tokens, tell, work, reload)
+            result = await anyio.to_thread.run_sync(work_on, abandon_on_cancel=True)
+        await _report(context, 1, "Done.")
+        return result
+
+    def _answer(self, max_tokens: int, tell: Tell, work: Work, reload: bool) -> CallToolResult:
+        try:
+            left = require_tokens(max_tokens) - count_tokens(max(_SNAPSHOT.values(), key=len)) - 5
+            if reload:
+                self.served.reload()
+            with self.served.turn() as service:
+                anyio.from_thread.check_cancelled()  # the client may have gone while this waited
+                path, read, write = self.served.path, self.allow_read, self.allow_write
+                answer = work(Asked(path, service, read, write, tell), left)
+                answer["snapshot"] = _SNAPSHOT[service.state(path)]
+            text = written(answer)
+        except Exception as error:
+            return failed(sentence(error))
+        return CallToolResult(
+            content=[TextContent(type="text", text=text)], structured_content=answer
+        )
+
+
+async def _report(context: Context[Any, Any], share: float, message: str) -> None:
+    """Tell a client how far its call is, where it asked for that and is still there."""
+    with suppress(Exception):
+        await context.report_progress(share, 1, message)
+
+
+def failed(said: str) -> CallToolResult:
+    """Return what a call is answered that failed."""
+    text = TextContent(type="text", text=visible(said, MAX_ERROR))
+    return CallToolResult(content=[text], is_error=True)
 
 
 def sentence(error: Exception) -> str:
@@ -170,4 +213,4 @@ def sentence(error: Exception) -> str:
             f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}. This was not "
             "foreseen; try other arguments."
         )
-    return visible(said, MAX_ERROR)
+    return said

@@ -11,16 +11,15 @@ from typing import Any
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 from starlette.applications import Starlette
 
 from pexeso import __version__
 from pexeso.errors import InputError
 from pexeso.mcp.answers import UNTRUSTED
-from pexeso.mcp.asking import MAX_ERROR, Desk, sentence
+from pexeso.mcp.asking import Desk, failed, sentence
 from pexeso.mcp.tools import ReadTools, WriteTools
-from pexeso.runtime.formatting import visible
 
 NAME, HOST, PATH, DEFAULT_PORT = "pexeso", "127.0.0.1", "/mcp", 8765
 
@@ -52,8 +51,7 @@ class Server(MCPServer[Any]):
             self._require_arguments(name, arguments)
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            text = TextContent(type="text", text=visible(_said(error), MAX_ERROR))
-            return CallToolResult(content=[text], is_error=True)
+            return failed(_said(error))
 
     def _require_arguments(self, name: str, arguments: dict[str, Any]) -> None:
         """Refuse a tool or an argument that there is not; the library passes over the latter."""

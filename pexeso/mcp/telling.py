@@ -10,11 +10,12 @@ from typing import Any
 from pexeso.errors import InputError
 from pexeso.frames.writing import write_file
 from pexeso.lake.key_columns import spec_of
-from pexeso.mcp.asking import Desk
+from pexeso.mcp.asking import Asked
 from pexeso.mcp.budget import MAX_TEXT, MAX_TOKENS, count_tokens, page, readable
 from pexeso.mcp.folders import readable_spec
 from pexeso.mcp.naming import reference
 from pexeso.runtime.formatting import visible
+from pexeso.runtime.progress import StageProgress
 from pexeso.service.by_verb.lake import lake_file
 from pexeso.service.requests import JoinRequest, SearchRequest
 from pexeso.sql.texts import LAKES, YOURS
@@ -197,7 +198,7 @@ def _why_note(match: Any) -> str:
 
 
 def join_request(
-    desk: Desk, query: dict[str, Any], lake_column: str, *, transform: bool, **options: Any
+    asked: Asked, query: dict[str, Any], lake_column: str, *, transform: bool, **options: Any
 ) -> JoinRequest:
     """Return the request for a join."""
     if transform:
@@ -205,8 +206,8 @@ def join_request(
             if options.pop(name) != usual:
                 raise InputError(f"A join by a program has no use for {name}: leave it out.")
     return JoinRequest(
-        index=desk.index,
-        lake_column=desk.lake_column(lake_column),
+        index=asked.index,
+        lake_column=asked.lake_column(lake_column),
         transform=transform,
         **options,
         **query,
@@ -331,6 +332,15 @@ def _of_tuple(value: Any) -> Any:
     return spec_of(value) if isinstance(value, tuple) else value
 
 
+def stages(asked: Asked) -> StageProgress:
+    """Return what tells the stages of a search for redundant tables."""
+    from pexeso.cleanup.redundancy import STAGES  # brings Spark
+
+    return lambda stage: asked.tell(
+        STAGES.index(stage), len(STAGES), f"Comparing all tables: {stage}."
+    )
+
+
 def redundancy(found: dict[str, Any], offset: int, limit: int, max_tokens: int) -> dict[str, Any]:
     """Return tables that are contained in others."""
     delete = [each["table"] for each in found["plan"]["delete"]]
@@ -345,17 +355,17 @@ def redundancy(found: dict[str, Any], offset: int, limit: int, max_tokens: int) 
     return page(frame, "entries", found["edges"], offset=offset, limit=limit, max_tokens=max_tokens)
 
 
-def table_of(desk: Desk, table: str | None, file: str | None) -> str:
+def table_of(asked: Asked, table: str | None, file: str | None) -> str:
     """Return the file of a table, of the lake or of a folder that may be read."""
     if (table is None) == (file is None):
         raise InputError("Give one of table (of the lake) and file. Got both or none.")
     if table is not None:
-        return lake_file(desk.service, desk.index, table)
-    return readable_spec(str(file), desk.allow_read)
+        return lake_file(asked.service, asked.index, table)
+    return readable_spec(str(file), asked.allow_read)
 
 
 def keys(
-    desk: Desk,
+    asked: Asked,
     path: str,
     name: str,
     found: dict[str, Any],
@@ -380,7 +390,8 @@ def keys(
             "No key of several columns: join by one column with find_joins, or name columns by key."
         )
     else:
-        matches, frame["note"] = _by_key(desk, f"{path}:{spec_of(chosen)}")
+        asked.tell(1, 2, "Searching by the key.")
+        matches, frame["note"] = _by_key(asked, f"{path}:{spec_of(chosen)}")
     return page(
         frame,
         "candidates",
@@ -392,9 +403,9 @@ def keys(
     )
 
 
-def _by_key(desk: Desk, query: str) -> tuple[Sequence[Any], str]:
-    found = desk.service.run(
-        SearchRequest(index=desk.index, query=query, k="all", exclude_self=True)
+def _by_key(asked: Asked, query: str) -> tuple[Sequence[Any], str]:
+    found = asked.service.run(
+        SearchRequest(index=asked.index, query=query, k="all", exclude_self=True)
     ).results[0]
     if found.matches:
         return found.matches, "Best first: each candidate is a table and its columns of the key."

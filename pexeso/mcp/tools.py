@@ -11,7 +11,7 @@ from pydantic import Field
 
 from pexeso.answers.by_method import METHODS
 from pexeso.mcp import answers, telling
-from pexeso.mcp.asking import Desk
+from pexeso.mcp.asking import Asked, Desk
 from pexeso.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, page
 from pexeso.mcp.folders import writable_file
 from pexeso.service.by_verb.join_sql import JoinSqlRequest
@@ -61,6 +61,7 @@ Distance = Annotated[
     float | None,
     Field(description="Largest distance of values that match, 0 to 1; null: what suits the index."),
 ]
+Entries = Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")]
 How = Annotated[
     Literal["left", "inner"],
     Field(description="left keeps your rows without a match, inner drops them."),
@@ -72,6 +73,9 @@ OneOf = Annotated[
 Aggregate = Annotated[
     Literal["first", "list", "distinct", "count", "mean", "sum", "min", "max"] | None,
     Field(description="Keep each of your rows one, where several rows of the lake match it."),
+]
+ByProgram = Annotated[
+    bool, Field(description="Join by a rule, for candidates of method transform.")
 ]
 
 
@@ -101,7 +105,7 @@ class ReadTools:
             bool, Field(description="First switch to the newest state of the index.")
         ] = False,
         offset: Offset = 0,
-        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")] = 50,
+        limit: Entries = 50,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Lake]:
         """List what the lake holds: its tables, or columns, or what was left out and why.
@@ -109,15 +113,12 @@ class ReadTools:
         Not needed before find_joins when you have values to search with. Use it to learn names:
         filter by text rather than reading every page.
         """
-        desk = self._desk
 
-        def work(tokens: int) -> dict[str, Any]:
-            if reload:
-                desk.service.reload(desk.index)
-            info = desk.service.run(InfoRequest(index=desk.index))
-            found = desk.service.run(
+        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+            info = asked.service.run(InfoRequest(index=asked.index))
+            found = asked.service.run(
                 BrowseRequest(
-                    index=desk.index,
+                    index=asked.index,
                     what=what,
                     text=text,
                     table=table,
@@ -137,7 +138,9 @@ class ReadTools:
                 keep=("lake_column",),
             )
 
-        return await desk.answer(context, max_tokens, "Reading the catalog.", work)
+        return await self._desk.answer(
+            context, max_tokens, "Reading the catalog.", work, reload=reload
+        )
 
     async def find_joins(
         self,
@@ -177,18 +180,17 @@ class ReadTools:
         are other columns with nearly the same values. Then call explain_match to be sure, and
         preview_join or join_sql with the candidate's lake_column and the same query.
         """
-        desk = self._desk
 
-        def work(tokens: int) -> dict[str, Any]:
-            asked = telling.search_fields(method, max_distance, min_joinability, MIN_JOINABILITY)
-            found = desk.service.run(
+        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+            options = telling.search_fields(method, max_distance, min_joinability, MIN_JOINABILITY)
+            found = asked.service.run(
                 SearchRequest(
-                    index=desk.index,
+                    index=asked.index,
                     method=method,
                     exclude_self=exclude_own_table,
                     fold_copies=fold_copies,
-                    **asked,
-                    **desk.query(column, values, file),
+                    **options,
+                    **asked.query(column, values, file),
                 )
             ).results[0]
             return page(
@@ -202,7 +204,7 @@ class ReadTools:
                 keep=("lake_column",),
             )
 
-        return await desk.answer(context, max_tokens, "Searching the lake.", work)
+        return await self._desk.answer(context, max_tokens, "Searching the lake.", work)
 
     async def explain_match(
         self,
@@ -217,7 +219,7 @@ class ReadTools:
         ] = "pairs",
         max_distance: Distance = None,
         offset: Offset = 0,
-        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")] = 50,
+        limit: Entries = 50,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Why]:
         """Explain why a query column and one column of the lake match, or not: pair by pair.
@@ -225,21 +227,20 @@ class ReadTools:
         Give the same query as to find_joins, and the lake_column of a candidate. A right match has
         pairs that mean the same thing; if they do not, take the next candidate.
         """
-        desk = self._desk
 
-        def work(tokens: int) -> dict[str, Any]:
-            found = desk.service.run(
+        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+            found = asked.service.run(
                 ExplainRequest(
-                    index=desk.index,
-                    lake_column=desk.lake_column(lake_column),
+                    index=asked.index,
+                    lake_column=asked.lake_column(lake_column),
                     max_distance=max_distance,
-                    **desk.query(column, values, file),
+                    **asked.query(column, values, file),
                 )
             )
             frame, entries = telling.why(found, what)
             return page(frame, "entries", entries, offset=offset, limit=limit, max_tokens=tokens)
 
-        return await desk.answer(context, max_tokens, "Comparing the columns.", work)
+        return await self._desk.answer(context, max_tokens, "Comparing the columns.", work)
 
     async def preview_join(
         self,
@@ -251,10 +252,7 @@ class ReadTools:
         how: How = "left",
         join_values: OneOf = "nearest",
         aggregate: Aggregate = None,
-        by_program: Annotated[
-            bool,
-            Field(description="Join by a rule, for candidates of method transform."),
-        ] = False,
+        by_program: ByProgram = False,
         max_distance: Distance = None,
         offset: Offset = 0,
         limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most rows.")] = 10,
@@ -265,13 +263,12 @@ class ReadTools:
         Give the same query as to find_joins, and the lake_column of a candidate. With column or
         file the whole table of yours is joined; with values a table of one column.
         """
-        desk = self._desk
 
-        def work(tokens: int) -> dict[str, Any]:
-            found = desk.service.run(
+        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+            found = asked.service.run(
                 telling.join_request(
-                    desk,
-                    desk.query(column, values, file),
+                    asked,
+                    asked.query(column, values, file),
                     lake_column,
                     how=how,
                     values=join_values,
@@ -282,7 +279,7 @@ class ReadTools:
             )
             return telling.preview(found, lake_column, offset, limit, tokens)
 
-        return await desk.answer(context, max_tokens, "Joining the tables.", work)
+        return await self._desk.answer(context, max_tokens, "Joining the tables.", work)
 
     async def join_sql(
         self,
@@ -302,22 +299,21 @@ class ReadTools:
         lists the pairs of texts that differ; where they are too many, `sql` is null: use
         max_tokens, or write_join where it is offered.
         """
-        desk = self._desk
 
-        def work(tokens: int) -> dict[str, Any]:
-            found = desk.service.run(
+        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+            found = asked.service.run(
                 JoinSqlRequest(
-                    index=desk.index,
-                    lake_column=desk.lake_column(lake_column),
+                    index=asked.index,
+                    lake_column=asked.lake_column(lake_column),
                     how=how,
                     values=join_values,
                     max_distance=max_distance,
-                    **desk.query(column, values, file),
+                    **asked.query(column, values, file),
                 )
             )
             return telling.sql(found, lake_column, tokens)
 
-        return await desk.answer(context, max_tokens, "Writing the statement.", work)
+        return await self._desk.answer(context, max_tokens, "Writing the statement.", work)
 
     async def learn_transformation(
         self,
@@ -335,21 +331,20 @@ class ReadTools:
         For keys that are written in different forms, such as names and e-mail addresses, where
         find_joins found few values alike. To join by the rule, call preview_join with by_program.
         """
-        desk = self._desk
 
-        def work(tokens: int) -> dict[str, Any]:
-            found = desk.service.run(
+        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+            found = asked.service.run(
                 JoinRequest(
-                    index=desk.index,
-                    lake_column=desk.lake_column(lake_column),
+                    index=asked.index,
+                    lake_column=asked.lake_column(lake_column),
                     transform=True,
                     aggregate="first",
-                    **desk.query(column, values, file),
+                    **asked.query(column, values, file),
                 )
             )
             return telling.program(found.transformed, lake_column, offset, limit, tokens)
 
-        return await desk.answer(context, max_tokens, "Learning from both columns.", work)
+        return await self._desk.answer(context, max_tokens, "Learning from both columns.", work)
 
     async def find_redundancy(
         self,
@@ -358,22 +353,20 @@ class ReadTools:
             float, Field(description="Least share of a table's rows that are in another, 0 to 1.")
         ] = 1.0,
         offset: Offset = 0,
-        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries.")] = 50,
+        limit: Entries = 50,
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> Annotated[CallToolResult, answers.Redundant]:
         """List tables of the lake that are contained in others, and which of them could go.
 
         Nothing is deleted. The index needs the part "redundancy".
         """
-        desk = self._desk
 
-        def work(tokens: int) -> dict[str, Any]:
-            found = desk.service.run(
-                RedundancyRequest(lake=desk.index, min_containment=min_containment)
-            ).to_dict()
+        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+            request = RedundancyRequest(lake=asked.index, min_containment=min_containment)
+            found = asked.service.run(request, progress=telling.stages(asked)).to_dict()
             return telling.redundancy(found, offset, limit, tokens)
 
-        return await desk.answer(context, max_tokens, "Comparing all tables.", work)
+        return await self._desk.answer(context, max_tokens, "Comparing all tables.", work)
 
     async def find_composite_joins(
         self,
@@ -395,14 +388,13 @@ class ReadTools:
         For rows that only several columns tell apart, such as country and year. The search needs
         the part "composite" of the index; keys are proposed without it too.
         """
-        desk = self._desk
 
-        def work(tokens: int) -> dict[str, Any]:
-            path = telling.table_of(desk, table, file)
-            keys = desk.service.run(KeysRequest(table=path)).to_dict()
-            return telling.keys(desk, path, table or str(file), keys, key, offset, limit, tokens)
+        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+            path = telling.table_of(asked, table, file)
+            keys = asked.service.run(KeysRequest(table=path)).to_dict()
+            return telling.keys(asked, path, table or str(file), keys, key, offset, limit, tokens)
 
-        return await desk.answer(context, max_tokens, "Looking for keys.", work)
+        return await self._desk.answer(context, max_tokens, "Looking for keys.", work)
 
     def all(self) -> Sequence[Any]:
         """Return the tools, in the order in which an agent meets them."""
@@ -443,9 +435,7 @@ class WriteTools:
         how: How = "left",
         join_values: OneOf = "nearest",
         aggregate: Aggregate = None,
-        by_program: Annotated[
-            bool, Field(description="Join by a rule, for candidates of method transform.")
-        ] = False,
+        by_program: ByProgram = False,
         overwrite: Annotated[bool, Field(description="Replace a file that is there.")] = False,
         max_distance: Distance = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
@@ -454,16 +444,15 @@ class WriteTools:
 
         The arguments are those of preview_join.
         """
-        desk = self._desk
 
-        def work(tokens: int) -> dict[str, Any]:
-            if desk.allow_write is None:  # the tool is not offered then
+        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+            if asked.allow_write is None:  # the tool is not offered then
                 raise PermissionError("no folder may be written to")
-            path = writable_file(output, desk.allow_write, overwrite=overwrite)
-            found = desk.service.run(
+            path = writable_file(output, asked.allow_write, overwrite=overwrite)
+            found = asked.service.run(
                 telling.join_request(
-                    desk,
-                    desk.query(column, values, file),
+                    asked,
+                    asked.query(column, values, file),
                     lake_column,
                     how=how,
                     values=join_values,
@@ -472,6 +461,6 @@ class WriteTools:
                     transform=by_program,
                 )
             )
-            return telling.write(found, lake_column, path, desk.allow_write, overwrite)
+            return telling.write(found, lake_column, path, asked.allow_write, overwrite)
 
-        return await desk.answer(context, max_tokens, "Joining and writing.", work)
+        return await self._desk.answer(context, max_tokens, "Joining and writing.", work)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.to_thread import run_sync
 
-from pexeso.service.verbs import Service
-
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Receive, Scope, Send
+
+    from pexeso.service.served import ServedIndex
 
 PATH = "/mcp"
 
@@ -22,17 +22,15 @@ PATH = "/mcp"
 class Agents:
     """The tools for agents as an app, made when the first agent asks: most servers never have one.
 
-    They answer from the index as it was when this object was made.
+    Agents and pages ask the same open index: models are loaded once, and the turns are for all.
 
     Parameters
     ----------
-    index : str
+    served : ServedIndex
     """
 
-    def __init__(self, index: str) -> None:
-        self._index = index
-        self._service = Service(keep_open=True, follow=False)
-        self._service.open(index)
+    def __init__(self, served: ServedIndex) -> None:
+        self._served = served
         self._asked, self._ready = anyio.Event(), anyio.Event()
         self._app: Starlette | None = None
 
@@ -63,9 +61,9 @@ class Agents:
         from pexeso.mcp.asking import Desk
         from pexeso.mcp.serving import http_app
 
-        return http_app(Desk.of(self._index, service=self._service), path=PATH)
+        return http_app(Desk(self._served), path=PATH)
 
 
-def agents_of(index: str) -> Agents | None:
+def agents_of(served: ServedIndex) -> Agents | None:
     """Return the tools for agents; None where the extra ``mcp`` is not installed."""
-    return None if find_spec("mcp") is None else Agents(index)
+    return None if find_spec("mcp") is None else Agents(served)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from starlette.requests import Request as HttpRequest
 
-    from pexeso.server.served import ServedIndex
     from pexeso.server.tables import QueryTables
+    from pexeso.service.served import ServedIndex
 
 
 @dataclass(frozen=True)

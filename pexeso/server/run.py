@@ -64,14 +64,15 @@ def serve(
         from pexeso.server.agents import PATH, agents_of
         from pexeso.server.app import create_app
         from pexeso.server.page import Pages
-        from pexeso.server.served import ServedIndex
         from pexeso.server.tables import QueryTables
+        from pexeso.service.served import ServedIndex
     except ModuleNotFoundError as error:
         raise MissingPackageError(
             f"The app needs the package '{error.name}': install pexeso with the extra app, as in "
             "pip install 'pexeso[app]'."
         ) from error
-    served, agents = ServedIndex(index), agents_of(index)
+    served = ServedIndex.of(index)
+    agents = agents_of(served)
     with _listening(port) as listener, QueryTables(max_upload) as tables:
         number = listener.getsockname()[1]
         access = Access(lambda token: tell(_link(number, token)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pexeso.errors import StoredIndexError
 from pexeso.service.bases import DistanceRequest, RequestError
@@ -69,6 +70,15 @@ class OpenIndexes:
                 self._indexes[key] = index
             return index
 
+    def pinned(self) -> Self:
+        """Return what shares all that is open, and goes on with it after a `reload` of this one."""
+        return copy(self)
+
+    def is_open(self, path: str) -> bool:
+        """Return whether an index is kept open."""
+        with self._lock:
+            return any(place == path for place, *_ in self._indexes)
+
     def store(self, path: str) -> Store:
         """Return the files of an index: those that are open, where these are to be kept."""
         from pexeso.store.opening import open_store_anywhere
@@ -84,8 +94,14 @@ class OpenIndexes:
             The index is gone; what is open stays.
         """
         with self._lock:
-            kept = [index for (place, *_), index in self._indexes.items() if place == path]
-            return any([index.refresh() for index in kept])
+            # What is pinned has the indexes as they were.
+            indexes = {
+                key: copy(index) if key[0] == path else index
+                for key, index in self._indexes.items()
+            }
+            newer = [index.refresh() for (place, *_), index in indexes.items() if place == path]
+            self._indexes = indexes
+            return any(newer)
 
     def state(self, path: str) -> State:
         """Return how what is kept open of an index stands to what is stored."""
@@ -94,14 +110,10 @@ class OpenIndexes:
         with self._lock:
             kept = [index for (place, *_), index in self._indexes.items() if place == path]
         try:
-            stored = open_store_anywhere(path).manifest
+            stored = open_store_anywhere(path).manifest.snapshot
         except StoredIndexError:
             return "gone"
-        opened = [index.store.manifest for index in kept]
-        same = all(
-            (each.generation, each.created) == (stored.generation, stored.created)
-            for each in opened
-        )
+        same = all(index.store.manifest.snapshot == stored for index in kept)
         return "current" if same else "newer"
 
     def open_for(self, request: DistanceRequest) -> Index:

@@ -147,8 +147,7 @@ def _search(
     asked |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
     if request.method == "semantic" and encoded is not None and not request.all_columns:
         opened = index._opened
-        manifest = opened.whole.manifest
-        state = (request.index, request.model, manifest.generation, manifest.created)
+        state = (request.index, request.model, opened.whole.manifest.snapshot)
         query = encoded.get(
             (*state, request.query, request.reading),
             lambda: opened.encode(request.read_column()),
@@ -177,7 +176,7 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
     if request.transform:
         if request.lake_column is None:
             request = transform.with_best_table(service, request)
-        return transform.join_by_program(request)
+        return transform.join_by_program(service, request)
     if (key := request.read_key()) is not None:
         return composite_keys.join_key(service.open_composite(request.index), request, key)
     column, options, advised = request.read_column(), request.options(), None

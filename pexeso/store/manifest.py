@@ -134,6 +134,11 @@ class Manifest:
     deleted_columns: tuple[tuple[int, int], ...] = ()
     format_version: int = FORMAT_VERSION
 
+    @property
+    def snapshot(self) -> tuple[int, str]:
+        """What tells a snapshot from others in the same place, also of an index built anew."""
+        return self.generation, self.created
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "catalogs", tuple(self.catalogs))
         object.__setattr__(self, "parts", {name: tuple(each) for name, each in self.parts.items()})

@@ -21,6 +21,8 @@ from pexeso.lake.key_columns import names_in, names_one_column
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import read_rows
 from pexeso.search.query import split_spec
+from pexeso.store.local.reader import Store
+from pexeso.store.opening import open_store_anywhere
 from pexeso.transform.texts import TextColumn, TextTable, cleaned
 
 _NUMBER = r"^[+-]?[0-9][0-9,. ]*%?$"
@@ -147,27 +149,26 @@ def _as_text(cells: pa.Array | pa.ChunkedArray) -> pa.Array | None:
         return None
 
 
-def lake_side(index: str, table: str, columns: str | Iterable[str] | None = None) -> Side:
-    """Read a table of the lake of an index.
+def lake_side(
+    store: Store, index: str, table: str, columns: str | Iterable[str] | None = None
+) -> Side:
+    """Read a table of the lake of an open index; `index` names it for messages.
 
     Raises
     ------
-    StoredIndexError
-        There is no index that this version can search.
     InputError
         The index knows no such table, or it is one of Spark's.
     TableReadError, PlaceError
         It cannot be read: it is gone, or larger than what was indexed.
     """
-    return _side_of(*_lake_table(index, table), columns, f"{index}:{table}")
+    return _side_of(*_lake_table(store, table), columns, f"{index}:{table}")
 
 
-def _lake_table(index: str, table: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+def _lake_table(store: Store, table: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     from pexeso.join.matched_join import SPARK_LAKE
     from pexeso.search.open_index import OpenIndex
-    from pexeso.store.opening import open_store_anywhere
 
-    opened = OpenIndex(open_store_anywhere(index))
+    opened = OpenIndex(store)
     if str(opened.lake).startswith(SPARK_LAKE):
         raise InputError(
             "The index was built from Spark's tables, which are not read here: export "
@@ -187,7 +188,8 @@ def _read(
     if colon and (Path(index + ".pexeso") / "manifest.json").is_file():
         reading.require_none(f"'{spec}' of a lake, which lake.toml tells how to read")
         table, _, column = rest.partition(":")
-        return *_lake_table(index + ".pexeso", table), columns or column or None
+        store = open_store_anywhere(index + ".pexeso")
+        return *_lake_table(store, table), columns or column or None
     if columns is None:
         spec, columns = split_spec(spec)
     read = read_table(spec, options=reading)

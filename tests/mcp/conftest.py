@@ -41,6 +41,10 @@ def hostile_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (lake / "hosts.csv").write_text(
         "y,c,host\n" + "".join(f"{1900 + at % 3},{city},h\n" for at, city in enumerate(CITIES))
     )
+    (lake / "part.csv").write_text(
+        "year,city,sport\n"
+        + "".join(f"{1900 + at % 3},{city},s{at}\n" for at, city in enumerate(CITIES[:5]))
+    )
     (lake / "mails.csv").write_text(
         "mail,age\n" + "".join(f"{city.lower()}@there.org,{at}\n" for at, city in enumerate(CITIES))
     )

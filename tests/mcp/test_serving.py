@@ -22,6 +22,7 @@ from write_tools import FILE, tools_text
 from pexeso.cli.main import cli
 from pexeso.mcp.asking import Desk
 from pexeso.mcp.serving import http_app, make_server
+from pexeso.service.served import ServedIndex
 
 QUERY = {"column": "cities.csv:city"}
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -50,7 +51,7 @@ def test_writing_is_offered_where_a_folder_is_allowed():
         async with Client(make_server(desk)) as client:
             return [tool.name for tool in (await client.list_tools()).tools]
 
-    assert "write_join" not in anyio.run(names, Desk("lake.pexeso"))
+    assert "write_join" not in anyio.run(names, Desk(ServedIndex("lake.pexeso")))
 
 
 @pytest.mark.spark
@@ -119,7 +120,7 @@ def posted(port, headers):
 
 
 def test_mounted_in_another_app():
-    app = http_app(Desk("lake.pexeso"), path="/")
+    app = http_app(Desk(ServedIndex("lake.pexeso")), path="/")
     outer = Starlette(
         routes=[Mount("/mcp", app)], lifespan=lambda _: app.router.lifespan_context(app)
     )
@@ -162,5 +163,5 @@ def test_pexeso_alone_does_not_bring_the_protocol():
 
 def test_the_log_of_the_process_stays_as_it_is():
     before = list(logging.getLogger().handlers), logging.getLogger().level
-    make_server(Desk("lake.pexeso"))
+    make_server(Desk(ServedIndex("lake.pexeso")))
     assert (list(logging.getLogger().handlers), logging.getLogger().level) == before

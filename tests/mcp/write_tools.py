@@ -8,6 +8,7 @@ from mcp.client.client import Client
 
 from pexeso.mcp.asking import Desk
 from pexeso.mcp.serving import make_server
+from pexeso.service.served import ServedIndex
 
 FILE = Path(__file__).parent / "tools.json"
 
@@ -16,7 +17,9 @@ def tools_text() -> str:
     """Return the tools of a server that may write, and what it tells clients, as JSON."""
 
     async def ask():
-        async with Client(make_server(Desk("lake.pexeso", allow_write=Path("joined")))) as client:
+        async with Client(
+            make_server(Desk(ServedIndex("lake.pexeso"), allow_write=Path("joined")))
+        ) as client:
             return client.instructions, await client.list_tools()
 
     instructions, listed = anyio.run(ask)

@@ -22,8 +22,8 @@ from pexeso.server.access import Access
 from pexeso.server.app import create_app
 from pexeso.server.guard import HEADERS
 from pexeso.server.page import Pages
-from pexeso.server.served import ServedIndex
 from pexeso.server.tables import QueryTables, UnknownTableError
+from pexeso.service.served import ServedIndex
 
 HOST = "here:1"
 MARKER = "lies-beside-the-lake"

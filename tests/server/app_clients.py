@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from pexeso.server.access import Access
 from pexeso.server.app import create_app
 from pexeso.server.page import Pages
-from pexeso.server.served import ServedIndex
 from pexeso.server.tables import QueryTables
+from pexeso.service.served import ServedIndex
 
 HOST = "testserver"
 

@@ -7,8 +7,8 @@ from pexeso.server.access import Access
 from pexeso.server.agents import PATH, agents_of
 from pexeso.server.app import create_app
 from pexeso.server.page import Pages
-from pexeso.server.served import ServedIndex
 from pexeso.server.tables import QueryTables
+from pexeso.service.served import ServedIndex
 
 pytestmark = pytest.mark.spark
 
@@ -19,12 +19,12 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 @pytest.fixture
 def client(small_index):
     with QueryTables(1 << 20) as tables:
-        access = Access(lambda token: None)
+        served, access = ServedIndex(str(small_index)), Access(lambda token: None)
         app = create_app(
-            Pages(ServedIndex(str(small_index)), tables),
+            Pages(served, tables),
             access=access,
             hosts=("localhost:8000",),
-            agents=agents_of(str(small_index)),
+            agents=agents_of(served),
         )
         with TestClient(app, base_url="http://localhost:8000") as client:
             client.access = access

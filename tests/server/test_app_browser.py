@@ -59,8 +59,8 @@ def served(browser, spark, tmp_path_factory):
     uvicorn = pytest.importorskip("uvicorn", reason="the extra app is not installed")
     from pexeso.server.app import create_app
     from pexeso.server.page import Pages
-    from pexeso.server.served import ServedIndex
     from pexeso.server.tables import QueryTables
+    from pexeso.service.served import ServedIndex
 
     folder = tmp_path_factory.mktemp("app")
     for name, text in LAKE.items():

@@ -29,7 +29,7 @@ OF_TABLE = (
 BY_RULE = tuple(
     f"/{page}?column=%230&lake_column={CAPITALS}&method=transform" for page in ("match", "join")
 )
-OF_LAKE = ("/acquire?have=cities.csv:city&budget=20",)
+OF_LAKE = ("/redundancy?run=1", "/acquire?have=cities.csv:city&budget=20")
 
 
 def as_json(path):
@@ -65,7 +65,7 @@ def test_each_page_answers_on_when_the_index_has_been_deleted(small_index, tmp_p
         for client in (before.enter(), after.enter()):
             table = client.give()
             file = client.pages.tables[table.rsplit("/", 1)[-1]].spec
-            paths = [*PATHS, *OF_LAKE, *(f"{table}{path}" for path in OF_TABLE)]
+            paths = [*PATHS, *OF_LAKE, *(f"{table}{path}" for path in (*OF_TABLE, *BY_RULE))]
             asked = [client.get(as_json(path)) for path in paths]
             answers.append(
                 [(each.status_code, comparable(each.text, file, table)) for each in asked]

@@ -6,9 +6,7 @@ import pytest
 from app_clients import AppClient, app_of, said
 
 import pexeso
-from pexeso.errors import IndexNotFoundError
-from pexeso.server import served as served_module
-from pexeso.server.served import ServedIndex
+from pexeso.service import served as served_module
 
 pytestmark = pytest.mark.spark
 UPDATED = "The index was updated meanwhile."
@@ -67,32 +65,3 @@ def test_a_deleted_index_is_told_and_one_that_is_put_back_answers_on(client, cop
     away.rename(copy)
     assert found(client, page) == before
     assert GONE not in client.get("/").text
-
-
-def test_a_storage_that_does_not_answer_is_no_deleted_index(copy, monkeypatch):
-    served = ServedIndex(str(copy))
-
-    def down(path):
-        raise OSError("unreachable")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("pexeso.store.opening.open_store_anywhere", down)
-        assert served.state() == "current"
-    shutil.rmtree(copy)
-    assert served.state() == "gone"
-    with monkeypatch.context() as patched:
-        patched.setattr("pexeso.store.opening.open_store_anywhere", down)
-        assert served.state() == "gone"
-
-
-def test_the_index_is_looked_at_now_and_then_alone(copy, monkeypatch):
-    monkeypatch.setattr(served_module, "LOOK_EVERY", 3600.0)
-    served = ServedIndex(str(copy))
-    assert served.state() == "current"
-    shutil.rmtree(copy)
-    assert served.state() == "current"
-
-
-def test_there_must_be_an_index(tmp_path):
-    with pytest.raises(IndexNotFoundError):
-        ServedIndex(str(tmp_path / "none.pexeso"))

@@ -161,7 +161,8 @@ def _by_rule(pages: Pages, found: Found, ways: list[Any]) -> Page:
         lake_column=found.lake_column,
         transform=True,
     )
-    learned = learn_with_lake(asked)
+    with pages.served.turn() as service:
+        learned = learn_with_lake(service, asked)
     source = f"{_own(found)}:{found.asked.spec}"
     target = f"{pages.served.path}:{found.lake_column}"
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pexeso.cleanup.acting import PlanCheck
     from pexeso.cleanup.redundancy import Redundancy
     from pexeso.cleanup.set_aside.outcome import Applied
+    from pexeso.service.verbs import Service
 
 DEFAULT_EXPIRES_DAYS = 30.0
 
@@ -105,7 +106,7 @@ class UndoPlanRequest(Request, verb="undo_plan"):
     yes: bool = False
 
 
-def redundancy(service: object, request: RedundancyRequest, **live: Any) -> Redundancy:
+def redundancy(service: Service, request: RedundancyRequest, **live: Any) -> Redundancy:
     """Answer a request for redundant tables, and write the plan where one is asked for."""
     from pexeso.cleanup.redundancy import find_redundancy
 
@@ -113,7 +114,8 @@ def redundancy(service: object, request: RedundancyRequest, **live: Any) -> Redu
     lake, plan, overwrite = (given.pop(name) for name in ("lake", "plan", "overwrite"))
     if plan is not None and not overwrite and Path(plan).exists():
         raise OutputError(f"'{plan}' is there already: choose another name, or overwrite it.")
-    found = find_redundancy(lake, verified=plan is not None, **given, **live)
+    source = service.store(lake) if service.is_open(lake) else lake
+    found = find_redundancy(source, verified=plan is not None, **given, **live)
     if plan is not None:
         found.write_plan(plan, overwrite=overwrite)
     return found

@@ -95,23 +95,24 @@ def with_best_table(service: Service, request: JoinRequest) -> JoinRequest:
     return replace(request, lake_column=f"{found[0].table}:{spec_of([found[0].column])}")
 
 
-def learn_with_lake(request: JoinRequest) -> TransformJoin:
+def learn_with_lake(service: Service, request: JoinRequest) -> TransformJoin:
     """Learn, or read, the programs that join a table with the one of the lake that is named."""
     from pexeso.transform_join.learned import join_learned  # brings numba
     from pexeso.transform_join.sides import lake_side, side_of
 
-    target = lake_side(request.index, *split_lake_key(str(request.lake_column)))
+    store, named = service.store(request.index), split_lake_key(str(request.lake_column))
+    target = lake_side(store, request.index, *named)
     query = request.query
     given = query if isinstance(query, str) else {"values": list(query)}
     return join_learned(side_of(given, reading=request.reading), target, program=request.program)
 
 
-def join_by_program(request: JoinRequest) -> JoinResponse:
+def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
     """Join a table with one of the lake by a program, learned or saved."""
     from pexeso.join.options import JoinOptions
     from pexeso.transform_join.lake_join import join_sides, keys_joined
 
-    found = learn_with_lake(request)
+    found = learn_with_lake(service, request)
     name, _ = split_lake_key(str(request.lake_column))
     source = found.source
     options = JoinOptions(**{each: getattr(request, each) for each in OF_JOIN})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ LOOK_EVERY = 2.0
 
 
 class ServedIndex:
-    """An open index, and what answers requests for it.
+    """An index that many ask at once; it is opened when it is first asked, or by `of`.
 
     Parameters
     ----------
@@ -39,16 +40,41 @@ class ServedIndex:
     def __init__(self, path: str) -> None:
         self.path = path
         self._service = Service(keep_open=True, follow=False)
-        self._service.open(path)
         self._encoded = EncodedQueries()
-        self._slots = BoundedSemaphore(max(1, os.cpu_count() or 1))
+        # Of two at least, so that a long request does not hold up all others.
+        self._turns = BoundedSemaphore(max(2, os.cpu_count() or 1))
         self._looked: float | None = None
         self._state: State = "current"
+
+    @classmethod
+    def of(cls, path: str) -> ServedIndex:
+        """Open an index to serve it.
+
+        Raises
+        ------
+        StoredIndexError, PlaceError
+            There is no index that this version can search.
+        """
+        served = cls(path)
+        served._service.open(path)
+        return served
 
     @property
     def index(self) -> Index:
         """The snapshot."""
         return self._service.open(self.path)
+
+    @contextmanager
+    def turn(self) -> Iterator[Service]:
+        """Wait for a turn, of which there are as many at once as processors, and two at least.
+
+        Yields
+        ------
+        Service
+            It answers from the snapshot of now in the whole block, whoever reloads meanwhile.
+        """
+        with self._turns:
+            yield self._service.pinned()
 
     def prepare(self) -> None:
         """Load what the first search needs ahead of it; what goes wrong is told by the search."""
@@ -56,9 +82,9 @@ class ServedIndex:
             self.index._opened.loader  # noqa: B018
 
     def run(self, request: Request, **live: Any) -> Any:
-        """Answer a request, as many at once as there are processors; see `Service.run`."""
-        with self._slots:
-            return self._service.run(request, **live)
+        """Answer a request in a turn of its own; see `Service.run`."""
+        with self.turn() as service:
+            return service.run(request, **live)
 
     def search(self, request: SearchRequest, *, is_kept: bool) -> SearchResponse:
         """Answer a search; `is_kept`: the file of its query column does not change."""
@@ -74,7 +100,7 @@ class ServedIndex:
         return self._state
 
     def reload(self) -> None:
-        """Answer from the newest state of the index from now on.
+        """Answer from the newest state of the index from now on; turns that have begun go on.
 
         Raises
         ------
