@@ -19,14 +19,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from pexeso.exports.edges import Edges
+from pexeso.exports.edges import Edges, named_rows
 from pexeso.exports.formats import ExportFormat, Naming
 from pexeso.exports.lines import write_lines
 from pexeso.runtime.formatting import percent
 
 FILE = "lake_joins.yml"
 
-_UNNAMED = re.compile(r"#\d+")
 # What begins a block, and line breaks, which Jinja makes alike or drops at the end.
 _JINJA = re.compile(r"[{\r\n]+[%#]?")
 # What YAML takes for a line break, or cannot hold, though JSON can.
@@ -43,9 +42,7 @@ def _lines(edges: Edges, source: str) -> Iterator[Iterable[str]]:
     yield ['{"version": 2, "sources": [', f'{{"name": {_text(source)}, "quoting": {yaml(quoting)},']
     yield ['"tables": [']
     before, children, parents = "", set(), set()
-    rows = (row for batch in edges.batches() for row in batch.to_pylist())
-    named = (row for row in rows if not _is_unnamed(row))
-    for table, of_table in groupby(named, itemgetter("left_table")):
+    for table, of_table in groupby(named_rows(edges), itemgetter("left_table")):
         columns = []
         for name, of_column in groupby(of_table, itemgetter("left_column")):
             tests = list(of_column)
@@ -58,10 +55,6 @@ def _lines(edges: Edges, source: str) -> Iterator[Iterable[str]]:
     for table in sorted(parents - children):
         yield [f"{before}{yaml({'name': in_jinja(table)})}"]
     yield ["]}]}"]
-
-
-def _is_unnamed(row: dict[str, Any]) -> bool:
-    return any(_UNNAMED.fullmatch(row[name]) for name in ("left_column", "right_column"))
 
 
 def _column(name: str, rows: list[dict[str, Any]], source: str) -> dict[str, Any]:

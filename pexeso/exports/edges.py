@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -19,6 +20,8 @@ EDGES = pa.schema(
 )
 """One row an edge: the share of the distinct values of the left column that match in the right."""
 
+_UNNAMED = re.compile(r"#\d+")
+
 
 class Edges(Protocol):
     """The edges of a join graph."""
@@ -30,3 +33,12 @@ class Edges(Protocol):
     def summary(self) -> dict[str, Any]:
         """Return the options and counts as plain JSON."""
         ...
+
+
+def named_rows(edges: Edges) -> Iterator[dict[str, Any]]:
+    """Yield the edges between columns that have a name, for tools that know columns by names."""
+    for batch in edges.batches():
+        for row in batch.to_pylist():
+            names = (row["left_column"], row["right_column"])
+            if not any(_UNNAMED.fullmatch(name) for name in names):
+                yield row

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from pexeso.exports.edges import Edges
 from pexeso.options import DEFAULT_MIN_JOINABILITY
+
+_PART = r'(?:"[^"]+"|[^".]+)'
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class ExportFormat:
         Of the edges that are written, where none is asked for.
     equal_values : bool
         Whether the tool compares values as they stand, so that edges of values alike are refused.
+    levels : tuple of str
+        What a namespace is made of, outermost first, where the tool asks for several names.
     """
 
     name: str
@@ -36,6 +41,7 @@ class ExportFormat:
     file: str | None = None
     min_joinability: float = DEFAULT_MIN_JOINABILITY
     equal_values: bool = False
+    levels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,3 +55,17 @@ class Naming:
     """
 
     namespace: str = "lake"
+
+    def parts(self) -> list[str]:
+        """Return the names that a namespace is made of; none if it is not well formed.
+
+        Examples
+        --------
+        >>> Naming('files."a.b".lake').parts()
+        ['files', '"a.b"', 'lake']
+        >>> Naming("files..lake").parts()
+        []
+        """
+        if not re.fullmatch(rf"{_PART}(\.{_PART})*", self.namespace):
+            return []
+        return re.findall(_PART, self.namespace)

@@ -3,7 +3,8 @@
 A join is a run with a START and a COMPLETE event. Inputs are the table that was joined and the one
 of the lake, the output is the file that was written, with its columns (facet `schema`) and the
 columns that each comes from (facet `columnLineage`). Data sets are named as the naming rules of
-OpenLineage say: files by ``file`` and their path, objects by their bucket and their key.
+OpenLineage say: files by ``file`` and their path, objects by their bucket and their key, and what
+was piped in by ``inmemory://``.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ from pexeso.errors import OutputError
 
 EVENT_SCHEMA = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _FACETS = "https://openlineage.io/spec/facets"
-SCHEMA_FACET = f"{_FACETS}/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet"
+SCHEMA_FACET = f"{_FACETS}/1-2-0/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet"
 LINEAGE_FACET = f"{_FACETS}/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet"
 
 JOB_NAMESPACE, JOB = "pexeso", "join"
+
+_OBJECT_STORES = ("s3", "gs", "abfss", "wasbs")
+_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "wasbs"}
+"""What OpenLineage calls the store, so that all its clients name an object alike."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class DataSet:
     --------
     >>> DataSet.of("s3://lake/geo/cities.csv")
     DataSet(namespace='s3://lake', name='geo/cities.csv')
+    >>> DataSet.of("hdfs://name:8020/lake/cities.csv")
+    DataSet(namespace='hdfs://name:8020', name='/lake/cities.csv')
     >>> DataSet.of("/data/cities.csv")
     DataSet(namespace='file', name='/data/cities.csv')
     >>> DataSet.of("cities", within="sales")
@@ -65,10 +72,22 @@ class DataSet:
         scheme, found, rest = place.partition("://")
         if not found:
             return cls("file", os.path.abspath(place))
-        if scheme == "file":
+        scheme = _SCHEMES.get(scheme, scheme)
+        host, slash, path = rest.partition("/")
+        if scheme == "file" and not host:
             return cls("file", rest)
-        bucket, _, key = rest.partition("/")
-        return cls(f"{scheme}://{bucket}", key)
+        return cls(f"{scheme}://{host}", path if scheme in _OBJECT_STORES else slash + path)
+
+    @classmethod
+    def in_memory(cls, name: str) -> DataSet:
+        """Return the name of a table that no file keeps.
+
+        Examples
+        --------
+        >>> DataSet.in_memory("stdin")
+        DataSet(namespace='inmemory://', name='stdin')
+        """
+        return cls("inmemory://", name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""

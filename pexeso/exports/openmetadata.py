@@ -4,23 +4,30 @@ A line for each table: its fully qualified name, and the joins as the catalogue 
 table (`PUT /api/v1/tables/{id}/joins`, its type `tableJoins`). OpenMetadata counts how often
 columns were joined; nothing was joined here, so that `joinCount` is the number of distinct values
 that match, by which it orders joins.
+
+The catalogue takes the joins of a table all together or not at all, and refuses them where it does
+not know one of the columns. Columns without a name, and names that it cannot hold, are left out.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from pexeso.exports.edges import Edges
+from pexeso.exports.edges import Edges, named_rows
 from pexeso.exports.formats import ExportFormat, Naming
 from pexeso.exports.lines import write_lines
 
 _RESERVED = {'"': "__reserved__quote__", "::": "__reserved__colon__", ">": "__reserved__arrow__"}
 """What OpenMetadata's own ingestion writes for what names must not have."""
+
+_HELD = re.compile("[^\n\r\x85\u2028\u2029]{1,256}")
+_NAMES = ("left_table", "left_column", "right_table", "right_column")
 
 
 def write_openmetadata(edges: Edges, path: Path, naming: Naming) -> None:
@@ -30,7 +37,11 @@ def write_openmetadata(edges: Edges, path: Path, naming: Naming) -> None:
 
 def _lines(edges: Edges, namespace: str) -> Iterator[str]:
     today = datetime.now(UTC).date().isoformat()
-    rows = (row for batch in edges.batches() for row in batch.to_pylist())
+    rows = (
+        row
+        for row in named_rows(edges)
+        if all(_HELD.fullmatch(local_name(row[name])) for name in _NAMES)
+    )
     for table, of_table in groupby(rows, itemgetter("left_table")):
         columns = [
             {
@@ -77,4 +88,6 @@ def qualified(namespace: str, *names: str) -> str:
     return ".".join([namespace, *(f'"{name}"' if "." in name else name for name in local)])
 
 
-OPENMETADATA = ExportFormat("openmetadata", ".jsonl", write_openmetadata)
+OPENMETADATA = ExportFormat(
+    "openmetadata", ".jsonl", write_openmetadata, levels=("SERVICE", "DATABASE", "SCHEMA")
+)

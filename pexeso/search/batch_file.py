@@ -91,15 +91,17 @@ def answer_lines(
     ------
     list of dict
         For each line of a chunk, in order: ``{"id", "query", "options", "results", "stats"}``, or
-        ``{"id", "error"}`` for one that cannot be used.
+        ``{"id", "error"}`` for one that cannot be used; with ``"reading"`` where `reading` says
+        something.
     """
+    read = {"reading": reading.to_dict()} if reading else {}
     for chunk in _chunks(lines, passes, reading):
         queries = [line.query for line in chunk if line.query is not None]
         results = iter(index.search_batch(queries, **options) if queries else ())
         yield [
-            {"id": line.id, "error": line.error}
+            {"id": line.id, **read, "error": line.error}
             if line.query is None
-            else {"id": line.id, **next(results).to_dict(explain=explain)}
+            else {"id": line.id, **read, **next(results).to_dict(explain=explain)}
             for line in chunk
         ]
 
@@ -168,7 +170,9 @@ def run_batch(
     with _open_output(Path(output), must_be_new=not (resume or restart)) as stream:
         if restart:
             stream.truncate(0)
-        _skip_answered(Path(output), stream, remaining, run, _marks(index, explain, options))
+        _skip_answered(
+            Path(output), stream, remaining, run, _marks(index, explain, reading, options)
+        )
         asked = {"explain": explain, "passes": passes, "reading": reading, **options}
         for answers in answer_lines(index, remaining, **asked):
             _append(stream, answers)
@@ -214,7 +218,9 @@ def _append(stream: IO[bytes], answers: Sequence[dict[str, Any]]) -> None:
             ) from error
 
 
-def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, Any]:
+def _marks(
+    index: Index, explain: bool, reading: ReadingOptions, options: dict[str, Any]
+) -> dict[str, Any]:
     """Return the options that an answer of this run records.
 
     The excluded table is not among them, since it differs by query.
@@ -226,6 +232,7 @@ def _marks(index: Index, explain: bool, options: dict[str, Any]) -> dict[str, An
     }
     chosen = index.search_options(asked).to_dict()
     return {
+        "reading": reading.to_dict(),
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
         "members": {
             "pairs": explain,
@@ -290,8 +297,18 @@ def _answer(path: Path, position: int, line: bytes) -> dict[str, Any]:
 def _require_same_options(
     path: Path, position: int, answer: dict[str, Any], marks: dict[str, Any]
 ) -> None:
-    if "results" not in answer:
-        return
+    # A line that could not be used may be one that was read in another way.
+    same = answer.get("reading", {}) == marks["reading"]
+    if "results" in answer:
+        same = same and _same_search(answer, marks)
+    if not same:
+        raise OutputError(
+            f"The answers in '{path}' were made with other options (line {position}). Resume "
+            "with the same ones, or --restart to answer everything anew."
+        )
+
+
+def _same_search(answer: dict[str, Any], marks: dict[str, Any]) -> bool:
     theirs = answer.get("options")
     # With automatic thresholds, columns of few values ask for a larger share of their rows than
     # others.
@@ -302,8 +319,4 @@ def _require_same_options(
     # What was asked beside the options of the search shows in what each result has.
     for name, asked in marks["members"].items():
         same = same and all((name in result) == asked for result in answer["results"])
-    if not same:
-        raise OutputError(
-            f"The answers in '{path}' were made with other options (line {position}). Resume "
-            "with the same ones, or --restart to answer everything anew."
-        )
+    return same

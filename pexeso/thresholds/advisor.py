@@ -72,7 +72,7 @@ class Advisor:
         asked = (precision, min_joinability)
         if asked not in self._given:
             self._given[asked] = (
-                self._too_small(min_joinability)
+                self._too_small("columns", HALF if min_joinability is None else None)
                 if self.learnt is None or len(self.learnt.sample) < ENOUGH_COLUMNS
                 else advise_columns(self._scan, self.learnt, *asked)
             )
@@ -89,7 +89,7 @@ class Advisor:
         asked = query.vectors[value_order(query.values)]
         asked = asked[known_vectors(asked)]
         advice = advise_pair(self._scan.space, asked, others, self.learnt, min_precision)
-        return self._too_small(None) if advice is None else advice
+        return self._too_small("values") if advice is None else advice
 
     def column_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Replace `ASKED` among the arguments of a search by the thresholds advised.
@@ -117,12 +117,12 @@ class Advisor:
         advice = self.pair(query, hit, min_precision)
         return {**options, "max_distance": advice.max_distance, "advice": advice}
 
-    def _too_small(self, min_joinability: float | None) -> Advice:
+    def _too_small(self, of: str, min_joinability: float | None = None) -> Advice:
         why = (
-            "there are too few columns to learn from, so this is what usually suits the model "
+            f"there are too few {of} to learn from, so this is what usually suits the model "
             "of the index."
         )
-        return Advice(self._usual, HALF if min_joinability is None else None, why)
+        return Advice(self._usual, min_joinability, why)
 
 
 def for_query(options: SearchOptions, query: EncodedQuery) -> SearchOptions:

@@ -47,6 +47,10 @@ ENOUGH_COLUMNS = 10
 """From so many columns on, what is known of the whole index says where unrelated neighbours abound;
 else the two columns alone do."""
 
+ENOUGH_VALUES = 30
+"""Two columns alone say something from so many values each on: where none of 30 is joined wrongly,
+one in ten of all may still be, at 95 % confidence."""
+
 PRIOR_VALUES = 30
 """The unrelated neighbours of a column are mixed with those of the index as if they came from so
 many more values."""
@@ -79,13 +83,15 @@ def advise_pair(
     Advice or None
         None where the columns are too short to say anything.
     """
-    if min(len(asked), len(others)) < 2:
+    if learnt is not None and len(learnt.sample) < ENOUGH_COLUMNS:
+        learnt = None
+    if min(len(asked), len(others)) < (ENOUGH_VALUES if learnt is None else 2):
         return None
     nearest = nearest_distances(space, asked[: _most_rows(len(others))], others)
     own = [
         np.sort(unrelated_distances(space, each, _most_rows(len(each)))) for each in (asked, others)
     ]
-    every = own if learnt is None or len(learnt.sample) < ENOUGH_COLUMNS else learnt.unrelated
+    every = own if learnt is None else learnt.unrelated
     limits = tried_distances(distance_reaching(every, HALF))
     within, pooled = shares_within(own, limits), shares_within(every, limits).mean(0)
     sizes = np.array([[len(each)] for each in own])

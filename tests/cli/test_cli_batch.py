@@ -199,6 +199,25 @@ def test_errors_of_an_earlier_run_still_count(run, small_index, tmp_path):
     assert f"2 lines answered, 1 of them in an earlier run, in '{output}'" in result.stderr
 
 
+def test_answers_to_files_that_were_read_otherwise_are_not_gone_on_with(
+    run, fail, small_index, tmp_path
+):
+    cities, queries = tmp_path / "cities.csv", tmp_path / "queries.jsonl"
+    cities.write_text("note;x\nplace;n\nOslo;1\nRome;2\n", encoding="utf-8")
+    queries.write_text(f'{{"id": "a", "file": "{cities}", "column": "place"}}\n', encoding="utf-8")
+    output = tmp_path / "answers.jsonl"
+    asked = ("batch", small_index, queries, "-o", output)
+    reading = ("--delimiter", ";", "--skip-rows", "1")
+    # A line that had no answer for want of these options may have one with them.
+    assert run(*asked, "--delimiter", ";", "--skip-rows", "0").exit_code == 1
+    assert "made with other options (line 1)" in fail(1, *asked, *reading, "--resume")
+    assert run(*asked, *reading, "--restart").exit_code == 0
+    assert json.loads(output.read_text())["reading"] == {"delimiter": ";", "skip_rows": 1}
+    assert run(*asked, *reading, "--resume").exit_code == 0
+    for other in ((), reading[:2], (*reading, "--encoding", "latin1"), (*reading, "--header", "1")):
+        assert "made with other options (line 1)" in fail(1, *asked, *other, "--resume")
+
+
 def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp_path):
     output = tmp_path / "answers.jsonl"
     output.write_text('{"id": "z", "error": "line 1: x"}\n', encoding="utf-8")

@@ -121,6 +121,16 @@ def test_openmetadata_has_a_line_for_each_table(run, small_index, rows, tmp_path
     assert tables == [f'files.d.lake."{name}"' for name in sorted({r["left_table"] for r in rows})]
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [(), ("--namespace", "files.lake"), ("--namespace", 'files."d.lake'), ("--namespace", "a..b")],
+)
+def test_openmetadata_needs_the_names_that_tables_have_there(fail, small_index, tmp_path, asked):
+    said = fail(2, "export", "openmetadata", small_index, "-o", tmp_path / "joins.jsonl", *asked)
+    assert "--namespace must be SERVICE.DATABASE.SCHEMA for openmetadata" in said
+    assert not (tmp_path / "joins.jsonl").exists()
+
+
 def test_graphs_on_spark_are_the_same(run, small_index, spark, tmp_path, monkeypatch):
     from contextlib import contextmanager
 

@@ -5,7 +5,6 @@ Its pages ask for nothing from another host.
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from functools import partial
@@ -16,6 +15,7 @@ from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from browsers import started_browser
 from doc_pages import PAGES, ROOT
 
 import pexeso
@@ -38,8 +38,20 @@ LOADING = {
 NOT_LOADED = {"canonical", "next", "prev"}
 """Kinds of `link` that a browser does not load."""
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SOME_PAGES = ("index.html", "how-to/export-to-catalogues.html", "reference/api.html")
+
+CHECKED_PAGES = (
+    "index.html",
+    "tutorial.html",
+    "how-to/use-the-app.html",
+    "reference/python.html",
+    "explanation/comparison.html",
+    "faq.html",
+    "project/examples/find_and_join.ipynb.html",
+)
+"""Pages of each kind; that of all docstrings would take minutes."""
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 
 class Parsed(HTMLParser):
@@ -167,35 +179,60 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-def test_a_browser_asks_no_other_host_and_finds_by_search(site):
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        pytest.skip("there is no browser on this machine")
+@pytest.fixture(scope="module")
+def browser():
+    with started_browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def start(site):
+    """Serve the site, and return its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    start = f"http://127.0.0.1:{server.server_port}/"
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_browser_asks_no_other_host_and_finds_by_search(browser, start):
     asked, errors = [], []
-    try:
-        with playwright.sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-            page = browser.new_page()
-            page.on("request", lambda request: asked.append(request.url))
-            page.on("pageerror", lambda error: errors.append(str(error)))
-            for name in SOME_PAGES:
-                page.goto(start + name, wait_until="networkidle")
-            page.goto(start + "index.html", wait_until="networkidle")
-            page.keyboard.press("/")
-            page.wait_for_timeout(200)
-            page.keyboard.type("containment")
-            page.wait_for_selector(".md-search-result__item a", state="attached")
-            browser.close()
-    finally:
-        server.shutdown()
-        server.server_close()
+    page = browser.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    for name in SOME_PAGES:
+        page.goto(start + name, wait_until="networkidle")
+    page.goto(start + "index.html", wait_until="networkidle")
+    page.keyboard.press("/")
+    page.wait_for_timeout(200)
+    page.keyboard.type("containment")
+    page.wait_for_selector(".md-search-result__item a", state="attached")
+    page.close()
     assert [url for url in asked if not url.startswith((start, "data:", "blob:"))] == []
     assert len(asked) > len(SOME_PAGES)
     assert errors == []
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_pages_of_each_kind_have_no_barrier_that_axe_finds(browser, start, colours):
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    [script] = Path(axe.__file__).parent.rglob("axe.min.js")
+    options = {"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]}
+    page = browser.new_page(color_scheme=colours, viewport={"width": 1280, "height": 900})
+    barriers = []
+    for name in CHECKED_PAGES:
+        page.goto(start + name, wait_until="networkidle")
+        scheme = page.evaluate("document.body.dataset.mdColorScheme")
+        assert scheme == {"light": "default", "dark": "slate"}[colours]
+        page.add_script_tag(path=script)
+        part = "document" if name == CHECKED_PAGES[0] else "'.md-content'"  # all else is the same
+        found = page.evaluate(f"(options) => axe.run({part}, options)", options)
+        barriers += [(name, each["id"], each["nodes"][0]["target"]) for each in found["violations"]]
+        assert "color-contrast" in {each["id"] for each in found["passes"]}
+    page.close()
+    assert barriers == []
 
 
 @pytest.mark.parametrize(

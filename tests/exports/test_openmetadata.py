@@ -1,11 +1,26 @@
 """Joins of tables for OpenMetadata, held against what its schema asks of them."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 from pexeso.exports.formats import Naming
+from pexeso.exports.openmetadata import local_name
 from pexeso.exports.registry import FORMATS, write_export
 from tests.exports.edges_in_memory import EdgeRows, edge, hostile_edges
+
+NAME = re.compile(r"((?!::)[^\n\r\x85\u2028\u2029]){1,256}")
+"""A name of an entity or a column, as the schema has it; `.` of Java stops at these line breaks."""
+
+PART = re.compile(r'"([^"]+)"|([^".]+)')
+SERVER = Naming("files.default.lake")
+
+
+def split(qualified):
+    """Return the names in a fully qualified name."""
+    assert re.fullmatch(rf"({PART.pattern})(\.({PART.pattern}))*", qualified)
+    assert len(qualified) <= 3072
+    return [quoted or bare for quoted, bare in PART.findall(qualified)]
 
 
 def read(path):
@@ -15,6 +30,7 @@ def read(path):
     lines = [json.loads(text) for text in texts]
     for line in lines:
         assert line.keys() == {"table", "joins"}
+        assert len(split(line["table"])) == 4
         joins = line["joins"]
         assert joins.keys() == {"startDate", "dayCount", "columnJoins"}
         day = datetime.fromisoformat(joins["startDate"]).replace(tzinfo=UTC)
@@ -22,11 +38,14 @@ def read(path):
         assert joins["dayCount"] == 1
         for column in joins["columnJoins"]:
             assert column.keys() == {"columnName", "joinedWith"}
-            assert column["columnName"]
-            assert "::" not in column["columnName"]
+            assert NAME.fullmatch(column["columnName"])
             for joined in column["joinedWith"]:
                 assert joined.keys() == {"fullyQualifiedName", "joinCount"}
-                assert isinstance(joined["joinCount"], int)
+                assert type(joined["joinCount"]) is int
+                *_, table, name = names = split(joined["fullyQualifiedName"])
+                assert len(names) == 5
+                assert NAME.fullmatch(table)
+                assert NAME.fullmatch(name)
     return lines
 
 
@@ -38,8 +57,7 @@ def test_joins_stand_by_table_and_column(tmp_path):
         edge(("b", "y"), ("a.csv", "x"), 1),
     ]
     path = tmp_path / "joins.jsonl"
-    naming = Naming("files.default.lake")
-    write_export(FORMATS["openmetadata"], EdgeRows(rows[:2], rows[2:]), path, naming=naming)
+    write_export(FORMATS["openmetadata"], EdgeRows(rows[:2], rows[2:]), path, naming=SERVER)
     first, second = read(path)
     assert first["table"] == 'files.default.lake."a.csv"'
     assert first["joins"]["columnJoins"] == [
@@ -58,14 +76,45 @@ def test_joins_stand_by_table_and_column(tmp_path):
     assert second["table"] == "files.default.lake.b"
 
 
+def written(edges, path):
+    return read(write_export(FORMATS["openmetadata"], edges, path, naming=SERVER))
+
+
 def test_names_that_openmetadata_reserves_are_written_as_it_does(tmp_path):
-    rows, edges = hostile_edges()
-    path = write_export(FORMATS["openmetadata"], edges, tmp_path / "joins.jsonl")
-    names = [line["table"].removeprefix("lake.") for line in read(path)]
-    assert len(names) == len({row["left_table"] for row in rows})
-    assert not any('"' in name.strip('"') for name in names)
     reserved = EdgeRows([edge(('a"b::c>d', "x"), ("b", "y"))])
-    path = write_export(FORMATS["openmetadata"], reserved, tmp_path / "other.jsonl")
-    assert read(path)[0]["table"] == (
-        "lake.a__reserved__quote__b__reserved__colon__c__reserved__arrow__d"
+    (line,) = written(reserved, tmp_path / "joins.jsonl")
+    assert line["table"] == (
+        "files.default.lake.a__reserved__quote__b__reserved__colon__c__reserved__arrow__d"
     )
+
+
+def test_names_that_openmetadata_cannot_hold_are_left_out(tmp_path):
+    rows, edges = hostile_edges()
+    found = [split(line["table"])[3] for line in written(edges, tmp_path / "joins.jsonl")]
+    whole = [
+        row["left_table"]
+        for row in rows
+        if not re.search("[\n\r\x85\u2028\u2029]", row["left_table"] + row["right_table"])
+    ]
+    assert 0 < len(whole) < len(rows)
+    assert found == [local_name(name) for name in whole]
+    longest = "x" * 256
+    rows = [
+        edge((longest, longest), ("b", "y")),
+        edge((longest + "x", "y"), ("b", "y")),
+        edge(("c", "y"), ("b", longest[:255] + ">")),
+    ]
+    (line,) = written(EdgeRows(rows), tmp_path / "long.jsonl")
+    assert split(line["table"])[3] == longest
+
+
+def test_columns_without_a_name_are_left_out_since_one_would_refuse_the_table(tmp_path):
+    rows = [
+        edge(("a", "#1"), ("b", "y")),
+        edge(("a", "x"), ("b", "#0")),
+        edge(("a", "x"), ("b", "y")),
+    ]
+    (line,) = written(EdgeRows(rows), tmp_path / "joins.jsonl")
+    (column,) = line["joins"]["columnJoins"]
+    assert column["columnName"] == "x"
+    assert [split(each["fullyQualifiedName"])[3:] for each in column["joinedWith"]] == [["b", "y"]]

@@ -52,8 +52,12 @@ def test_with_equal_texts_no_distance_is_needed():
 
 
 def test_columns_too_short_to_learn_from_give_none():
-    assert advise(THINGS[:1], THINGS) is None
-    assert advise(THINGS, THINGS[:1]) is None
+    n = advising.ENOUGH_VALUES
+    few = learn(scan_of_columns([directions(30, seed) for seed in range(3)]))
+    for learnt in (None, few):
+        assert advise(THINGS[: n - 1], THINGS, learnt) is None
+        assert advise(THINGS, THINGS[: n - 1], learnt) is None
+        assert advise(THINGS[:n], THINGS, learnt) is not None
 
 
 def test_short_columns_learn_from_the_index():

@@ -17,6 +17,7 @@ from pexeso.exports.registry import (
 )
 from pexeso.lake_graph.options import METHODS, OVERLAP, SEMANTIC, GraphOptions
 from pexeso.options import parse_bytes
+from pexeso.runtime.formatting import shown
 from pexeso.service.bases import RequestError, SparkRequest
 from pexeso.service.by_verb.on_spark import searching
 
@@ -110,6 +111,18 @@ class ExportRequest(GraphBase, verb="export"):
     format: Literal[tuple(FORMATS)]  # type: ignore[valid-type]
     output: str
     namespace: str = Naming.namespace
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        levels = format_named(self.format).levels
+        if levels and len(Naming(self.namespace).parts()) != len(levels):
+            raise RequestError(
+                "{namespace} must be %s for %s, with double quotes around names that have a dot. "
+                "Got %s instead.",
+                ".".join(levels),
+                self.format,
+                shown(self.namespace),
+            )
 
 
 @dataclass(frozen=True)

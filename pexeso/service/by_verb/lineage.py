@@ -47,7 +47,7 @@ def _made(request: JoinRequest, response: JoinResponse, output: str) -> JoinMade
     from pexeso.store.opening import open_store_anywhere
 
     lake = str(open_store_anywhere(request.index).manifest.facts["lake"])
-    query = DataSet.of(str(response.query.get("file") or "values"))
+    query = _query(response.query.get("file"))
     found = DataSet.of(response.match.table, within=lake)
     joined, columns = response.joined, {}
     for name in joined.table.column_names:
@@ -56,3 +56,10 @@ def _made(request: JoinRequest, response: JoinResponse, output: str) -> JoinMade
         else:
             columns[name] = [(query, name)]
     return JoinMade(query, found, DataSet.of(output), columns, PRODUCER)
+
+
+def _query(file: str | None) -> DataSet:
+    # The path of standard input names another table in each run.
+    if file is None:
+        return DataSet.in_memory("values")
+    return DataSet.in_memory("stdin") if file == "/dev/stdin" else DataSet.of(file)
