@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -36,7 +36,7 @@ FORM_BYTES = 64 << 10
 """What a form may have beside the file or text in it."""
 
 
-STYLES = ("page", "transform", "redundancy", "acquisition")
+STYLES = ("page", "drawing", "transform", "redundancy", "acquisition")
 """Of pages that are files, by the names of their templates."""
 
 _STATUS = {UnknownTableError: 404, TooLargeError: 413}
@@ -123,7 +123,9 @@ def _html(pages: Pages, page: Page, request: Request) -> Response:
 
 
 def _json(page: Page) -> Response:
-    return Response(page.json(), status_code=page.status, media_type="application/json")
+    document = page.json()
+    kind = Response if isinstance(document, str) else StreamingResponse
+    return kind(document, status_code=page.status, media_type="application/json")
 
 
 def _handlers(pages: Pages):

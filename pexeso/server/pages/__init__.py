@@ -1,7 +1,7 @@
 """The pages of the app, by path: a module for each part of the way through them."""
 
 from pexeso.server.page import Handler
-from pexeso.server.pages import acquisition, home, joining, lake, match, redundancy, search
+from pexeso.server.pages import acquisition, graph, home, joining, lake, match, redundancy, search
 
 PAGES: dict[str, Handler] = {
     "/": home.home,
@@ -12,6 +12,7 @@ PAGES: dict[str, Handler] = {
     "/lake": lake.tables,
     "/lake/table": lake.table,
     "/lake/left-out": lake.left_out,
+    "/graph": graph.graph,
     "/redundancy": redundancy.redundancy,
     "/acquire": acquisition.acquire,
 }
