@@ -13,8 +13,8 @@ from typing import Any
 
 from pexeso.html.containment_drawing import arrow_head, curve, short_name
 from pexeso.html.layered_layout import Layout, LevelLine, layered_layout
-from pexeso.html.page import MAX_NAME, environment
-from pexeso.runtime.formatting import percent, plain
+from pexeso.html.page import environment
+from pexeso.runtime.formatting import percent
 
 MAX_TABLES = 40
 MAX_LINES = 60
@@ -29,7 +29,7 @@ _HEAD_HEIGHT, _ROW_HEIGHT, _FOOT = 26, 18, 6
 _GAP, _LINE_GAP, _PART_GAP, _COLUMN_GAP, _MARGIN = 22, 12, 30, 70, 8
 _ARC, _MAX_ARC = 18, 44
 _MAX_LEVELS = 4
-_TABLE_CELLS, _COLUMN_CELLS = 26, 32
+_TABLE_CELLS, _COLUMN_CELLS, _SAID_CELLS = 26, 32, 60
 _WIDTH = 1120
 """So wide a drawing may be without scrolling on a desk; connected tables stand side by side."""
 
@@ -178,7 +178,7 @@ def join_graph_notebook(told: str, rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _said(column: Column) -> str:
-    return " : ".join(plain(each, MAX_NAME) for each in column)
+    return " : ".join(short_name(each, _SAID_CELLS) for each in column)
 
 
 def _joins_of(rows: Iterable[Mapping[str, Any]]) -> list[_Join]:
