@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from pexeso.acquisition.search.evaluation import Evaluator
 from pexeso.acquisition.search.plans import Join, JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
+from pexeso.frames.results import AsTables
 from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import Shown, facts_table, named
+from pexeso.runtime.shown import facts_table, named
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.coded import CodedColumns
@@ -138,7 +141,7 @@ class PlanJoin:
 
 
 @dataclass(frozen=True, repr=False)
-class AcquisitionPlan(Shown):
+class AcquisitionPlan(AsTables):
     """Tables to buy or fetch, how they are joined, and what that is worth.
 
     Attributes
@@ -196,6 +199,16 @@ class AcquisitionPlan(Shown):
     uncertainty: float = 0.0
     chance: float | None = None
     estimates: PlanEstimates | None = None
+
+    fields = ("table", "columns", "price", "sql")
+    """What `to_pandas` and the others tell of each table that is bought."""
+
+    def _table_rows(self) -> list[dict[str, Any]]:
+        return [{name: getattr(each, name) for name in self.fields} for each in self.tables]
+
+    def _field_types(self) -> Mapping[str, pa.DataType]:
+        texts = dict.fromkeys(("table", "sql"), pa.string())
+        return {**texts, "columns": pa.list_(pa.string()), "price": pa.float64()}
 
     def _told(self) -> str:
         worth = f"correlation {self.correlation:.4g} for a price of {self.price:g}"

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import pyarrow as pa
 
 from pexeso.errors import InputError, OutputError
-from pexeso.runtime.shown import Shown, many
+from pexeso.frames.results import AsTables
+from pexeso.runtime.shown import many
 from pexeso.store.files import replace_document
 from pexeso.store.paths import is_unicode
 
@@ -69,7 +72,7 @@ class ContainmentEdge:
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Shown):
+class Plan(AsTables):
     """A plan of deletions, as its document holds it.
 
     Attributes
@@ -100,6 +103,22 @@ class Plan(Shown):
     delete: tuple[Deletion, ...]
     keep: tuple[str, ...]
     edges: tuple[ContainmentEdge, ...] = ()
+
+    # A class variable, so that it is none of the document.
+    fields: ClassVar[Sequence[str]] = (
+        "table", "parent", "bytes", "rows", "saving", "seconds", "verified", "derived", "sql",
+    )  # fmt: skip
+    """What `to_pandas` and the others tell of each table that can go."""
+
+    def _table_rows(self) -> list[dict[str, Any]]:
+        return [{name: getattr(each, name) for name in self.fields} for each in self.delete]
+
+    def _field_types(self) -> Mapping[str, pa.DataType]:
+        numbers = dict.fromkeys(("bytes", "rows"), pa.int64())
+        floats = dict.fromkeys(("saving", "seconds"), pa.float64())
+        texts = dict.fromkeys(("table", "parent", "sql"), pa.string())
+        others = {"verified": pa.bool_(), "derived": pa.list_(pa.string())}
+        return {**numbers, **floats, **texts, **others}
 
     def _told(self) -> str:
         kept = f"{len(self.keep):,} stay"

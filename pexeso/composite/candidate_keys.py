@@ -16,7 +16,7 @@ numbers, then the others, each from left to right.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations, islice
 from typing import Any
@@ -39,6 +39,7 @@ from pexeso.composite.unique_columns import (
     width_of,
 )
 from pexeso.errors import InputError, QueryError
+from pexeso.frames.results import AsTables
 from pexeso.frames.tables import ACCEPTED, frame_of
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
@@ -123,7 +124,7 @@ class CandidateKey(Shown, Uniqueness):
 
 
 @dataclass(frozen=True, repr=False)
-class FoundKeys(Shown):
+class FoundKeys(AsTables):
     """The keys proposed for a table, the best first.
 
     Attributes
@@ -148,6 +149,18 @@ class FoundKeys(Shown):
     keys: tuple[CandidateKey, ...]
     reason: str | None
     notes: tuple[str, ...]
+
+    fields = (*KEY_FIELDS, "columns")
+    """What `to_pandas` and the others tell of each key."""
+
+    def _table_rows(self) -> list[dict[str, Any]]:
+        rows = [{"key": key.spec, **vars(key)} for key in self.keys]
+        return [{name: row[name] for name in self.fields} for row in rows]
+
+    def _field_types(self) -> Mapping[str, pa.DataType]:
+        counts = dict.fromkeys(("distinct", "repeated", "missing"), pa.int64())
+        texts = dict.fromkeys(("key", "kind"), pa.string())
+        return {**texts, **counts, "uniqueness": pa.float64(), "columns": pa.list_(pa.string())}
 
     def _told(self) -> str:
         if not self.keys:

@@ -171,6 +171,49 @@ class CompositeMatch(ShownMatch):
         pair = self._searches.pair(table, self._key if columns is None else columns, self.table)
         return pair.join(pair.theirs(self.columns), options, table=table, to=to)
 
+    def sql(
+        self,
+        table: Any,
+        columns: str | Iterable[str] | None = None,
+        *,
+        name: str = "your_table",
+        how: str = "left",
+    ) -> str:
+        """Write the join of the found table with `table` as a statement for DuckDB.
+
+        It has the columns and rows of ``join(table, provenance=())``, in any order. Keys whose
+        texts differ are listed in it. The table of the lake is read by DuckDB's own readers where
+        these give the rows that `join` does, and is otherwise to be registered by its name.
+
+        Parameters
+        ----------
+        table, columns
+            As in `join`.
+        name : str
+            What your table is called in the statement. Its cells are compared as DuckDB casts them
+            to text.
+        how : {"left", "inner"}
+            As in `join`.
+
+        Raises
+        ------
+        MissingPackageError
+            Duckdb is not installed.
+        QueryError
+            A column is named with ``~``: rows are joined where all parts of a key are equal.
+        InputError
+            A name has characters that are not seen, or DuckDB reads a cell in another way.
+        TableReadError, PlaceError
+            The found table cannot be read.
+
+        Examples
+        --------
+        >>> found = index.search_composite(mine, ["city", "year"])  # doctest: +SKIP
+        >>> duckdb.sql(found[0].sql(mine, name="mine"))  # doctest: +SKIP
+        """
+        pair = self._searches.pair(table, self._key if columns is None else columns, self.table)
+        return pair.sql(pair.theirs(self.columns), how=how, names=(name, None)).sql
+
     def similar_pairs(self, most: int | None = 10) -> dict[str, tuple[SimilarPair, ...]]:
         """Return what is joined by similarity, the nearest first, without equal texts.
 

@@ -21,12 +21,18 @@ from pexeso.lake.columns import label_columns
 from pexeso.lake.key_columns import KeyColumn, spec_of
 from pexeso.lake.rows import read_typed_rows
 from pexeso.parts.metadata import has_aliases
+from pexeso.sql.lake_tables import Rows
+from pexeso.sql.texts import YOURS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pexeso.composite.one_table import OneTable
+    from pexeso.io.location import Location
     from pexeso.join.tables import Joined
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.search.open_index import OpenIndex
+    from pexeso.sql.joins import JoinSql
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,8 @@ class TablePair:
         Name of the lake's.
     rows : pa.Table
         The lake's, as `pexeso.lake.rows.read_rows` gives it.
+    lake : Path or Location
+        Where it lies.
     normaliser : Normaliser or None
         Of the index: what is an alias stands for something else.
     typed : sequence of pyarrow.ChunkedArray or None
@@ -94,6 +102,7 @@ class TablePair:
     asked: KeyTable
     table: str
     rows: pa.Table
+    lake: Path | Location
     normaliser: Normaliser | None = None
     typed: Sequence[pa.ChunkedArray] | None = None
 
@@ -197,6 +206,25 @@ class TablePair:
         chosen = join_options(options)
         return join_keys(mine, self.mine, self.rows, self.table, theirs, chosen, to, self.typed)
 
+    def sql(
+        self,
+        theirs: KeyedTable,
+        *,
+        how: str = "left",
+        names: tuple[str, str | None] = (YOURS, None),
+    ) -> JoinSql:
+        """Write the join as SQL; see `pexeso.sql.key_joins.sql_of_key`."""
+        from pexeso.sql.key_joins import sql_of_key
+
+        positions = [column.position for column in self.asked.key]
+        cells = pa.Table.from_arrays(
+            [self.asked.cells[at] for at in positions],
+            names=[self.asked.names[at] for at in positions],
+        )
+        rows = Rows(self.rows, self.typed)
+        yours, lakes = (self.mine, cells), (theirs, self.table, rows)
+        return sql_of_key(yours, lakes, self.lake, how=how, names=names)
+
     @property
     def _in_memory(self) -> pa.Table:
         return pa.Table.from_arrays(list(self.asked.cells), names=label_columns(self.asked.names))
@@ -240,4 +268,4 @@ def open_pair(opened: OpenIndex, asked: KeyTable, table: str) -> TablePair:
     most = opened.store.manifest.options["max_table_bytes"]
     rows, typed = read_typed_rows(lake, table, max_bytes=most)
     normaliser = opened.normaliser if has_aliases(opened.store.manifest) else None
-    return TablePair(asked, table, rows, normaliser, typed)
+    return TablePair(asked, table, rows, lake, normaliser, typed)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from pexeso.enrichment.enrich import Enrichment
 from pexeso.enrichment.features import TASKS, read_features, read_target
 from pexeso.enrichment.frames import table_to_enrich
@@ -17,14 +19,14 @@ from pexeso.enrichment.models import (
     scores_of,
 )
 from pexeso.errors import InputError
+from pexeso.frames.results import AsTables
 from pexeso.runtime.formatting import plain, plain_scalar, shown
-from pexeso.runtime.shown import Shown
 
 DEFAULT_MAX_TEXTS = 20
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureChoice(Shown):
+class FeatureChoice(AsTables):
     """Features chosen for a target, and what a model makes of them.
 
     Attributes
@@ -55,6 +57,18 @@ class FeatureChoice(Shown):
     left_out: Mapping[str, str]
     scores_without: Mapping[str, float]
     scores_with: Mapping[str, float]
+
+    fields = ("column", "status", "importance", "reason")
+    """What `to_pandas` and the others tell of each column: kept, eliminated, or no feature."""
+
+    def _table_rows(self) -> list[dict[str, Any]]:
+        kept = [(name, "kept", self.importances[name], None) for name in self.kept]
+        gone = [(name, "eliminated", None, None) for name in self.eliminated]
+        none = [(name, "no feature", None, reason) for name, reason in self.left_out.items()]
+        return [dict(zip(self.fields, row, strict=True)) for row in (*kept, *gone, *none)]
+
+    def _field_types(self) -> Mapping[str, pa.DataType]:
+        return {**dict.fromkeys(self.fields, pa.string()), "importance": pa.float64()}
 
     def _told(self) -> str:
         features = f"{len(self.kept):,} of {len(self.kept) + len(self.eliminated):,} features kept"

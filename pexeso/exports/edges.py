@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -42,3 +42,28 @@ def named_rows(edges: Edges) -> Iterator[dict[str, Any]]:
             names = (row["left_column"], row["right_column"])
             if not any(_UNNAMED.fullmatch(name) for name in names):
                 yield row
+
+
+_ORDER = [
+    *((name, "descending") for name in ("joinability", "matched")),
+    *((name, "ascending") for name in EDGES.names[:4]),
+]
+
+
+def strongest(batches: Iterable[pa.RecordBatch], most: int) -> tuple[pa.Table, int]:
+    """Return the strongest edges, and how many there are; it holds few more than it returns.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        Of `EDGES`.
+    most : int
+        So many are kept: those of the largest joinability, of equal ones those of the most values
+        that match, then by names.
+    """
+    best, n_edges = EDGES.empty_table(), 0
+    for batch in batches:
+        n_edges += batch.num_rows
+        best = pa.concat_tables([best, pa.Table.from_batches([batch])])
+        best = best.sort_by(_ORDER).slice(0, most).combine_chunks()
+    return best, n_edges

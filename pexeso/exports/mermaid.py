@@ -1,8 +1,8 @@
 """Edges as a Mermaid flowchart: tables as boxes around their columns, or with their one column.
 
 Mermaid draws at most `MAX_EDGES` lines by its own settings. Of more edges those of the largest
-joinability are kept, equal ones by name, and a comment counts the others. Two columns that join
-both ways have one line with a head at each end.
+joinability are kept, of equal ones those of most values, and a comment counts the others. Two
+columns that join both ways have one line with a head at each end.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from pexeso.exports.edges import EDGES, Edges
+from pexeso.exports.edges import EDGES, Edges, strongest
 from pexeso.exports.formats import ExportFormat, Naming
 from pexeso.exports.lines import write_lines
 from pexeso.runtime.formatting import percent
@@ -24,7 +22,6 @@ MAX_EDGES = 500
 """Lines that Mermaid draws unless its setting `maxEdges` says otherwise."""
 
 _PLAIN = re.compile(r"[^\w .,/-]")
-_ORDER = [("joinability", "descending"), *((name, "ascending") for name in EDGES.names[:4])]
 
 Column = tuple[str, str]
 
@@ -36,15 +33,11 @@ def write_mermaid(edges: Edges, path: Path, naming: Naming) -> None:
 
 def mermaid_lines(edges: Edges) -> Iterator[str]:
     """Yield the lines of a flowchart; see the module."""
-    best, n_edges = EDGES.empty_table(), 0
-    for batch in edges.batches():
-        n_edges += batch.num_rows
-        best = pa.concat_tables([best, pa.Table.from_batches([batch])])
-        best = best.sort_by(_ORDER).slice(0, MAX_EDGES)
+    best, n_edges = strongest(edges.batches(), MAX_EDGES)
     rows = best.sort_by([(name, "ascending") for name in EDGES.names[:4]]).to_pylist()
     yield "flowchart LR"
     if n_edges > len(rows):
-        yield f"%% {n_edges - len(rows)} more edges, of smaller joinability or later names"
+        yield f"%% {n_edges - len(rows)} more edges, of smaller joinability or fewer values"
     columns = sorted({end for row in rows for end in _ends(row)})
     numbers = {column: f"c{number}" for number, column in enumerate(columns)}
     by_table: dict[str, list[Column]] = defaultdict(list)

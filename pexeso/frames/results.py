@@ -1,6 +1,7 @@
 """Results as tables of pandas, polars and Arrow.
 
-A class of results has `fields` and `rows`, and gets the rest from `Tabular`.
+A class of results has `fields` and `rows`, and gets the rest from `Tabular`; one whose `rows` are
+something else gets it from `AsTables`.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Tabular(Shown):
-    """Rows that can be had as tables.
+class AsTables(Shown):
+    """A result that can be had as a table.
 
-    A class that takes this over has `fields`, the names of the columns in order, and `rows`.
+    A class that takes this over has `fields`, the names of the columns in order, and `_table_rows`.
     """
 
     fields: Sequence[str]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def _table_rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields`, a dictionary a row."""
         raise NotImplementedError
 
     def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        return self.fields, ([row.get(name) for name in self.fields] for row in self.rows())
+        return self.fields, ([row.get(name) for name in self.fields] for row in self._table_rows())
 
     def _field_types(self) -> Mapping[str, pa.DataType]:
         """Return the Arrow types of fields, so that they do not depend on the rows there are.
@@ -41,14 +42,14 @@ class Tabular(Shown):
         return {}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a DataFrame of pandas: `rows`, with the columns `fields`."""
+        """Return a DataFrame of pandas with the columns `fields`."""
         import pandas as pd
 
-        return pd.DataFrame(self.rows(), columns=list(self.fields))
+        return pd.DataFrame(self._table_rows(), columns=list(self.fields))
 
     def to_arrow(self) -> pa.Table:
-        """Return an Arrow table: `rows`, with the columns `fields`."""
-        rows, types = self.rows(), self._field_types()
+        """Return an Arrow table with the columns `fields`."""
+        rows, types = self._table_rows(), self._field_types()
         return pa.table(
             {
                 name: pa.array([row.get(name) for row in rows], types.get(name))
@@ -57,7 +58,7 @@ class Tabular(Shown):
         )
 
     def to_polars(self) -> pl.DataFrame:
-        """Return a DataFrame of polars: `rows`, with the columns `fields`.
+        """Return a DataFrame of polars with the columns `fields`.
 
         Raises
         ------
@@ -65,3 +66,17 @@ class Tabular(Shown):
             Polars is not installed.
         """
         return to_polars(self.to_arrow())
+
+
+class Tabular(AsTables):
+    """Rows that can be had as tables.
+
+    A class that takes this over has `fields`, the names of the columns in order, and `rows`.
+    """
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields`, a dictionary a row."""
+        raise NotImplementedError
+
+    def _table_rows(self) -> list[dict[str, Any]]:
+        return self.rows()

@@ -272,8 +272,8 @@ class _Places:
             arc_x = self._group_end[span.right]
         if span.line is None:
             return self._arc(span, (x, y), (arc_x, end_y))
-        heads = (_head(end_x, end_y, 1) if span.to_right else "") + (
-            _head(x, y, -1) if span.to_left else ""
+        heads = (arrow_head(end_x, end_y, 1) if span.to_right else "") + (
+            arrow_head(x, y, -1) if span.to_left else ""
         )
         path = [f"M{x} {y}"]
         level = self._levels[span.left]
@@ -282,11 +282,11 @@ class _Places:
             path.append(f"H{x}")
         for waypoint in self._layout.waypoints[span.line]:
             level += 1
-            path.append(_curve(x, y, self._starts[level], waypoint + _MARGIN))
+            path.append(curve(x, y, self._starts[level], waypoint + _MARGIN))
             x, y = self._ends[level], waypoint + _MARGIN
             path.append(f"H{x}")
         start = self._starts[self._levels[span.right]]
-        path.append(_curve(x, y, start, end_y))
+        path.append(curve(x, y, start, end_y))
         if start < end_x:
             path.append(f"H{end_x}")
         return "".join(path), heads
@@ -295,8 +295,8 @@ class _Places:
         rows = abs(end[1] - start[1]) // (BOX_HEIGHT + _FRAME_INNER)
         out = max(start[0], end[0]) + min(_MAX_ARC, _ARC + _ARC_STEP * rows)
         path = f"M{start[0]} {start[1]}C{out} {start[1]} {out} {end[1]} {end[0]} {end[1]}"
-        heads = (_head(*end, -1) if span.to_right else "") + (
-            _head(*start, -1) if span.to_left else ""
+        heads = (arrow_head(*end, -1) if span.to_right else "") + (
+            arrow_head(*start, -1) if span.to_left else ""
         )
         return path, heads
 
@@ -307,12 +307,13 @@ def _group_height(n_tables: int) -> int:
     return _FRAME_TOP + n_tables * (BOX_HEIGHT + _FRAME_INNER)
 
 
-def _curve(x: int, y: int, end_x: int, end_y: int) -> str:
+def curve(x: int, y: int, end_x: int, end_y: int) -> str:
+    """Return the part of a path that leads level out of one point and level into another."""
     half = (end_x - x) // 2
     return f"C{x + half} {y} {end_x - half} {end_y} {end_x} {end_y}"
 
 
-def _head(x: int, y: int, direction: int) -> str:
+def arrow_head(x: int, y: int, direction: int) -> str:
     """Return an arrow head that points to the right (1) or left (-1)."""
     back = x - direction * _HEAD
     return f"M{x} {y}L{back} {y - _HEAD // 2}V{y + _HEAD // 2}Z"

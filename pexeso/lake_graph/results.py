@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.exports.edges import EDGES
+from pexeso.exports.edges import EDGES, strongest
 from pexeso.exports.graphml import GRAPHML
 from pexeso.exports.mermaid import mermaid_lines
 from pexeso.exports.registry import format_of_file, write_export
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pexeso.lake_graph.graphs import EdgeStream
+
+MAX_PICTURED = 500
+"""Edges among which the lines of a picture are chosen, the strongest."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,6 +71,13 @@ class ColumnGraph(Tabular):
         names = EDGES.names[:5]
         rows = self.edges.select(names).slice(0, MAX_ROWS).to_pylist()
         return names, [list(row.values()) for row in rows]
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a picture of the strongest edges, and the first 20."""
+        from pexeso.html.join_drawing import join_graph_notebook
+
+        best, _ = strongest(self.batches(), MAX_PICTURED)
+        return join_graph_notebook(self._told(), best.to_pylist()) + super()._repr_html_()
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the edges, a dictionary each."""

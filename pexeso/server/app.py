@@ -13,7 +13,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -39,7 +39,7 @@ FORM_BYTES = 64 << 10
 """What a form may have beside the file or text in it."""
 
 
-STYLES = ("page", "transform", "redundancy", "acquisition")
+STYLES = ("page", "drawing", "transform", "redundancy", "acquisition")
 """Of pages that are files, by the names of their templates."""
 
 _STATUS = {UnknownTableError: 404, TooLargeError: 413}
@@ -135,7 +135,9 @@ def _prepare(pages: Pages) -> None:
 
 
 def _json(page: Page) -> Response:
-    return Response(page.json(), status_code=page.status, media_type="application/json")
+    document = page.json()
+    kind = Response if isinstance(document, str) else StreamingResponse
+    return kind(document, status_code=page.status, media_type="application/json")
 
 
 def _handlers(pages: Pages):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,8 @@ class Page:
     shown : mapping, or callable that returns one
         What the template shows; called for pages alone, where a document does without.
     document : callable
-        Returns what the same URL with ``.json`` answers: as the command line prints it.
+        Returns what the same URL with ``.json`` answers: as the command line prints it. An iterator
+        has its pieces, as they are.
     fragment : str or None
         The template of the part of the page that changes while a control is moved.
     """
@@ -70,9 +71,10 @@ class Page:
             version=pexeso.__version__,
         )
 
-    def json(self) -> str:
-        """Return the document as the command line prints it."""
-        return f"{json_text(self.document())}\n"
+    def json(self) -> str | Iterator[bytes]:
+        """Return the document, or its pieces, as the command line prints it."""
+        document = self.document()
+        return document if isinstance(document, Iterator) else f"{json_text(document)}\n"
 
 
 Handler = Callable[[Pages, "HttpRequest"], Page]

@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 from collections import OrderedDict
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -147,6 +147,12 @@ class QueryTables:
         InputError, TableReadError
             The lake has no such file.
         """
+        with self._lock:
+            known = [each for tables in self._files.values() for each in tables]
+        for each in known:
+            if each.is_of_lake and each.name == table:
+                with suppress(UnknownTableError):  # which others have pushed out just now
+                    return self[each.id]
         path, member = table_path(lake, table)
         spec = f"{path}{member or ''}"
         file_id = secrets.token_urlsafe(9).replace("-", "_")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 
@@ -40,3 +41,19 @@ def json_text(document: Any) -> str:
             text = f"[\n{entries}\n  ]"
         members.append(f"  {json_line(name)}: {text}")
     return "{\n" + ",\n".join(members) + "\n}"
+
+
+def json_pieces(document: dict[str, Any], name: str, rows: Iterable[Any]) -> Iterator[str]:
+    r"""Yield what `json_text` returns, with a line feed, and in it, last, a list of any length.
+
+    Examples
+    --------
+    >>> "".join(json_pieces({"a": 1}, "rows", [2])) == json_text({"a": 1, "rows": [2]}) + "\n"
+    True
+    """
+    yield json_text({**document, name: []}).removesuffix("]\n}")
+    between = "\n"
+    for row in rows:
+        yield f"{between}    {json_line(row)}"
+        between = ",\n"
+    yield "]\n}\n" if between == "\n" else "\n  ]\n}\n"

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from pexeso.acquisition_search.searches import AcquisitionSearches
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.index import Index
+    from pexeso.search.open_index import OpenIndex
     from pexeso.store.local.reader import Store
+    from pexeso.token_search.opening import TokenSets
     from pexeso.token_search.searches import TokenSearches
     from pexeso.transform_search.searches import TransformSearches
 
@@ -140,6 +142,14 @@ class OpenIndexes:
         from pexeso.token_search.opening import open_token_sets
 
         return open_token_sets(path)
+
+    def token_sets(self, path: str) -> OpenIndex | TokenSets:
+        """Return the token sets of an index: of its snapshot, where indexes are kept open."""
+        if self._keep_open:
+            return self.open(path)._opened
+        from pexeso.token_search.opening import open_token_sets
+
+        return open_token_sets(path).opened
 
     def open_transform(self, path: str) -> TransformSearches:
         """Return what searches for columns that join after a program.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,17 +31,18 @@ class JoinSql(Shown):
     tables : dict
         For each of the two what reads it in DuckDB, or None where it is read by other means.
     query_column, lake_column : str
-        The columns that are joined.
+        The columns that are joined; of a key of several columns as a command names them.
     pairs : list of (str, str or None)
         Values that are joined though their texts differ, and those that are not joined (None)
-        though the lake has an equal text; all others are joined by equal values.
+        though the lake has an equal text; all others are joined by equal values. Of keys each is a
+        tuple of texts.
     """
 
     sql: str
     tables: dict[str, str | None]
     query_column: str
     lake_column: str
-    pairs: list[tuple[str, str | None]] = field(repr=False)
+    pairs: list[tuple[Any, Any]] = field(repr=False)
 
     def _told(self) -> str:
         return f"{many(len(self.pairs), 'pair')} of texts that differ"
@@ -81,24 +82,17 @@ def sql_of_match(
         The table of the lake has no name, and duckdb is not installed.
     """
     asked = join_options({**options, "provenance": ()})
-    yours, source = names
-    if source is None:
+    yours, named = names
+    if named is None:
         require_duckdb()
     found = rows_of_match(lake, query, match, asked)
     theirs = LakeTable.of(lake.where, found)
-    if source is None:
-        # Of a catalog named, since DuckDB would look for a file of that name in the working folder.
-        source = theirs.reader or f"temp.main.{quoted(theirs.name)}"
-    else:
-        source = quoted(source)
-    pairs = _pairs(query, found, theirs.texts)
-    return JoinSql(
-        _statement(pairs, (quoted(yours), on), (source, theirs.key), asked.how),
-        {YOURS: None, LAKES: theirs.reader},
-        on,
-        theirs.key,
-        pairs,
-    )
+    source = source_of(theirs, named)
+    pairs = _pairs(query, found, [text for (text,) in theirs.texts])
+    keys = [((mine,), (their,)) for mine, their in pairs]
+    [key] = theirs.keys
+    sql = statement(keys, (quoted(yours), [on]), (source, [key]), asked.how)
+    return JoinSql(sql, {YOURS: None, LAKES: theirs.reader}, on, key, pairs)
 
 
 def _pairs(
@@ -121,19 +115,62 @@ def _pairs(
     return told
 
 
-def _statement(
-    pairs: list[tuple[str, str | None]], ours: tuple[str, str], theirs: tuple[str, str], how: str
+def source_of(table: LakeTable, named: str | None) -> str:
+    """Return what a table of the lake is called in a statement."""
+    if named is not None:
+        return quoted(named)
+    # Of a catalog named, since DuckDB would look for a file of that name in the working folder.
+    return table.reader or f"temp.main.{quoted(table.name)}"
+
+
+Key = tuple[str, ...]
+"""The texts of a key, one for each column."""
+
+
+def statement(
+    pairs: Sequence[tuple[Key, tuple[str | None, ...]]],
+    ours: tuple[str, Sequence[str]],
+    theirs: tuple[str, Sequence[str]],
+    how: str,
 ) -> str:
-    (yours, on), (lakes, key) = ours, theirs
-    mine, their = f"CAST(y.{quoted(on)} AS VARCHAR)", f"CAST(l.{quoted(key)} AS VARCHAR)"
+    """Write a join of two tables by equal texts, but for those that pairs tell.
+
+    Parameters
+    ----------
+    pairs : sequence of pairs of tuples
+        The texts of a key of yours, and those that it is joined with; None where with none.
+    ours, theirs : (str, sequence of str)
+        What each table is called, and the columns of its key.
+    how : {"left", "inner"}
+
+    Examples
+    --------
+    >>> print(statement([], ("mine", ["city", "year"]), ("lakes", ["town", "held"]), "inner"))
+    SELECT y.*, l.*
+    FROM mine AS y
+    JOIN lakes AS l ON CAST(l."town" AS VARCHAR) = CAST(y."city" AS VARCHAR) AND \
+CAST(l."held" AS VARCHAR) = CAST(y."year" AS VARCHAR);
+    """
+    (yours, on), (lakes, keys) = ours, theirs
+    mine = [f"CAST(y.{quoted(name)} AS VARCHAR)" for name in on]
+    their = [f"CAST(l.{quoted(name)} AS VARCHAR)" for name in keys]
     join = "JOIN" if how == "inner" else "LEFT JOIN"
     if not pairs:
-        return f"SELECT y.*, l.*\nFROM {yours} AS y\n{join} {lakes} AS l ON {their} = {mine};"
-    rows = ",\n    ".join(f"({literal(mine)}, {literal(their)})" for mine, their in pairs)
-    partner = f"CASE WHEN p.query_value IS NULL THEN {mine} ELSE p.lake_value END"
+        return f"SELECT y.*, l.*\nFROM {yours} AS y\n{join} {lakes} AS l ON {_equal(their, mine)};"
+    ends = [""] if len(on) == 1 else [f"_{at}" for at in range(1, len(on) + 1)]
+    asked, partners = ([f"{name}{end}" for end in ends] for name in ("query_value", "lake_value"))
+    rows = ",\n    ".join(f"({', '.join(map(literal, [*one, *other]))})" for one, other in pairs)
+    joined = [
+        f"CASE WHEN p.{asked[0]} IS NULL THEN {text} ELSE p.{partner} END"
+        for text, partner in zip(mine, partners, strict=True)
+    ]
     return (
-        f"WITH pairs(query_value, lake_value) AS (VALUES\n    {rows}\n)\n"
+        f"WITH pairs({', '.join([*asked, *partners])}) AS (VALUES\n    {rows}\n)\n"
         f"SELECT y.*, l.*\nFROM {yours} AS y\n"
-        f"LEFT JOIN pairs AS p ON p.query_value = {mine}\n"
-        f"{join} {lakes} AS l ON {their} = {partner};"
+        f"LEFT JOIN pairs AS p ON {_equal([f'p.{name}' for name in asked], mine)}\n"
+        f"{join} {lakes} AS l ON {_equal(their, joined)};"
     )
+
+
+def _equal(ones: Sequence[str], others: Sequence[str]) -> str:
+    return " AND ".join(f"{one} = {other}" for one, other in zip(ones, others, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -18,9 +19,14 @@ from pexeso.lake.rows import table_path
 from pexeso.sql.texts import LAKES, reader_of
 
 
+def has_duckdb() -> bool:
+    """Return whether duckdb is installed."""
+    return find_spec("duckdb") is not None
+
+
 def require_duckdb() -> None:
     """Raise MissingPackageError unless duckdb is installed."""
-    if find_spec("duckdb") is None:
+    if not has_duckdb():
         raise MissingPackageError(
             "A join as SQL needs the package duckdb, which is not installed. Install it with "
             "'pip install \"pexeso[duckdb]\"', or join by Match.join."
@@ -37,74 +43,95 @@ class LakeTable:
         Of the table in the lake.
     reader : str or None
         What reads its file in DuckDB; None where the rows would be others.
-    key : str
-        The name there of the column that is joined.
-    texts : list of str or None
-        The cells of that column as DuckDB writes them as text, in the order of `rows`.
+    keys : tuple of str
+        The names there of the columns that are joined.
+    texts : list of tuple
+        For each row the cells of these columns as DuckDB writes them as text, in order.
     """
 
     name: str
     reader: str | None
-    key: str
-    texts: list[str | None]
-    _found: FoundRows
+    keys: tuple[str, ...]
+    texts: list[tuple[str | None, ...]]
+    _rows: Rows
 
     @classmethod
     def of(cls, lake: Path | Location, found: FoundRows) -> LakeTable:
-        """Return the table that a match found.
+        """Return the table that a match found; see `of_rows`."""
+        position = find_column(found.rows.column_names, found.column)
+        return cls.of_rows(lake, found.table, Rows(found.rows, found.typed), [position])
+
+    @classmethod
+    def of_rows(
+        cls, lake: Path | Location, table: str, rows: Rows, positions: Sequence[int]
+    ) -> LakeTable:
+        """Return a table whose rows were read, to be joined by some of its columns.
 
         Where duckdb is not installed, `reader` follows from the file's name alone.
         """
-        file, member = table_path(lake, found.table)
+        file, member = table_path(lake, table)
         reader = reader_of(str(file)) if isinstance(file, Path) and member is None else None
-        position = find_column(found.rows.column_names, found.column)
-        own = found.rows.column(position).to_pylist()
-        if find_spec("duckdb") is None:
-            return cls(found.table, reader, found.rows.column_names[position], own, found)
-        read = None if reader is None else _read(reader, position, found)
+        if not has_duckdb():
+            names = tuple(rows.texts.column_names[at] for at in positions)
+            own = [rows.texts.column(at).to_pylist() for at in positions]
+            return cls(table, reader, names, list(zip(*own, strict=True)), rows)
+        read = None if reader is None else _read(reader, positions, rows)
         if read is not None:
-            return cls(found.table, reader, *read, found)
-        table = _in_memory(found)
-        key = table.column_names[position]
-        return cls(found.table, None, key, _texts_in_memory(table, position), found)
+            return cls(table, reader, *read, rows)
+        held = rows.in_memory
+        names = tuple(held.column_names[at] for at in positions)
+        return cls(table, None, names, duckdb_texts(held.select(list(positions))), rows)
 
     @cached_property
     def in_memory(self) -> pa.Table:
         """The table as `pexeso.Match.join` takes it: with the types of its file."""
-        return _in_memory(self._found)
+        return self._rows.in_memory
 
 
-def _in_memory(found: FoundRows) -> pa.Table:
-    columns = found.rows.columns if found.typed is None else found.typed
-    return pa.Table.from_arrays(list(columns), names=found.rows.column_names)
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a table: all cells text, and with the types of their file where it has any."""
+
+    texts: pa.Table
+    typed: Sequence[pa.ChunkedArray] | None
+
+    @property
+    def in_memory(self) -> pa.Table:
+        """With the types."""
+        columns = self.texts.columns if self.typed is None else self.typed
+        return pa.Table.from_arrays(list(columns), names=self.texts.column_names)
 
 
-def _texts_in_memory(table: pa.Table, position: int) -> list[str | None]:
+def duckdb_texts(table: pa.Table) -> list[tuple[str | None, ...]]:
+    """Return the cells of each row as DuckDB writes them as text."""
     import duckdb
 
+    named = table.rename_columns([f"key{at}" for at in range(table.num_columns)])
     with duckdb.connect() as connection:
-        connection.register(LAKES, table.select([position]).rename_columns(["key"]))
-        rows = connection.execute(f"SELECT CAST(key AS VARCHAR) FROM {LAKES}").fetchall()
-    return [text for (text,) in rows]
+        connection.register(LAKES, named)
+        return connection.execute(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {LAKES}").fetchall()
 
 
-def _read(reader: str, position: int, found: FoundRows) -> tuple[str, list[str | None]] | None:
-    """Return the key's name and texts by a reader of DuckDB; None where its rows are others."""
+def _read(
+    reader: str, positions: Sequence[int], rows: Rows
+) -> tuple[tuple[str, ...], list[tuple[str | None, ...]]] | None:
+    """Return the keys' names and texts by a reader of DuckDB; None where its rows are others."""
     import duckdb
 
-    rows = found.rows
+    own = rows.texts
     try:
         with duckdb.connect() as connection:
             names = [each[0] for each in connection.execute(f"FROM {reader} LIMIT 0").description]
-            if len(names) != rows.num_columns:
+            if len(names) != own.num_columns:
                 return None
             cast = connection.sql(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {reader}")
             texts: Any = cast.to_arrow_table()
     except duckdb.Error:
         return None
-    if texts.num_rows != rows.num_rows:
+    if texts.num_rows != own.num_rows:
         return None
-    checked = range(rows.num_columns) if found.typed is None else ()
-    if any(texts.column(at).to_pylist() != rows.column(at).to_pylist() for at in checked):
+    checked = range(own.num_columns) if rows.typed is None else ()
+    if any(texts.column(at).to_pylist() != own.column(at).to_pylist() for at in checked):
         return None
-    return names[position], texts.column(position).to_pylist()
+    keys = [texts.column(at).to_pylist() for at in positions]
+    return tuple(names[at] for at in positions), list(zip(*keys, strict=True))

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from itertools import permutations
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -32,7 +33,7 @@ THEIRS = pa.table(
 
 
 def explained(columns="where,when", ours=OURS, theirs=THEIRS, on="city,year"):
-    return explain_keys(TablePair(key_table(ours, on), "games.csv", theirs), columns)
+    return explain_keys(TablePair(key_table(ours, on), "games.csv", theirs, Path("lake")), columns)
 
 
 def test_what_is_joined_and_what_each_column_shares():
@@ -161,7 +162,7 @@ def test_any_tables_are_explained_as_loops_do(ours, theirs, given_columns):
         pa.table([pa.array([row[at] for row in rows], pa.string()) for at in range(width)], names)
         for rows, width, names in ((ours, 2, ["p", "q"]), (theirs, 3, ["x", "y", "z"]))
     ]
-    pair = TablePair(key_table(tables[0], "p,q"), "t", tables[1])
+    pair = TablePair(key_table(tables[0], "p,q"), "t", tables[1], Path("lake"))
     found = explain_keys(pair, "z,x" if given_columns else None)
     whole = Counter(row for row in ours if None not in row)
     at = ["xyz".index(name) for name in found.columns]

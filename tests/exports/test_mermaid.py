@@ -76,7 +76,7 @@ def test_the_best_edges_are_kept_and_the_others_counted(monkeypatch):
     monkeypatch.setattr(mermaid, "MAX_EDGES", 3)
     rows = [edge(("a", "x"), (f"b{at}", "y"), at, 10) for at in (5, 9, 7, 8, 1)]
     lines = list(mermaid_lines(EdgeRows(rows[:2], rows[2:])))
-    assert lines[1] == "%% 2 more edges, of smaller joinability or later names"
+    assert lines[1] == "%% 2 more edges, of smaller joinability or fewer values"
     _, arrows = parsed([lines[0], *lines[2:]])
     assert [each[2] for each in arrows] == ["70.0 %", "80.0 %", "90.0 %"]
 

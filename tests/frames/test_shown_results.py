@@ -9,6 +9,9 @@ import pyarrow as pa
 import pytest
 
 import pexeso
+from pexeso.acquisition_search.plans import AcquisitionPlan, PlanTable
+from pexeso.cleanup.plan import Deletion, Plan
+from pexeso.enrichment.feature_selection import FeatureChoice
 from pexeso.errors import MissingPackageError
 from pexeso.frames.results import Tabular
 from pexeso.join.tables import Joined
@@ -250,3 +253,62 @@ def test_without_polars_it_is_said_how_to_get_it(found, monkeypatch):
 def test_rows_must_be_told():
     with pytest.raises(NotImplementedError):
         Tabular().rows()
+
+
+def chosen_features(kept=("a", "b")):
+    importances = {name: 1 / len(kept) for name in kept}
+    others = (("c",), {"d": "a text"}) if kept else ((), {})
+    return FeatureChoice("y", "regression", 9, kept, importances, *others, {"r2": 0}, {"r2": 1})
+
+
+def bought(*tables):
+    return AcquisitionPlan(tables, (), (), (("a", "x"),), (), 3.0, 0.5, 1.0, 0.0, 9, True, 0.0)
+
+
+def can_go(*tables):
+    gone = [Deletion(n, "a.csv", "SELECT", 9, 3, 1.5, None, ("b",), "", "", True) for n in tables]
+    return Plan("lake", "", {}, 1.0, 2.0, True, 0.0, tuple(gone), ("a.csv",))
+
+
+ANSWERS = {
+    "keys": (
+        pexeso.find_keys({"a": list("vwxyz"), "b": list("11111")}),
+        [{"key": "a", "kind": "unique", "uniqueness": 1.0, "distinct": 5, "repeated": 0,
+          "missing": 0, "columns": ["a"]}],
+    ),
+    "no keys": (pexeso.find_keys({"a": list("11111")}), []),
+    "features": (
+        chosen_features(),
+        [{"column": "a", "status": "kept", "importance": 0.5, "reason": None},
+         {"column": "b", "status": "kept", "importance": 0.5, "reason": None},
+         {"column": "c", "status": "eliminated", "importance": None, "reason": None},
+         {"column": "d", "status": "no feature", "importance": None, "reason": "a text"}],
+    ),
+    "no features": (chosen_features(()), []),
+    "purchases": (
+        bought(PlanTable("a.csv", ("x", "y"), "SELECT x, y", 2.5)),
+        [{"table": "a.csv", "columns": ["x", "y"], "price": 2.5, "sql": "SELECT x, y"}],
+    ),
+    "no purchases": (bought(), []),
+    "deletions": (
+        can_go("b.csv"),
+        [{"table": "b.csv", "parent": "a.csv", "bytes": 9, "rows": 3, "saving": 1.5,
+          "seconds": None, "verified": True, "derived": ["b"], "sql": "SELECT"}],
+    ),
+    "no deletions": (can_go(), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_an_answer_of_several_rows_is_a_table_of_each_library(kind):
+    answer, rows = ANSWERS[kind]
+    assert answer.to_arrow().to_pylist() == answer.to_polars().to_dicts() == rows
+    assert list(answer.to_pandas().columns) == answer.to_arrow().column_names
+    assert len(answer.to_pandas()) == len(rows)
+
+
+@pytest.mark.parametrize("kind", ["keys", "features", "purchases", "deletions"])
+def test_the_types_of_an_answer_do_not_depend_on_its_rows(kind):
+    some, none = ANSWERS[kind][0].to_arrow().schema, ANSWERS[f"no {kind}"][0].to_arrow().schema
+    assert some == none
+    assert [each for each in some if pa.types.is_null(each.type)] == []

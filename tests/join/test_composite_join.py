@@ -2,6 +2,7 @@
 
 import csv
 import unicodedata
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -78,7 +79,7 @@ def keys_joined_by_loops(ours, on, theirs, columns, how="left", ways=None):
 
 
 def joined(columns="where,when", ours=OURS, theirs=THEIRS, on="city,year", to=None, **options):
-    pair = TablePair(key_table(ours, on), "games.csv", theirs)
+    pair = TablePair(key_table(ours, on), "games.csv", theirs, Path("lake"))
     return pair.join(pair.theirs(columns), options, table=ours, to=to)
 
 

@@ -183,7 +183,9 @@ def test_a_graph_is_had_as_tables_and_texts(index, tmp_path):
     assert len(graph) == len(graph.rows()) == graph.to_arrow().num_rows > 5
     assert graph.to_pandas().to_dict("records") == graph.to_polars().to_dicts() == graph.rows()
     assert json.loads(json.dumps(graph.to_dict()))["edges"] == graph.rows()
-    assert graph._repr_html_().startswith(f"<table><caption>{len(graph)} edges between")
+    shown = graph._repr_html_()
+    assert f"<table><caption>{len(graph)} edges between" in shown
+    assert shown.count("<svg") == 1
     assert repr(graph) == f"ColumnGraph({len(graph)} edges between {graph.n_columns} columns)"
     assert graph.to_mermaid().startswith("flowchart LR\n")
     streamed = index.stream_graph(k=2).write(tmp_path / "a.jsonl")

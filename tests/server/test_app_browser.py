@@ -275,6 +275,27 @@ def test_a_slider_that_is_moved_before_the_scripts_are_there_is_followed(visit, 
     assert page.locator("output[for=min_joinability]").inner_text() == "80.0 %"
 
 
+def test_the_join_graph_by_keyboard_and_without_scripts(visit):
+    page = visit(java_script_enabled=False)
+    page.get_by_role("link", name="Graph").click()
+    page.get_by_label("Tables whose names contain").fill("geo/")
+    page.get_by_label("Joins of a column, at most").select_option("all")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="The picture").wait_for()
+    assert "text=geo" in page.url
+    picture = page.get_by_role("img")
+    assert "tables with their columns" in picture.get_attribute("aria-label")
+    drawn = picture.locator("text.table").all_text_contents()
+    assert {"geo/capitals.csv", "geo/copy.csv"} <= set(drawn)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Mermaid").click()
+    assert download.value.suggested_filename == "joins.mmd"
+    assert Path(download.value.path()).read_text().startswith("flowchart LR")
+    page.get_by_role("link", name="why geo/lands.csv : land joins with").first.click()
+    page.get_by_role("heading", name="What land and Country have in common").wait_for()
+
+
 def test_methods_that_the_index_has_no_part_for_cannot_be_chosen(visit, mine):
     page = visit()
     page.set_input_files("#file", mine)
@@ -298,7 +319,8 @@ def test_where_nothing_is_found_a_link_leads_to_what_is_nearest(visit, mine):
 
 PATHS = (
     "/", "/lake", "/lake/table?name=geo/capitals.csv", "/lake/left-out",
-    "/redundancy?run=1", "/acquire", "/acquire?have=geo/capitals.csv:Country&budget=20",
+    "/graph", "/graph?run=1", "/redundancy?run=1", "/acquire",
+    "/acquire?have=geo/capitals.csv:Country&budget=20",
 )  # fmt: skip
 CAPITAL = "column=%230&lake_column=geo/capitals.csv:Capital"
 OF_TABLE = (

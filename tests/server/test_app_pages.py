@@ -17,6 +17,7 @@ CAPITALS = "nested/capitals.tsv:Capital"
 PATHS = (
     "/", "/lake", "/lake?text=cap", "/lake?page=2", "/lake/left-out", "/lake/table?name=cities.csv",
     "/lake/table?name=nested/companies.csv",
+    "/graph", "/graph?run=1", "/graph?run=1&method=semantic&k=5", "/graph?run=1&text=none%20such",
 )  # fmt: skip
 OF_TABLE = (
     "", "/search?column=city", "/search?column=%230", "/search?column=%230&max_distance=0.1&k=2",
@@ -134,6 +135,54 @@ def test_other_documents_are_what_the_command_line_prints(client, tmp_path):
     assert csv.text == joined.stdout
 
 
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        ("", []),
+        ("?run=1&min_joinability=0.9&k=1", ["--min-joinability", "0.9", "-k", "1"]),
+        ("?method=semantic&max_distance=0.2", ["--method", "semantic", "--max-distance", "0.2"]),
+    ],
+)
+def test_the_join_graph_is_what_the_command_line_prints(client, asked, options):
+    printed = run("graph", client.pages.served.path, *options)
+    assert client.get(f"/graph.json{asked}").text == printed
+    table = CliRunner().invoke(cli, ["graph", client.pages.served.path, *options, "--csv"]).stdout
+    rows = client.get(f"/graph.csv{asked}").text.splitlines()
+    assert len(rows) == len(table.splitlines())
+
+
+def test_the_list_of_joins_leads_to_why_two_columns_of_the_lake_join(client):
+    edges = client.get("/graph.json").json()["edges"]
+    links = re.findall(r'href="(/graph/match[^"]*)"', client.get("/graph?run=1").text)
+    assert len(links) == len(edges) == 2
+    for link in links:
+        answer = client.get(html.unescape(link))
+        assert answer.status_code == 200
+        assert answer.url.path.endswith("/match")
+        assert "have in common" in answer.text
+    n_kept = len(client.pages.tables._files)
+    client.get(html.unescape(links[0]))
+    assert len(client.pages.tables._files) == n_kept
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "mmd", "graphml"])
+def test_a_join_graph_can_be_downloaded(client, kind):
+    answer = client.get(f"/graph.{kind}?min_joinability=0.3")
+    assert answer.status_code == 200
+    assert answer.headers["content-disposition"] == f'attachment; filename="joins.{kind}"'
+    assert answer.content
+    require_answer_of_ours(answer)
+
+
+def test_of_a_larger_graph_the_strongest_joins_are_shown_and_all_counted(client, monkeypatch):
+    monkeypatch.setattr("pexeso.server.pages.graph.LISTED", 1)
+    n_edges = len(client.get("/graph.json").json()["edges"])
+    text = client.get("/graph?run=1").text
+    assert text.count("/graph/match?") == 1
+    assert f"<b>{n_edges}</b> joins" in text
+    assert f"{n_edges - 1} more join" in text
+
+
 def test_two_columns_of_one_name_are_told_apart_by_position(client):
     page = client.give()
     listed = client.get(f"{page}.json").json()["columns"]
@@ -205,6 +254,10 @@ def test_of_a_whole_index_every_method_can_be_chosen(client):
         ("/lake/table?name=../conftest.py", "conftest.py"),
         ("/lake?page=x", "page must be a whole number"),
         ("/lake?page=0", "page must be a whole number"),
+        ("/graph?method=odd", "method must be one of overlap, semantic"),
+        ("/graph?run=1&k=0", "k must be"),
+        ("/graph?run=1&min_joinability=0", "min_joinability must be a number"),
+        ("/graph?run=1&method=overlap&max_distance=0.1", "for values alike"),
         ("/tables/none-0/search?column=x", "no longer here"),
     ],
 )

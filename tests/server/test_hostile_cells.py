@@ -170,6 +170,20 @@ def test_pages_of_the_lake_show_hostile_names(page, way):
         assert page.get_by_text(LEFT_OUT).first.is_visible()
 
 
+def test_the_join_graph_shows_hostile_names(page):
+    page.goto(page.own + "graph?run=1&min_joinability=0.1")
+    require_calm(page)
+    assert page.locator("svg.graph").count() == 1
+    assert page.locator("#joins ~ .scroll").get_by_text(TABLE).first.is_visible()
+    links = [each.get_attribute("href") for each in page.locator("main tbody a").all()]
+    assert links
+    for link in links:
+        assert page.goto(page.own.rstrip("/") + link).status == 200, link
+        require_calm(page)
+    page.goto(page.own + "graph?run=1&text=<svg onload=alert(1)>")
+    require_calm(page)
+
+
 def test_a_table_of_the_lake_shows_hostile_cells_and_can_be_searched_with(page):
     page.goto(page.own + "lake")
     page.get_by_role("link", name="it's <img").click()

@@ -210,3 +210,12 @@ def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path, monkeypatch)
         assert not left.exists()
         assert one._folder.exists()
         assert other._folder.exists()
+
+
+def test_a_table_of_the_lake_is_kept_once(kept, tmp_path):
+    (tmp_path / "lake").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "lake" / name).write_text("city\nOslo\n")
+    lake = str(tmp_path / "lake")
+    first, other = kept.add_of_lake(lake, "a.csv"), kept.add_of_lake(lake, "b.csv")
+    assert kept.add_of_lake(lake, "a.csv") == first != other

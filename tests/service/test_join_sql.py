@@ -3,7 +3,6 @@
 import duckdb
 import pytest
 
-from pexeso.service.bases import RequestError
 from pexeso.service.by_verb.join_sql import JoinSqlRequest
 from pexeso.service.requests import JoinRequest
 from pexeso.service.verbs import run
@@ -56,5 +55,3 @@ def test_characters_that_are_not_seen_are_written_by_number(small_index):
     told = run(JoinSqlRequest(query=("Oslo\u200b",), **asked, max_distance=0.9))
     if told.pairs:
         assert "'Oslo' || chr(8203)" in told.sql
-    with pytest.raises(RequestError, match="query is one column"):
-        JoinSqlRequest(query="a.csv:a,b", **asked)

@@ -19,7 +19,7 @@ from pexeso.cli.output.streams import styled
 from pexeso.frames.writing import without_formula
 from pexeso.runtime.formatting import MAX_CELL, plain
 from pexeso.runtime.formatting import human_bytes as human_bytes
-from pexeso.service.json_text import json_line, json_text
+from pexeso.service.json_text import json_line, json_pieces, json_text
 
 if TYPE_CHECKING:
     from pexeso.service.bases import QueryRequest
@@ -123,12 +123,8 @@ def write_json_with_rows(document: dict[str, Any], name: str, rows: Iterable[Any
 
     The list is written an entry at a time; memory does not grow with it.
     """
-    write_data(json_text({**document, name: []}).removesuffix("]\n}"))
-    between = "\n"
-    for row in rows:
-        write_data(f"{between}    {json_line(row)}")
-        between = ",\n"
-    write_data("]\n}\n" if between == "\n" else "\n  ]\n}\n")
+    for piece in json_pieces(document, name, rows):
+        write_data(piece)
 
 
 def write_json_line(document: Any) -> None:

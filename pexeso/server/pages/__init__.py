@@ -14,6 +14,7 @@ PAGES = {
     "/lake": "lake:tables",
     "/lake/table": "lake:table",
     "/lake/left-out": "lake:left_out",
+    "/graph": "graph:graph",
     "/redundancy": "redundancy:redundancy",
     "/acquire": "acquisition:acquire",
 }

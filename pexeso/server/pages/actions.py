@@ -1,17 +1,18 @@
-"""What changes something: a table is given, the newest state of the index is asked for."""
+"""What is no page: tables are given, files downloaded, the newest state of the index asked for."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import pyarrow as pa
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import InputError
+from pexeso.server.pages.asked import lake_table_to_search
+from pexeso.server.pages.graph import graph_file, match_of_two
 from pexeso.server.pages.joining import joined_file
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 PIECE = 1 << 20
 MEDIA_TYPES = {".csv": "text/csv; charset=utf-8", ".parquet": "application/vnd.apache.parquet"}
+ANY = "application/octet-stream"
 
 
 def routes(pages: Pages) -> list[Route]:
@@ -36,7 +38,7 @@ def routes(pages: Pages) -> list[Route]:
             if isinstance(file, UploadFile) and file.filename:
                 table = await run_in_threadpool(_add_file, pages, file)
             elif isinstance(of_lake, str) and of_lake:
-                table = await run_in_threadpool(_add_of_lake, pages, of_lake)
+                table = await run_in_threadpool(lake_table_to_search, pages, of_lake)
             elif isinstance(text, str) and text.strip():
                 table = await run_in_threadpool(_add_text, pages, text)
             else:
@@ -55,7 +57,20 @@ def routes(pages: Pages) -> list[Route]:
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
         return Response(data, media_type=MEDIA_TYPES[ending], headers=headers)
 
+    def download_graph(request: Request) -> Response:
+        kind = request.path_params["kind"]
+        headers = {"Content-Disposition": f'attachment; filename="joins.{quote(kind)}"'}
+        pieces = graph_file(pages, request, kind)
+        return StreamingResponse(
+            pieces, media_type=MEDIA_TYPES.get(f".{kind}", ANY), headers=headers
+        )
+
+    def show_match(request: Request) -> Response:
+        return RedirectResponse(match_of_two(pages, request), status_code=303)
+
     return [
+        Route("/graph/match", show_match, methods=["GET"]),
+        Route("/graph.{kind}", download_graph, methods=["GET"]),
         Route("/tables/{table}/joined.{kind}", download, methods=["GET"]),
         Route("/tables", give_table, methods=["POST"]),
         Route("/reload", reload, methods=["POST"]),
@@ -72,10 +87,3 @@ def _add_text(pages: Pages, text: str) -> QueryTable:
     first = text.strip("\r\n").partition("\n")[0]
     name = "pasted.tsv" if "\t" in first else "pasted.csv"
     return pages.tables.add(name, [text.encode("utf-8", "replace")])
-
-
-def _add_of_lake(pages: Pages, name: str) -> QueryTable:
-    index = pages.served.index
-    if not index.catalog.tables(["table"], among=pa.array([name], pa.string())).num_rows:
-        raise InputError(index.catalog.why_not(name, index.lake))
-    return pages.tables.add_of_lake(str(index.lake), name)

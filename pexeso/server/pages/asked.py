@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from pexeso.errors import InputError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import find_key_columns, names_one_column, spec_of
@@ -96,3 +99,35 @@ def only(given: Any, names: Iterable[str]) -> dict[str, Any]:
 def has_part(pages: Pages, name: str) -> bool:
     """Return whether the index has a part, such as ``composite``."""
     return name in pages.served.index.store.manifest.options.get("parts", ())
+
+
+def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
+    """Return a table of the lake as one to search with.
+
+    Raises
+    ------
+    InputError
+        The index has no such table, or its file is not there.
+    """
+    index = pages.served.index
+    if not index.catalog.tables(["table"], among=pa.array([name], pa.string())).num_rows:
+        raise InputError(index.catalog.why_not(name, index.lake))
+    return pages.tables.add_of_lake(str(index.lake), name)
+
+
+def lake_column_named(pages: Pages, table: str, label: str, *, by_position: bool = False) -> str:
+    """Return what names a column behind the name of its table, which a colon would end.
+
+    Raises
+    ------
+    InputError
+        The index has no such column.
+    """
+    if not by_position and ":" not in label:
+        return label
+    among = pa.array([table], pa.string())
+    found = pages.served.index.catalog.columns(["label", "position"], among=among)
+    labels = found.sort_by("position")["label"].to_pylist()
+    if label not in labels:
+        raise InputError(f"The index has no column {label!r} of {table!r}.")
+    return f"#{labels.index(label)}"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.answers.by_method import METHODS
@@ -21,7 +20,7 @@ from pexeso.results import SearchResult
 from pexeso.search.query import TEXT_KINDS
 from pexeso.server.links import command_line, fields_of_query, python_lines, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import AskedColumns, asked_columns, has_part, only
+from pexeso.server.pages.asked import AskedColumns, asked_columns, has_part, lake_column_named, only
 from pexeso.service.requests import SearchRequest
 
 if TYPE_CHECKING:
@@ -213,11 +212,10 @@ def read_search(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> S
 
 def match_link(pages: Pages, columns: AskedColumns, asked: SearchRequest, match: Any) -> str:
     """Return the path of the page of one column, or table, found."""
-    named = spec_of(match.columns) if columns.is_key else match.column
-    if ":" in named and not columns.is_key:  # after the last one stands the column
-        among = pa.array([match.table], pa.string())
-        found = pages.served.index.catalog.columns(["label", "position"], among=among)
-        named = f"#{found.sort_by('position')['label'].to_pylist().index(named)}"
+    if columns.is_key:
+        named = spec_of(match.columns)
+    else:
+        named = lake_column_named(pages, match.table, match.column)
     target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
     method = _way(asked.method, match)
     kept = only(vars(asked), OF_DISTANCE) if method is None else {"method": method}

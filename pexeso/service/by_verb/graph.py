@@ -177,9 +177,7 @@ def export(service: Service, request: ExportRequest, **live: Any) -> GraphWritte
     """Answer a request to write a join graph for another tool."""
     form, naming = format_named(request.format), Naming(request.namespace)
     if form.equal_values:
-        from pexeso.token_search.opening import open_token_sets
-
-        store = open_token_sets(request.index).opened.store
+        store = service.token_sets(request.index).store
         if request.options(form.min_joinability).method_for(store) != OVERLAP:
             raise RequestError(
                 "{format} %s takes columns of equal values alone, since it compares values as they "
@@ -212,19 +210,18 @@ def _edges(
 ) -> Iterator[EdgeStream]:
     """Yield the edges, made here or on Spark."""
     from pexeso.lake_graph.graphs import stream_edges
-    from pexeso.token_search.opening import open_token_sets
 
-    searches = open_token_sets(request.index)
-    if options.method_for(searches.opened.store) == OVERLAP:
+    opened_sets = service.token_sets(request.index)
+    if options.method_for(opened_sets.store) == OVERLAP:
         # Models are not loaded.
         if request.master is None:
-            yield stream_edges(searches.opened, options, **live)
+            yield stream_edges(opened_sets, options, **live)
             return
         from pexeso.lake_graph.spark_tasks import edges_on_spark
         from pexeso.spark.session import spark_session
 
         with spark_session(request.master, conf=request.conf) as spark:
-            yield stream_edges(searches.opened, options, edges_on=edges_on_spark(spark), **live)
+            yield stream_edges(opened_sets, options, edges_on=edges_on_spark(spark), **live)
         return
 
     def opened(asked: GraphBase) -> Index:

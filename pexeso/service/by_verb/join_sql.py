@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from pexeso.join.options import HOW
-from pexeso.service.bases import DistanceRequest, QueryRequest, RequestError
+from pexeso.service.bases import DistanceRequest, QueryRequest
+from pexeso.service.by_verb.composite_keys import split_lake_key
 from pexeso.service.requests import split_lake_column
 from pexeso.sql.texts import LAKES, YOURS, reader_of
 
 if TYPE_CHECKING:
+    from pexeso.composite_search.query import KeyTable
     from pexeso.service.verbs import Service
     from pexeso.sql.joins import JoinSql
 
@@ -25,7 +27,7 @@ class JoinSqlRequest(QueryRequest, DistanceRequest, verb="join_sql"):
     Attributes
     ----------
     lake_column : str
-        ``TABLE:COLUMN``, as results name it.
+        ``TABLE:COLUMN``, as results name it; of a composite key ``TABLE:COLUMN,COLUMN``.
     values : {"nearest", "one-to-one", "all"}
         As in `pexeso.join.options.JoinOptions`.
     how : {"left", "inner"}
@@ -38,20 +40,34 @@ class JoinSqlRequest(QueryRequest, DistanceRequest, verb="join_sql"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        split_lake_column(self.lake_column)
-        if self.may_be_key:
-            raise RequestError("{query} is one column, where SQL is asked for. Got %r.", self.query)
+        if not self.may_be_key:
+            split_lake_column(self.lake_column)
 
 
 def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     """Answer a request for a join as SQL, of tables whose cells are texts."""
+    if request.may_be_key and (key := request.read_key()) is not None:
+        return _by_key(service, request, key)
     column = request.read_column()
     table, label = split_lake_column(request.lake_column)
     found = service.open_for(request).explain(column, table, label, **request.options())
     options = {"values": request.values, "how": request.how}
     name = column.column or VALUE
     told = found.match.sql_with_pairs(YOURS, name, lake_table=LAKES, **options)
-    readers = {YOURS: reader_of(column.file), LAKES: told.tables[LAKES]}
+    return _with_views(told, column.file)
+
+
+def _by_key(service: Service, request: JoinSqlRequest, key: KeyTable) -> JoinSql:
+    """Answer for a composite key, whose rows are joined where all its parts are equal."""
+    request.require_use(("index", "query", "lake_column", "how"), "A join by a composite key")
+    table, columns = split_lake_key(request.lake_column)
+    pair = service.open_composite(request.index).pair(key, None, table)
+    told = pair.sql(pair.theirs(columns), how=request.how, names=(YOURS, LAKES))
+    return _with_views(told, key.file)
+
+
+def _with_views(told: JoinSql, file: str | None) -> JoinSql:
+    readers = {YOURS: reader_of(file), LAKES: told.tables[LAKES]}
     return replace(told, tables={name: _view(name, reader) for name, reader in readers.items()})
 
 

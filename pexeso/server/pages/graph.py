@@ -1,0 +1,193 @@
+"""All columns of the lake that join: a picture, a list, and files."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from pexeso.errors import InputError
+from pexeso.exports.edges import strongest
+from pexeso.exports.registry import OF_FILES, write_export
+from pexeso.html.join_drawing import BOX_WIDTH, MAX_LINES, MAX_OF_COLUMN, join_drawing
+from pexeso.lake_graph.options import METHODS, OVERLAP, SEMANTIC, GraphOptions
+from pexeso.options import DEFAULT_COLUMNS
+from pexeso.server.links import ON, fields_of_query, url
+from pexeso.server.page import Page, Pages
+from pexeso.server.pages.asked import lake_column_named, lake_table_to_search, only
+from pexeso.service.by_verb.graph import GraphRequest
+from pexeso.service.json_text import json_pieces
+from pexeso.spark.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+    from starlette.requests import Request
+
+    from pexeso.lake_graph.graphs import EdgeStream
+
+LISTED = 500
+"""Joins of the list; all are counted, and in the files."""
+
+OPTIONS = ("method", "min_joinability", "max_distance", "k", "fold_copies")
+
+METHOD_NAMES = {OVERLAP: "equal values", SEMANTIC: "similar values"}
+NUMBERS = ("5", "20", "100", "all")
+KINDS = {"csv": "CSV", "parquet": "Parquet", "mmd": "Mermaid", "graphml": "GraphML"}
+
+PIECE = 1 << 18
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a page shows of a graph.
+
+    Attributes
+    ----------
+    n_columns, n_cut : int
+        Columns that were compared, and those that have more edges than were asked for.
+    n_all, n_edges : int
+        All edges, and those of tables that were looked for.
+    rows : list of dict
+        The strongest of the latter.
+    """
+
+    n_columns: int
+    n_cut: int
+    n_all: int
+    n_edges: int
+    rows: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, stream: EdgeStream, looked_for: str) -> Found:
+        """Return what is shown of a stream, read to its end."""
+        wanted = (_about(batch, looked_for) for batch in stream.batches())
+        best, n_edges = strongest(wanted, LISTED)
+        return cls(stream.n_columns, stream.n_cut, stream.n_edges, n_edges, best.to_pylist())
+
+
+def graph(pages: Pages, request: Request) -> Page:
+    """Return the page, with an answer where its button was pressed: all columns are compared."""
+    given = dict(request.query_params)
+    asked = _read(pages, given)
+    if request.url.path.endswith(".json"):
+        return Page("graph.html", {}, lambda: graph_file(pages, request, "json"))
+    text = given.get("text", "")
+    is_run = given.get("run") == ON
+    found = pages.served.run(asked, take=partial(Found.of, looked_for=text)) if is_run else None
+
+    def shown() -> dict[str, Any]:
+        parameters = only(given, OPTIONS)
+        index = pages.served.index
+        options = asked.options(GraphOptions.min_joinability)
+        method = options.method_for(index.store)
+        # Of tables that are looked for, all lines are wanted.
+        of_column = MAX_LINES if text else MAX_OF_COLUMN
+        return {
+            "method": method,
+            "methods": METHOD_NAMES,
+            "missing": {OVERLAP} - {*index.parts},
+            "least": options.min_joinability,
+            "k": str(asked.k or DEFAULT_COLUMNS),
+            "numbers": NUMBERS,
+            "looked_for": text,
+            "found": found,
+            "drawing": join_drawing(found.rows, of_column) if found else None,
+            "box_width": BOX_WIDTH,
+            "of_column": of_column,
+            "kinds": KINDS,
+            "files": {kind: url(f"/graph.{kind}", parameters) for kind in (*KINDS, "json")},
+            "link": partial(_match_link, method),
+            "command": _command(asked),
+        }
+
+    return Page("graph.html", shown, lambda: None)
+
+
+def graph_file(pages: Pages, request: Request, kind: str) -> Iterator[bytes]:
+    """Return the pieces of a file of all joins: JSON as the command line prints it, or an export.
+
+    It is written to disk first, so that memory does not grow with it.
+
+    Raises
+    ------
+    InputError
+        There is no such kind of file.
+    """
+    form = OF_FILES.get(f".{kind}")
+    if form is None and kind != "json":
+        raise InputError(f"A join graph is written as {', '.join(OF_FILES)} or .json.")
+    asked = _read(pages, dict(request.query_params))
+    with temporary_folder("pexeso-graph-") as folder:
+        path = folder / f"joins.{kind}"
+        write = partial(_write_json, path=path) if form is None else partial(write_export, form)
+        pages.served.run(asked, take=write if form is None else lambda edges: write(edges, path))
+        stream = path.open("rb")
+
+    def pieces() -> Iterator[bytes]:
+        with stream:
+            yield from iter(partial(stream.read, PIECE), b"")
+
+    return pieces()
+
+
+def match_of_two(pages: Pages, request: Request) -> str:
+    """Return the path of the page that explains why two columns of the lake join."""
+    given = {"left_table": "", "left_column": "", "right_table": "", "right_column": ""}
+    given |= dict(request.query_params)
+    table = lake_table_to_search(pages, given["left_table"])
+    column = lake_column_named(pages, given["left_table"], given["left_column"], by_position=True)
+    other = lake_column_named(pages, given["right_table"], given["right_column"])
+    named = {"column": column, "lake_column": f"{given['right_table']}:{other}"}
+    way = only(given, ("method", "max_distance"))
+    return url(f"/tables/{table.id}/match", {**named, **way})
+
+
+def _read(pages: Pages, given: dict[str, str]) -> GraphRequest:
+    fields = fields_of_query(GraphRequest, only(given, OPTIONS))
+    if fields.get("method", OVERLAP) not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}.")
+    return GraphRequest(index=pages.served.path, **fields)
+
+
+def _about(batch: pa.RecordBatch, text: str) -> pa.RecordBatch:
+    if not text:
+        return batch
+    sides = (
+        pc.match_substring(batch[f"{side}_table"], text, ignore_case=True)
+        for side in ("left", "right")
+    )
+    return batch.filter(pc.or_(*sides))
+
+
+def _match_link(method: str, edge: dict[str, Any]) -> str:
+    named = {
+        f"{side}_{each}": edge[f"{side}_{each}"]
+        for side in ("left", "right")
+        for each in ("table", "column")
+    }
+    return url("/graph/match", {**named, "method": method})
+
+
+def _write_json(stream: EdgeStream, path: Path) -> None:
+    told = {"options": stream.options, "columns": stream.n_columns}
+    told["copies"] = stream.copies.to_pylist()
+    rows = (row for batch in stream.batches() for row in batch.to_pylist())
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(json_pieces(told, "edges", rows))
+
+
+def _command(asked: GraphRequest) -> str:
+    words = ["pexeso", "graph", asked.index]
+    for name in OPTIONS:
+        value = getattr(asked, name)
+        if value is None or value is False:
+            continue
+        option = "-k" if name == "k" else f"--{name.replace('_', '-')}"
+        words += [option] if value is True else [option, str(value)]
+    return shlex.join(words)

@@ -1,0 +1,95 @@
+"""A join by a key of several columns as SQL, for DuckDB and other databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from pexeso.errors import InputError
+from pexeso.io.location import Location
+from pexeso.join.composite_join import KeyedTable
+from pexeso.join.options import join_options
+from pexeso.lake.key_columns import spec_of
+from pexeso.sql.joins import JoinSql, Key, source_of, statement
+from pexeso.sql.lake_tables import LakeTable, Rows, duckdb_texts, has_duckdb, require_duckdb
+from pexeso.sql.texts import LAKES, YOURS, quoted
+
+
+def sql_of_key(
+    yours: tuple[KeyedTable, pa.Table],
+    theirs: tuple[KeyedTable, str, Rows],
+    lake: Path | Location,
+    *,
+    how: str = "left",
+    names: tuple[str, str | None] = (YOURS, None),
+) -> JoinSql:
+    """Write the join of a table of yours with one of the lake, by a key, as a statement.
+
+    Rows meet whose keys are equal in the form that `pexeso.lake.key_texts` has. Keys whose texts
+    differ are listed in the statement.
+
+    Parameters
+    ----------
+    yours : (KeyedTable, pyarrow.Table)
+        The key of your table, and its columns as they stand there.
+    theirs : (KeyedTable, str, Rows)
+        That of the lake's, the name of the table, and its rows.
+    lake : Path or Location
+    how, names
+        As in `pexeso.sql.joins.sql_of_match`.
+
+    Raises
+    ------
+    MissingPackageError
+        The table of the lake has no name, and duckdb is not installed.
+    InputError
+        DuckDB has no text for a cell of the lake that is part of a key.
+    """
+    (mine, cells), (their, table, rows) = yours, theirs
+    asked = join_options({"how": how, "provenance": ()})
+    own, named = names
+    if named is None:
+        require_duckdb()
+    found = LakeTable.of_rows(lake, table, rows, their.positions)
+    texts = duckdb_texts(cells) if has_duckdb() else _texts(mine)
+    pairs = _pairs(zip(texts, mine.keys.to_pylist(), strict=True), found, their)
+    on, keys = cells.column_names, found.keys
+    sql = statement(pairs, (quoted(own), on), (source_of(found, named), keys), asked.how)
+    readers = {YOURS: None, LAKES: found.reader}
+    return JoinSql(sql, readers, spec_of(on), spec_of(keys), pairs)
+
+
+def _texts(mine: KeyedTable) -> list[tuple[str | None, ...]]:
+    return list(zip(*(cells.to_pylist() for cells in mine.cells), strict=True))
+
+
+def _pairs(
+    mine: Iterable[tuple[tuple[str | None, ...], str | None]], found: LakeTable, their: KeyedTable
+) -> list[tuple[Key, tuple[str | None, ...]]]:
+    """Return what equal texts alone would not join, or would join though it is not joined."""
+    asked = dict(mine)
+    wanted = set(asked.values()) - {None}
+    there = set(found.texts)
+    partners: dict[str, dict[Key, None]] = {}
+    for texts, key in zip(found.texts, their.keys.to_pylist(), strict=True):
+        if key in wanted:
+            partners.setdefault(key, {})[_whole(texts, found.name)] = None
+    told: list[tuple[Key, tuple[str | None, ...]]] = []
+    for texts, key in asked.items():
+        met = list(partners.get(key, ())) if key is not None else []
+        if met:
+            told += [] if met == [texts] else [(_whole(texts, "your table"), each) for each in met]
+        elif None not in texts and texts in there:
+            told.append((texts, (None,) * len(texts)))
+    return told
+
+
+def _whole(texts: tuple[str | None, ...], where: str) -> Key:
+    if None in texts:
+        raise InputError(
+            f"DuckDB reads a cell of a key in {where!r} as NULL, where pexeso has a value, so that "
+            "SQL would not make the same rows: join by 'pexeso join' or CompositeMatch.join."
+        )
+    return texts  # type: ignore[return-value]
