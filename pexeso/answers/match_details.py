@@ -79,6 +79,10 @@ class MatchDetails:
         """
         return self.table(position).to_pairs(most)
 
+    def weakest(self, position: int, most: int) -> list[Pair]:
+        """Return the pairs of a column that most need judging; see `PairTable.weakest`."""
+        return self.table(position).weakest(most).to_pairs(None)
+
     def matched(self, position: int) -> int:
         """Count the values, or rows, of the query column with a pair in a column."""
         return int(self._counted[self.table(position).is_matched].sum())

@@ -49,6 +49,12 @@ class Limits:
     words: int = 12
 
 
+PAIRS_FIRST = 8
+"""Pairs that are seen before the others are opened."""
+
+WEAKEST = 4
+"""Pairs of the values that match least, seen beside the first ones."""
+
 OF_RESULTS = Limits()
 OF_EXPLANATION = Limits(pairs=1000, unmatched=200, rows=50)
 
@@ -76,6 +82,8 @@ class Card:
         The kinds, closest first, and what has no match; shares of all that count.
     pairs : list of Pair
         The first ones, of `n_pairs`.
+    weakest : list of Pair
+        The nearest pairs of the values whose nearest is farthest; none where `pairs` are few.
     unmatched : tuple of Unmatched
         The first ones, of `n_unmatched` texts.
     """
@@ -87,6 +95,7 @@ class Card:
     carried: WordContributions
     pairs: list[Pair]
     n_pairs: int
+    weakest: list[Pair]
     unmatched: tuple[Unmatched, ...]
     n_unmatched: int
     tables: SideBySide
@@ -191,6 +200,7 @@ def _card(match: Match, tables: TwoTables, anchor: str, is_least: bool, limits: 
         carried=match.word_contributions(limits.words),
         pairs=evidence.pairs(position, limits.pairs),
         n_pairs=len(pairs),
+        weakest=evidence.weakest(position, WEAKEST) if len(pairs) > PAIRS_FIRST else [],
         unmatched=match.unmatched(limits.unmatched),
         n_unmatched=evidence.n_unmatched(position),
         tables=tables.show(

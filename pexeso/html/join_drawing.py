@@ -28,7 +28,7 @@ BOX_WIDTH = 212
 _HEAD_HEIGHT, _ROW_HEIGHT, _FOOT = 26, 18, 6
 _GAP, _LINE_GAP, _PART_GAP, _COLUMN_GAP, _MARGIN = 22, 12, 30, 70, 8
 _ARC, _MAX_ARC = 18, 44
-_MAX_LEVELS = 4
+_MAX_LEVELS, _STACK = 4, 5
 _TABLE_CELLS, _COLUMN_CELLS, _SAID_CELLS = 26, 32, 60
 _WIDTH = 1120
 """So wide a drawing may be without scrolling on a desk; connected tables stand side by side."""
@@ -234,7 +234,14 @@ def _parts(tables: list[str], joins: list[_Join]) -> list[dict[str, int]]:
         known.add(first)
         for table in queue:
             taken = Counter(levels[each] for each in near[table] if each in levels)
-            levels[table] = min(range(_MAX_LEVELS), key=lambda level: (taken[level], level))
+            if table == first:
+                levels[table] = int(len(near[table]) > _STACK)  # with tables on both sides
+            else:
+                # Rather in the next column than in one that grows long.
+                full = Counter(levels.values())
+                levels[table] = min(
+                    range(_MAX_LEVELS), key=lambda at: (taken[at], full[at] // _STACK, at)
+                )
             new = sorted(near[table] - known, key=lambda each: (-len(near[each]), each))
             queue += new
             known.update(new)

@@ -72,6 +72,14 @@ class PairTable:
         """Where the pairs of each matched text start: its nearest pair, int64."""
         return np.flatnonzero(np.diff(self.text, prepend=-1))
 
+    def weakest(self, most: int) -> PairTable:
+        """Return the nearest pairs of the texts whose nearest pair is farthest, that first.
+
+        Texts with an equal value are none of them.
+        """
+        far = self.starts[self.distances[self.starts] > 0]
+        return self.take(far[np.argsort(-self.distances[far], kind="stable")[:most]])
+
     @property
     def is_matched(self) -> np.ndarray:
         """Whether each of `texts` has a pair, bool."""

@@ -133,7 +133,7 @@ def statement(
     theirs: tuple[str, Sequence[str]],
     how: str,
 ) -> str:
-    """Write a join of two tables by equal texts, but for those that pairs tell.
+    """Write a join of two tables whose texts are equal, but for those that pairs tell.
 
     Parameters
     ----------

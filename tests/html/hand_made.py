@@ -31,6 +31,9 @@ class Details:
     def pairs(self, place, most=None):
         return self._pairs[:most]
 
+    def weakest(self, place, most):
+        return sorted(self._pairs, key=lambda pair: -pair.distance)[:most]
+
     def kinds(self, place):
         counts = Counter({kind: 0 for kind in KINDS}) + Counter(pair.kind for pair in self._pairs)
         return KindCounts(*({kind: counts[kind] for kind in KINDS} for _ in range(2)))

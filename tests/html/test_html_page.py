@@ -61,6 +61,8 @@ def test_a_page_says_what_was_found_and_why():
     assert "Oslo 5 alias 0.005 5 Oslo (as Oslo )" in text
     assert "Oslo 6 spelling 0.006 6 Oslo" in text
     assert "22 more pairs" in text
+    weakest = text.split("Weakest matches")[1]
+    assert weakest.index("0.029") < weakest.index("0.028") < weakest.index("values without a match")
     assert "5 values without a match" in text
     assert (
         "Oslo \N{EN DASH} the model knows nothing about it Oslo \N{EN DASH} nothing is left of "
