@@ -1,19 +1,21 @@
 """The command ``python -m benchmarks app``: what people wait for, beside the search itself.
 
-A lake of made-up names is indexed and served by a process of its own; a client asks it as a browser
-does, and the same search is run in turn by the service, in the process that measures.
+A lake of made-up names is indexed and served by a process of its own. A browser pastes tables and
+moves a slider, and tells how long each page and list was on its way; the same search is run in turn
+by the service, in the process that measures.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SYLLABLES = "ba do ki lo mu ne pa ri so tu va ze gal mon ter vin"
 ROWS = 1000
 """Of each table of the lake, and of those that are pasted."""
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 DOMAINS, NAMES = 5, 1200
 """Lists of names that tables draw from, and names of each: columns of one list join."""
@@ -76,63 +80,90 @@ def serving(index: Path) -> Iterator[tuple[str, float]]:
             process.stderr.close()
 
 
-def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str, Any]:
-    """Ask the server and the service in turn, `rounds` times; return milliseconds and ratios."""
-    import httpx
+@contextmanager
+def a_page() -> Iterator[Any]:
+    """Start Chromium without a window; give a page of it."""
+    from playwright.sync_api import sync_playwright
 
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        raise click.ClickException(f"There is no browser here (one of {', '.join(BROWSERS)}).")
+    with sync_playwright() as driver:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # root's browser has none
+        browser = driver.chromium.launch(executable_path=path, args=arguments)
+        try:
+            yield browser.new_page()
+        finally:
+            browser.close()
+
+
+SLIDE = """(value) => new Promise((answered) => {
+  const slider = document.getElementById("max_distance");
+  const begun = performance.now();
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.requestConfig.elt.tagName === "FORM")
+      answered((performance.now() - begun) / 1000);
+  }, { signal: AbortSignal.timeout(60000) });
+  slider.value = value;
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+})"""
+"""Move the slider; the seconds until the new list stands in the page."""
+
+LOADED = """() => performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd / 1000"""
+"""Seconds from the click that led to a page to what a person can read and use."""
+
+
+def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str, Any]:
+    """Ask in a browser and by the service in turn, `rounds` times; return milliseconds, ratios."""
     from pexeso.service.requests import SearchRequest
     from pexeso.service.verbs import Service
 
     draws = np.random.default_rng(seed)
     service = Service(keep_open=True)
-    with tempfile.TemporaryDirectory() as folder, serving(index) as (link, started):
+    with tempfile.TemporaryDirectory() as folder, a_page() as page:
         own = Path(folder) / "own.csv"
         own.write_text(own_table(draws, names[0]), encoding="utf-8")
-        with httpx.Client(follow_redirects=True, timeout=60) as client:
-            first = client.get(link)
-            first.raise_for_status()
+        with serving(index) as (link, started):
+            page.goto(link, wait_until="domcontentloaded")
             found = {"first_page": [time.perf_counter() - started]}
-            address = str(first.url).rstrip("/")
-            origin = {"Origin": address}
+            first = page.url
 
-            def pasted() -> str:
-                text = own_table(draws, names[1])
-                # As a browser sends the form: its file is empty.
-                given = {"text": (None, text)}
-                page = client.post(f"{address}/tables", files=given, headers=origin)
-                page.raise_for_status()
-                client.get(f"{page.url}/search?column=%230").raise_for_status()
-                return str(page.url)
+            def pasted() -> float:
+                page.goto(first)
+                page.fill("#text", own_table(draws, names[1]))
+                page.get_by_role("button", name="Choose a column").click()
+                column = page.get_by_role("link", name="name", exact=True)
+                column.wait_for()
+                seconds = page.evaluate(LOADED)
+                column.click()
+                page.locator("#found").wait_for()
+                return seconds + page.evaluate(LOADED)
 
-            table = pasted()
+            pasted()
 
-            def slid(distance: float) -> None:
-                asked = {"column": "#0", "max_distance": distance, "min_joinability": "0.2"}
-                part = client.get(f"{table}/search", params=asked, headers={"HX-Request": "true"})
-                part.raise_for_status()
+            def slid(distance: float) -> float:
+                page.locator("#found tbody svg").first.wait_for()  # the page is at rest
+                return page.evaluate(SLIDE, f"{distance:.2f}")
 
-            def searched(distance: float) -> None:
+            def searched(distance: float) -> float:
+                begun = time.perf_counter()
                 service.run(
                     SearchRequest(
                         index=str(index),
                         query=f"{own}:#0",
                         max_distance=distance,
-                        min_joinability=0.2,
+                        min_joinability=0.6,
                     )
                 )
+                return time.perf_counter() - begun
 
-            ways: dict[str, Callable[[float], object]] = {
-                "search": searched,
-                "slider": slid,
-                "paste": lambda distance: pasted(),
-            }
+            ways = {"search": searched, "slider": slid, "paste": lambda distance: pasted()}
             for number in range(rounds + 2):  # the first two compile and fill caches
-                distance = round(0.05 + 0.3 * (number % 17) / 17, 3)
+                distance = round(0.05 + 0.3 * (number % 17) / 17, 2)
                 for name, way in ways.items():
-                    begun = time.perf_counter()
-                    way(distance)
+                    seconds = way(distance)
                     if number > 1:
-                        found.setdefault(name, []).append(time.perf_counter() - begun)
+                        found.setdefault(name, []).append(seconds)
     return told(found)
 
 

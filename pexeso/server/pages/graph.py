@@ -14,6 +14,7 @@ from pexeso.errors import InputError
 from pexeso.exports.edges import strongest
 from pexeso.exports.registry import OF_FILES, write_export
 from pexeso.html.join_drawing import BOX_WIDTH, MAX_LINES, MAX_OF_COLUMN, join_drawing
+from pexeso.io.temporary import temporary_folder
 from pexeso.lake_graph.options import METHODS, OVERLAP, SEMANTIC, GraphOptions
 from pexeso.options import DEFAULT_COLUMNS
 from pexeso.server.links import ON, fields_of_query, url
@@ -21,7 +22,6 @@ from pexeso.server.page import Page, Pages
 from pexeso.server.pages.asked import lake_column_named, lake_table_to_search, only
 from pexeso.service.by_verb.graph import GraphRequest
 from pexeso.service.json_text import json_pieces
-from pexeso.spark.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
