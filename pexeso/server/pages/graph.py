@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from pexeso.lake_graph.graphs import EdgeStream
 
-LISTED = 500
-"""Joins of the list; all are counted, and in the files."""
+LOOKED_AT, LISTED = 500, 100
+"""Joins that the picture is made from, and those of the list; all are counted, and in the files."""
 
 OPTIONS = ("method", "min_joinability", "max_distance", "k", "fold_copies")
 
@@ -67,7 +67,7 @@ class Found:
     def of(cls, stream: EdgeStream, looked_for: str) -> Found:
         """Return what is shown of a stream, read to its end."""
         wanted = (_about(batch, looked_for) for batch in stream.batches())
-        best, n_edges = strongest(wanted, LISTED)
+        best, n_edges = strongest(wanted, LOOKED_AT)
         return cls(stream.n_columns, stream.n_cut, stream.n_edges, n_edges, best.to_pylist())
 
 
@@ -97,6 +97,7 @@ def graph(pages: Pages, request: Request) -> Page:
             "numbers": NUMBERS,
             "looked_for": text,
             "found": found,
+            "listed": found.rows[:LISTED] if found else [],
             "drawing": join_drawing(found.rows, of_column) if found else None,
             "box_width": BOX_WIDTH,
             "of_column": of_column,
