@@ -126,7 +126,7 @@ def matching_rows(
     def task(run: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return _find(partition, vectors, own_words, max_distance, *run)
 
-    found = [task(run) for run in runs] if n_tasks == 1 else list(_pool(n_threads).map(task, runs))
+    found = [task(run) for run in runs] if n_tasks == 1 else list(pool(n_threads).map(task, runs))
     for *_, counts in found:
         work.add(counts)
     before = offsets_of(np.array([len(rows) for rows, *_ in found]))
@@ -206,12 +206,13 @@ def count_columns(
         )  # fmt: skip
 
     runs = list(itertools.pairwise(bounds))
-    parts = [task(run) for run in runs] if n_tasks == 1 else list(_pool(n_threads).map(task, runs))
+    parts = [task(run) for run in runs] if n_tasks == 1 else list(pool(n_threads).map(task, runs))
     query, column, count = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((column, query))
     return query[order], column[order], count[order]
 
 
 @cache
-def _pool(n_threads: int) -> ThreadPoolExecutor:
+def pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return the threads of this process for tasks that start none themselves."""
     return ThreadPoolExecutor(n_threads, thread_name_prefix="pexeso-sparse")

@@ -8,14 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from pexeso.engine.lists import Lists
-from pexeso.engine.sparse.compiled import Work, count_columns, matching_rows
+from pexeso.engine.sparse.compiled import Work, count_columns, matching_rows, pool
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import NO_COMMON_PAIR
 from pexeso.engine.sparse.vectors import SparseVectors
 from pexeso.engine.vector_space import BatchColumn, Found
+from pexeso.runtime.threads import available_threads
 
 PAIRS_AT_ONCE = 1 << 22
-"""Of values whose distances are held together: 32 MiB."""
+"""Of values whose distances are held together, by all threads: 32 MiB."""
+
+PAIRS_A_THREAD = 1 << 16
+"""Pairs that are worth a thread of their own."""
 
 PAIRS_WORTH_COMPARING = 1 << 9
 """Where no more rows are left they are compared with the other values one by one."""
@@ -185,15 +189,23 @@ def pairs_within(
     distance : numpy.ndarray, float64
         As a fraction of the largest distance.
     """
+    n_pairs = len(vectors) * len(rows)
+    n_threads = max(1, min(available_threads(), n_pairs // PAIRS_A_THREAD))
+    at_once = max(1, PAIRS_AT_ONCE // n_threads)
+    n_queries = max(
+        1, min(at_once // max(1, min(len(rows), at_once)), -(-len(vectors) // n_threads))
+    )
     found = []
-    n_queries = max(1, PAIRS_AT_ONCE // max(1, min(len(rows), PAIRS_AT_ONCE)))
-    for first in range(0, len(rows), PAIRS_AT_ONCE):
-        others = partition.vectors.take(rows[first : first + PAIRS_AT_ONCE])
-        for begin in range(0, len(vectors), n_queries):
-            some = vectors[begin : begin + n_queries]
-            distances = some.distances(others)
+    for first in range(0, len(rows), at_once):
+        others = partition.vectors.take(rows[first : first + at_once])
+
+        def task(begin: int, others=others, first=first) -> tuple[np.ndarray, ...]:
+            distances = vectors[begin : begin + n_queries].distances(others)
             query, position = np.nonzero(distances <= max_distance)
-            found.append((query + begin, position + first, distances[query, position]))
+            return query + begin, position + first, distances[query, position]
+
+        begins = range(0, len(vectors), n_queries)
+        found += map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins)
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     query, position, distance = (np.concatenate(part) for part in zip(*found, strict=True))

@@ -191,9 +191,12 @@ class SparseVectors:
                 self.weights, self.offsets, self.members, place, begin, end, similarities,
                 others.weights, others.offsets, others.members, dots,
             )  # fmt: skip
-            known = np.outer(self.is_known[begin:end], others.is_known)
             squares = np.outer(self.norms[begin:end], others.norms)
-            found[begin:end][known] = fractions_of(dots[known], squares[known])
+            if self.is_known[begin:end].all() and others.is_known.all():
+                found[begin:end] = fractions_of(dots, squares)
+            else:
+                known = np.outer(self.is_known[begin:end], others.is_known)
+                found[begin:end][known] = fractions_of(dots[known], squares[known])
         return found
 
 

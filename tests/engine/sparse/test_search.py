@@ -80,6 +80,23 @@ def test_rows_are_those_within_the_distance(seed, share, n_threads):
         np.testing.assert_array_equal(np.stack([rows, found.members], 1), expected)
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 50])
+@pytest.mark.parametrize("at_once", [1, 200, 1 << 22])
+def test_pairs_do_not_depend_on_threads_and_pieces(n_threads, at_once, monkeypatch):
+    values, partition = lake_of(5, 90)
+    asked = misspelt(values[:40], np.random.default_rng(5))
+    exact = distances_of(asked, values, SPACE)
+    monkeypatch.setattr(search, "available_threads", lambda: n_threads)
+    monkeypatch.setattr(search, "PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(search, "PAIRS_A_THREAD", 64)
+    rows = np.arange(0, len(values), 2)
+    found = search.pairs_within(partition, vectors_of(asked), rows, 0.4)
+    expected = np.argwhere(exact[:, rows] <= 0.4)
+    assert len(expected) > 40
+    np.testing.assert_array_equal(np.stack(found[:2], 1), expected)
+    np.testing.assert_array_equal(found[2], exact[:, rows][tuple(expected.T)])
+
+
 @given(
     st.lists(st.text(st.sampled_from("abc17 "), max_size=10), min_size=1, max_size=12, unique=True),
     st.lists(st.text(st.sampled_from("abc17 "), max_size=10), min_size=1, max_size=5),
