@@ -847,8 +847,7 @@ def open_index(
     model : str, optional
         Of the models that the index holds, the one to search by; by default the first.
     keep_files : bool
-        Keep names of the files in a folder of temporary files, so that what is open can be searched
-        even when the index has been deleted; its space is free once this object is gone.
+        Let what is open be searched even when the index is deleted: see `Store.links`.
 
     Returns
     -------

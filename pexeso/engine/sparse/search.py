@@ -191,13 +191,13 @@ def pairs_within(
     """
     n_pairs = len(vectors) * len(rows)
     n_threads = max(1, min(available_threads(), n_pairs // PAIRS_A_THREAD))
-    at_once = max(1, PAIRS_AT_ONCE // n_threads)
+    chunk_size = max(1, PAIRS_AT_ONCE // n_threads)
     n_queries = max(
-        1, min(at_once // max(1, min(len(rows), at_once)), -(-len(vectors) // n_threads))
+        1, min(chunk_size // max(1, min(len(rows), chunk_size)), -(-len(vectors) // n_threads))
     )
     found = []
-    for first in range(0, len(rows), at_once):
-        others = partition.vectors.take(rows[first : first + at_once])
+    for first in range(0, len(rows), chunk_size):
+        others = partition.vectors.take(rows[first : first + chunk_size])
 
         def task(begin: int, others=others, first=first) -> tuple[np.ndarray, ...]:
             distances = vectors[begin : begin + n_queries].distances(others)
