@@ -1,6 +1,7 @@
 """Stale results are told, and renewed one after the other until all are fresh."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -261,8 +262,6 @@ def test_every_declared_command_is_understood():
 
 
 def arguments(command):
-    import shlex
-
     return shlex.split(command)
 
 
