@@ -41,6 +41,7 @@ ELSEWHERE = {
     "out-of-core": ("benchmarks.out_of_core.command", "out_of_core_command"),
     "stale": ("benchmarks.freshness", "stale_command"),
     "renew": ("benchmarks.renewing", "renew_command"),
+    "figures": ("benchmarks.figures", "figures_command"),
 }
 
 Result = dict[str, Any]

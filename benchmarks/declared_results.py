@@ -40,6 +40,8 @@ class DeclaredResult:
         Why this result stays as it is and is never renewed.
     needs : str, optional
         What the commands need that is not in the repository.
+    figures : tuple of str
+        Patterns of the numbers that pages quote, as paths of keys; empty where all may be quoted.
     """
 
     name: str
@@ -49,6 +51,7 @@ class DeclaredResult:
     minutes: float | None = None
     kept: str | None = None
     needs: str | None = None
+    figures: tuple[str, ...] = ()
 
     def holds(self, path: PurePath) -> bool:
         """Return whether a result file is one of these.
@@ -121,6 +124,7 @@ def _declared(
         made.get("minutes"),
         made.get("kept"),
         made.get("needs"),
+        tuple(entry.get("figures", ())),
     )
 
 

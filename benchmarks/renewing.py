@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 
+from benchmarks.figures import write_pages
 from benchmarks.freshness import State, as_text, by_command, chosen, states
 from benchmarks.origin import ROOT
 
@@ -129,6 +130,9 @@ def renew_command(names: tuple[str, ...], dry_run: bool) -> None:
     except KeyboardInterrupt:
         click.echo("\nStopped. The same command goes on with what is stale still.", err=True)
         sys.exit(INTERRUPTED)
+    finally:
+        for page in write_pages():
+            click.echo(f"written: {page.relative_to(ROOT)}")
     for problem in problems:
         click.echo(f"Not renewed: {problem}", err=True)
     sys.exit(1 if problems else 0)

@@ -21,6 +21,13 @@ from benchmarks.renewing import arguments_of, renew
 from benchmarks.report import read_result, write_result
 from pexeso.errors import InputError
 
+
+@pytest.fixture(autouse=True)
+def pages(monkeypatch):
+    """No test here writes into the documentation."""
+    monkeypatch.setattr(renewing, "write_pages", list)
+
+
 # A command writes its result as `write_result` does: with the digest of the code as it is then.
 MAKE = """
 import json, sys
