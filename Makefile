@@ -6,7 +6,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup browser demo test kill-test flip-test fuzz-test check format docs clean
+.PHONY: help setup browser demo test kill-test flip-test fuzz-test bench-all check format docs clean
 
 PYTHON ?=
 VENV := .venv
@@ -39,6 +39,9 @@ flip-test: $(STAMP) ## flip 500 bytes of an index, one at a time (minutes; SHORT
 
 fuzz-test: $(STAMP) ## give 100,000 bad inputs to everything that reads (half an hour; SHORT=1: 2,000)
 	@$(BIN)/python tests/robustness/fuzz_run.py $(if $(SHORT),--short) $(ARGS)
+
+bench-all: $(STAMP) ## renew stale benchmark results (hours; call it again to go on; ARGS="speed --dry-run" for some)
+	@$(BIN)/python -m benchmarks renew $(ARGS)
 
 check: $(STAMP) ## lint, and check the formatting and the types
 	@$(BIN)/ruff check .

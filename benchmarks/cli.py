@@ -39,6 +39,9 @@ ELSEWHERE = {
     "redundancy": ("benchmarks.redundancy.command", "redundancy_command"),
     "transform": ("benchmarks.transform.command", "transform_command"),
     "out-of-core": ("benchmarks.out_of_core.command", "out_of_core_command"),
+    "stale": ("benchmarks.freshness", "stale_command"),
+    "renew": ("benchmarks.renewing", "renew_command"),
+    "figures": ("benchmarks.figures", "figures_command"),
 }
 
 Result = dict[str, Any]
@@ -230,15 +233,18 @@ def _names(algorithms: str) -> list[str]:
 
 def _found(path: Path, settings: Settings, force: bool) -> Result | None:
     """Return the finished result of the same run by this code on this machine, if any."""
+    from benchmarks.declared_results import declared_of
     from benchmarks.machine import describe_machine, find_device
-    from benchmarks.origin import LOADED_CODE, why_not_again
+    from benchmarks.origin import code_digest, why_not_again
     from benchmarks.report import read_result
 
     device = find_device(settings.device)
     result = None if force else read_result(path)
     if result is None:
         return None
-    reason = why_not_again(result, describe_machine(device), LOADED_CODE)
+    declared = declared_of(path)
+    code = None if declared is None else code_digest(declared.code)
+    reason = why_not_again(result, describe_machine(device), code)
     if reason is not None:
         _log.info("there is a result of this run, but %s: measuring again", reason)
         return None
@@ -253,9 +259,7 @@ def _measured_run(path: Path, source: Source, names: list[str], settings: Settin
     from benchmarks.report import write_result
 
     candidates = load_candidates(names, find_device(settings.device))
-    result = run_benchmark(source.load(), candidates, settings)
-    write_result(path, result)
-    return result
+    return write_result(path, run_benchmark(source.load(), candidates, settings))
 
 
 def _measured_sweep(
@@ -264,9 +268,7 @@ def _measured_sweep(
     from benchmarks.report import write_result
     from benchmarks.sweeps import run_sweep
 
-    result = run_sweep(declared, source, settings, names)
-    write_result(path, result)
-    return result
+    return write_result(path, run_sweep(declared, source, settings, names))
 
 
 def _told(make: Callable[[], Result]) -> Result:

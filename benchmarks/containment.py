@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from benchmarks.containment_lists import hashed_ensemble
 from benchmarks.containment_sets import DATA, ContainmentLake, draw_lake, right_answer, scan, scores
 from benchmarks.containment_ways import Datasketch, Way, baselines, index_bytes, measure, way_of
 from benchmarks.machine import describe_machine
+from benchmarks.report import write_result
 from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.options import EnsembleOptions
 
@@ -314,6 +316,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lake = draw_lake(asked.data, asked.sets, asked.queries, asked.seed)
         result |= fit(lake) if asked.fit else run(lake, asked)
     print(json.dumps(result, indent=1), flush=True)
+    if asked.out is not None:
+        write_result(asked.out, result)
     return 0
 
 
@@ -326,6 +330,7 @@ def _parser() -> argparse.ArgumentParser:
         "--sets", type=int, default=10_000, help="sets of a drawn lake (default 10000)"
     )
     made.add_argument("--queries", type=int, default=100)
+    made.add_argument("--out", type=Path, help="a file for the result")
     made.add_argument("--seed", type=int, default=0)
     made.add_argument("--thresholds", type=_numbers, default=THRESHOLDS, help="with commas between")
     made.add_argument(

@@ -32,7 +32,6 @@ from benchmarks.datasets.tables import (
     write_training_text,
 )
 from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.origin import LOADED_CODE
 from benchmarks.report import RESULTS, write_result
 from benchmarks.timing import measure_in_turn
 from embed import fasttext
@@ -161,7 +160,6 @@ def run_embedding(data: str, n_values: int | None, repeats: int) -> dict[str, An
         },
         "skipped": skipped,
         "machine": machine,
-        "code": LOADED_CODE,
     }
 
 

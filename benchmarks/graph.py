@@ -21,7 +21,6 @@ import torch
 
 from benchmarks import report
 from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.origin import code_digest
 from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
 from pexeso.engine.vector_space import count_needed
 from pexeso.index import Index, open_index
@@ -30,12 +29,6 @@ from pexeso.lake_graph.semantic import ValuesAlike
 from pexeso.search.executor import LocalExecutor
 from pexeso.token_search.overlap_search import search_overlap
 from pexeso.token_search.query import token_query
-
-CODE = tuple(
-    (f"pexeso/{each}", "**/*.py")
-    for each in ("engine", "lake_graph", "overlap", "search", "acquisition_search/pairs")
-)
-"""What the figures depend on."""
 
 MIN_JOINABILITY, K = 0.5, 20
 
@@ -63,7 +56,6 @@ def measure(index: Index, queries: int, seed: int) -> Result:
     """Return for each method what both ways take, in seconds of the processor."""
     return {
         "machine": describe_machine(torch.device("cpu")),
-        "code": code_digest(code=CODE),
         "asked": {"queries": queries, "seed": seed, "min_joinability": MIN_JOINABILITY, "k": K},
         "methods": {
             method: _measured(index, method, queries, seed)

@@ -25,7 +25,6 @@ from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
 from benchmarks.machine import describe_machine, find_device, pin_threads
 from benchmarks.memory import Peak, peak_memory
 from benchmarks.metrics import Run, evaluate, query_seconds, ratios
-from benchmarks.origin import LOADED_CODE
 from benchmarks.timing import Measured, ask_batch, measure_in_turn
 from pexeso.errors import InputError
 
@@ -207,7 +206,6 @@ def measure(
         "columns_found": sum(len(each) for each in right if each is not None),
         "settings": asdict(settings),
         "machine": describe_machine(find_device(settings.device)),
-        "code": LOADED_CODE,
     }
 
 

@@ -1,50 +1,162 @@
-"""Where a result comes from: which machine and which code.
+"""Where a result comes from: which code, version, command line and date, and how long it took.
 
-A finished run is shown again only where both are the same.
+`benchmarks.report.write_result` adds it to every result. Which code a result rests on is declared
+in ``results.yml`` (`benchmarks.declared_results`).
 """
 
 from __future__ import annotations
 
+import datetime
 import hashlib
+import re
+import shlex
+import sys
+import time
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-CODE = (("pexeso/engine", "*.py"), ("benchmarks", "*.py"), ("benchmarks/algorithms", "*.yml"))
-"""Folders and the names of files in them, at any depth, that a measurement depends on.
-
-The grids stand in YAML, so these count too.
-"""
-
 MACHINE = ("processor", "cores", "memory_gib", "device")
 """What must be equal of two machines for their seconds to compare."""
 
+# Strings are matched whole, so that what looks like a comment or a docstring in them is none. A
+# string of three quotation marks that begins a line is a statement, but after what goes on in it.
+_DOUBLE, _SINGLE = r'"{3}(?:[^"\\]+|\\.|"(?!""))*+"{3}', r"'{3}(?:[^'\\]+|\\.|'(?!''))*+'{3}"
+_STRING_OR_COMMENT = re.compile(
+    rf"""(?P<comment>\#[^\n]*)
+    | (?P<text>^[ ]*[rR]?{_DOUBLE}(?=[ ]*(?:\n|\#|\Z)))
+    | {_DOUBLE} | {_SINGLE} | \"(?:[^\"\\\n]+|\\.)*+\" | '(?:[^'\\\n]+|\\.)*+'""",
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
+_GOES_ON = "([{,=+%|\\"
 
-def code_digest(root: Path = ROOT, code: Sequence[tuple[str, str]] = CODE) -> str:
-    """Return the BLAKE2b-64 of the engine and the benchmarks, or other code, in hexadecimal.
+_STARTED = time.monotonic()
+_CODE = ("pexeso", "embed", "partition", "benchmarks", "examples")
+_KINDS = (".py", ".yml", ".json", ".js", ".css", ".html")
+_NO_CODE = ("benchmarks/results/", "benchmarks/data/", "examples/lake/", "pexeso/demo/lake/")
 
-    It covers the names and contents of the files.
 
-    It depends on neither commits nor dates: the same code has the same digest in any checkout.
+def read_code(root: Path = ROOT) -> dict[str, bytes]:
+    """Return the contents of all files of code by their names below the root."""
+    found = (path for folder in _CODE for path in (root / folder).rglob("*"))
+    code = {path.relative_to(root).as_posix(): path for path in found if path.suffix in _KINDS}
+    return {name: code[name].read_bytes() for name in code if not name.startswith(_NO_CODE)}
+
+
+LOADED = read_code()
+"""The code that this process runs, as it was at the start: files may change in a long run."""
+
+
+def files_of(paths: Sequence[str], code: Mapping[str, bytes]) -> list[str]:
+    """Return the names of the files that paths name: files, folders and patterns.
+
+    Examples
+    --------
+    >>> files_of(["a", "b*.py"], {"a/b/c.py": b"", "ab.py": b"", "b1.py": b""})
+    ['a/b/c.py', 'b1.py']
+    """
+    return sorted(
+        name
+        for name in code
+        if any(name.startswith(f"{path}/") or fnmatchcase(name, path) for path in paths)
+    )
+
+
+def code_digest(paths: Sequence[str], code: Mapping[str, bytes] = LOADED) -> str:
+    """Return the BLAKE2b-64 of some of the code, in hexadecimal.
+
+    It covers the names of the files and what the computer reads of them. Neither comments and
+    docstrings nor commits and dates matter: the same code has the same digest in any checkout.
+
+    Examples
+    --------
+    >>> paths = ["pexeso/engine/metrics.py"]
+    >>> named = code_digest(paths, {"pexeso/engine/metrics.py": b"unit = 1  # of what"})
+    >>> named == code_digest(paths, {"pexeso/engine/metrics.py": b"unit = 1"})
+    True
+    >>> named == code_digest(paths, {"pexeso/engine/metrics.py": b"unit = 2"})
+    False
     """
     digest = hashlib.blake2b(digest_size=8)
-    files = sorted({path for folder, pattern in code for path in (root / folder).rglob(pattern)})
-    for path in files:
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+    for name in files_of(paths, code):
+        content = code[name]
+        if name.endswith(".py"):
+            content = _read_by_computers(content.decode()).encode()
+        digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
 
 
-def why_not_again(result: Mapping[str, Any], machine: Mapping[str, Any], code: str) -> str | None:
+def _read_by_computers(source: str) -> str:
+    """Return source code without comments, strings that are statements, and empty lines."""
+    parts, end, before = [], 0, "\n"
+    for match in _STRING_OR_COMMENT.finditer(source):
+        code = source[end : match.start()]
+        before = (code.rstrip() or before)[-1]
+        is_text = match["comment"] or (match["text"] and before not in _GOES_ON)
+        parts += [code, "" if is_text else match[0]]
+        before = before if is_text else match[0][-1]
+        end = match.end()
+    lines = "".join([*parts, source[end:]]).split("\n")
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def origin_of(paths: Sequence[str] | None) -> dict[str, Any]:
+    """Return what a result that this process makes now has to say about where it comes from.
+
+    Parameters
+    ----------
+    paths : sequence of str, optional
+        The code it rests on; none where nothing is declared for it: then its digest is null, and
+        it counts as stale.
+    """
+    import pexeso
+
+    return {
+        "code": None if paths is None else code_digest(paths),
+        "version": pexeso.__version__,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.monotonic() - _STARTED, 1),
+        "command": command_line(sys.argv),
+    }
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """Return the command line of a process, as it is typed in the root of the repository.
+
+    Examples
+    --------
+    >>> command_line([str(ROOT / "benchmarks" / "__main__.py"), "run", "--data", "demo"])
+    'python -m benchmarks run --data demo'
+    >>> command_line([str(ROOT / "benchmarks" / "start.py"), "--write"])
+    'python -m benchmarks.start --write'
+    >>> command_line([str(ROOT / "examples" / "enrich.py"), str(ROOT / "work")])
+    'python examples/enrich.py work'
+    """
+    program = Path(arguments[0]).resolve()
+    here = f"{ROOT}/"
+    rest = [text.removeprefix(here) for text in arguments[1:]]
+    if not program.is_relative_to(ROOT):
+        return shlex.join([program.name, *rest])
+    name = program.relative_to(ROOT).with_suffix("").as_posix()
+    if name.startswith("benchmarks/"):
+        module = name.removesuffix("/__main__").replace("/", ".")
+        return shlex.join(["python", "-m", module, *rest])
+    return shlex.join(["python", f"{name}{program.suffix}", *rest])
+
+
+def why_not_again(
+    result: Mapping[str, Any], machine: Mapping[str, Any], code: str | None
+) -> str | None:
     """Return why a finished result does not stand for a run made here and now; None where it does.
 
     Parameters
     ----------
     result : mapping
-        With ``machine`` and ``code`` as they were.
+        With ``machine`` and ``origin`` as they were.
     machine : mapping
         What `benchmarks.machine.describe_machine` gives here.
     code : str
@@ -53,10 +165,10 @@ def why_not_again(result: Mapping[str, Any], machine: Mapping[str, Any], code: s
     Examples
     --------
     >>> here = {"processor": "A", "cores": 2, "memory_gib": 8, "device": "cpu"}
-    >>> why_not_again({"machine": {**here, "cores": 4}, "code": "12"}, here, "12")
+    >>> why_not_again({"machine": {**here, "cores": 4}, "origin": {"code": "12"}}, here, "12")
     'it was measured on another machine (cores: 4, here 2)'
-    >>> why_not_again({"machine": here, "code": "12"}, here, "34")
-    'the engine or the benchmarks have changed since'
+    >>> why_not_again({"machine": here, "origin": {"code": "12"}}, here, "34")
+    'the code that it rests on has changed since'
     """
     there = result.get("machine", {})
     for name in MACHINE:
@@ -65,13 +177,21 @@ def why_not_again(result: Mapping[str, Any], machine: Mapping[str, Any], code: s
                 f"it was measured on another machine ({name}: {there.get(name, 'unknown')}, "
                 f"here {machine[name]})"
             )
-    if result.get("code") != code:
-        return "the engine or the benchmarks have changed since"
+    return why_stale(result, code)
+
+
+def why_stale(result: Mapping[str, Any], code: str | None) -> str | None:
+    """Return why a result is not one of the present code; None where it is.
+
+    Examples
+    --------
+    >>> why_stale({"agree": True}, "34")
+    'made before results named their code'
+    >>> why_stale({"origin": {"code": "34"}}, "34")
+    """
+    origin = result.get("origin")
+    if origin is None:
+        return "made before results named their code"
+    if code is None or origin["code"] != code:
+        return "the code that it rests on has changed since"
     return None
-
-
-LOADED_CODE = code_digest()
-"""The digest of the code that this process runs.
-
-It is taken when the process starts, since files may change during a long run.
-"""

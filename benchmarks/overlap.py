@@ -39,6 +39,7 @@ from benchmarks.overlap_ways import (
     set_similarity_search,
     ways_of,
 )
+from benchmarks.report import write_result
 from benchmarks.token_sets import lake_sets, texts_of
 from pexeso.overlap.batched import BatchedMergeList
 from pexeso.overlap.index.saving import open_index, save_index
@@ -330,8 +331,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = json.dumps(result, indent=1, default=str)
     print(text, flush=True)
     if asked.out is not None:
-        asked.out.parent.mkdir(parents=True, exist_ok=True)
-        asked.out.write_text(text + "\n", encoding="utf-8")
+        write_result(asked.out, json.loads(text))
     return 0
 
 

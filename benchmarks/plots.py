@@ -233,5 +233,5 @@ def _caption(result: Mapping[str, Any]) -> str:
         f"{asked}, {', '.join(fixed)}; "
         f"{repeats}; marks: median over query columns, band: from the 10 % to the 90 % quantile; "
         f"{machine['processor']}, {machine['cores']} cores, {threads}{device}, "
-        f"{machine['date'][:10]}; code {result['code']}"
+        f"{machine['date'][:10]}; code {result['origin']['code']}"
     )

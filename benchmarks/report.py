@@ -8,8 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.declared_results import declared_of
 from benchmarks.harness import BASE, Settings
+from benchmarks.machine import describe_machine
 from benchmarks.metrics import METRICS
+from benchmarks.origin import origin_of
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -78,12 +81,39 @@ def sweep_path(
     return path.with_name(f"sweep-{sweep}_{path.name.replace('__', '_')}")
 
 
-def write_result(path: Path, result: Mapping[str, Any]) -> None:
-    """Write a result whole or not at all."""
+def write_result(
+    path: Path, result: Mapping[str, Any], *, before: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Write a result with its origin, whole or not at all; return what stands in the file.
+
+    Parameters
+    ----------
+    path : Path
+    result : mapping
+    before : mapping, optional
+        The stored result that parts of this one are taken from: its origin stays, since the whole
+        is no newer than its oldest part.
+    """
+    kept = {name: value for name, value in result.items() if name != "origin"}
+    origin = _origin(path, kept) if before is None else before.get("origin")
+    if origin is not None:
+        kept["origin"] = origin
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    unfinished.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     os.replace(unfinished, path)
+    return kept
+
+
+def _origin(path: Path, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the origin of a result made now, with the machine where it does not name it."""
+    import torch
+
+    declared = declared_of(path)
+    origin = origin_of(None if declared is None else declared.code)
+    if "machine" in result:
+        return origin
+    return {**origin, "machine": describe_machine(torch.device("cpu"))}
 
 
 def read_result(path: Path) -> dict[str, Any] | None:

@@ -14,7 +14,6 @@ from benchmarks.cutting import cut_columns
 from benchmarks.declared import Arguments, Candidate, load_candidates
 from benchmarks.harness import Settings, build_all, draw_for, measure, run_benchmark
 from benchmarks.machine import describe_machine, find_device
-from benchmarks.origin import LOADED_CODE
 from benchmarks.source import Source
 from pexeso.errors import InputError
 
@@ -152,7 +151,6 @@ def run_sweep(
         "lakes": [lake for number, lake in enumerate(lakes) if lake not in lakes[:number]],
         "settings": asdict(settings),
         "machine": describe_machine(find_device(settings.device)),
-        "code": LOADED_CODE,
     }
 
 

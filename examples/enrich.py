@@ -24,6 +24,7 @@ from typing import Any
 
 import click
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from enrichment import lake as lakes
@@ -31,6 +32,7 @@ from enrichment import report, tasks
 from enrichment.running import METHODS, Workshop, run_task, variants_of
 
 import pexeso
+from benchmarks.report import read_result, write_result
 
 RESULT = lakes.ROOT / "benchmarks" / "results" / "enrichment" / "result.json"
 PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
@@ -102,9 +104,10 @@ def main(
         raise click.ClickException(str(error)) from error
     click.echo(report.as_text(result))
     if write:
-        RESULT.parent.mkdir(parents=True, exist_ok=True)
-        result = _with_stored(result)
-        RESULT.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        before = read_result(RESULT)
+        result = write_result(
+            RESULT, _with_stored(result), before=None if chosen == list(tasks.REAL) else before
+        )
         PAGE.write_text(report.renew(PAGE.read_text(encoding="utf-8"), result), encoding="utf-8")
 
 

@@ -21,12 +21,8 @@ from benchmarks.acquisition.plan_figures import measured_plans
 from benchmarks.acquisition.plan_tables import plan_tables
 from benchmarks.acquisition.target_tables import target_tables
 from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.origin import code_digest
 from benchmarks.redundancy.writing import FORMATS
 from pexeso.errors import InputError, PexesoError
-
-CODE = (("pexeso/acquisition", "*.py"), ("benchmarks/acquisition", "*.py"))
-"""What the figures depend on."""
 
 PLANS, HELD_BACK = "plans", "held-back"
 PARTS = (tpch.NAME, tpce.NAME, PLANS, HELD_BACK)
@@ -78,7 +74,6 @@ def acquisition_command(
                 raise InputError(f"Parts are {', '.join(PARTS)}. Got {part!r} instead.")
             conditions = {
                 "machine": machine,
-                "code": code_digest(code=CODE),
                 "seed": seed,
                 # Where things lay is of no interest, and of one machine.
                 "options": {name: value for name, value in options.items() if name != "folder"},

@@ -26,15 +26,7 @@ import torch
 from benchmarks import report
 from benchmarks.acquisition.coverage_cases import Case, lake_pairs, random_chains, random_pairs
 from benchmarks.machine import describe_machine
-from benchmarks.origin import code_digest
 from pexeso.acquisition.sampling.intervals import Estimate
-
-CODE = (
-    ("pexeso/acquisition/sampling", "*.py"),
-    ("pexeso/acquisition/measures", "*.py"),
-    ("benchmarks/acquisition", "coverage*.py"),
-)
-"""What the figures depend on."""
 
 RATES = (0.1, 0.25, 0.5)
 ASKED = 0.93
@@ -114,7 +106,6 @@ def _keep(rows: list[dict[str, object]], options: dict[str, int], seed: int) -> 
     result = {
         "part": "coverage",
         "machine": describe_machine(torch.device("cpu")),
-        "code": code_digest(code=CODE),
         "seed": seed,
         "options": options,
         "cells": json.loads(pd.DataFrame(rows).to_json(orient="records")),

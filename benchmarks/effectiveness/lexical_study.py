@@ -69,7 +69,10 @@ def main(
         raise click.ClickException(str(error)) from error
     if write:
         path = RESULTS / f"{RESULT}.json"
-        write_result(path, merged(read_result(path), result))
+        before = read_result(path)
+        kept = merged(before, result)
+        some = before is not None and kept["models"].keys() != result["models"].keys()
+        write_result(path, kept, before=before if some else None)
     click.echo(json.dumps(result, indent=1) if as_json else table(result))
 
 

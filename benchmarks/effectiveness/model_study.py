@@ -151,9 +151,11 @@ def main(models: str, sentence_model: str, write: bool, as_json: bool) -> None:
     except PexesoError as error:
         raise click.ClickException(str(error)) from error
     path = RESULTS / f"{STUDY}.json"
-    result = merged(read_result(path) if write else None, found)
+    before = read_result(path) if write else None
+    result = merged(before, found)
     if write:
-        write_result(path, result)
+        some = result["models"].keys() != found.keys()
+        write_result(path, result, before=before if some else None)
         write_page()
     click.echo(json.dumps(result, indent=1) if as_json else tables(result))
 

@@ -16,7 +16,7 @@ from pexeso.errors import InputError
 
 RESULTS = ALL_RESULTS / "effectiveness"
 
-_NOT_COUNTS = ("data", "methods", "skipped")
+_NOT_COUNTS = ("data", "methods", "skipped", "origin")
 
 
 def result_path(results: Path, data: str) -> Path:
@@ -51,9 +51,9 @@ def store(results: Path, result: Mapping[str, Any], *, some: bool) -> dict[str, 
     InputError
         What is stored has another truth, so that its methods cannot stand beside the new ones.
     """
-    kept = merged(stored_result(results, result["data"]) if some else None, result)
-    write_result(result_path(results, result["data"]), kept)
-    return kept
+    before = stored_result(results, result["data"]) if some else None
+    kept = merged(before, result)
+    return write_result(result_path(results, result["data"]), kept, before=before)
 
 
 def merged(before: Mapping[str, Any] | None, result: Mapping[str, Any]) -> dict[str, Any]:

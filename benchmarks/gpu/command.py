@@ -21,7 +21,6 @@ from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
 from benchmarks.gpu.lakes import Wanted
 from benchmarks.gpu.table import RESULTS, slug, table, write_json
 from benchmarks.machine import describe_machine, find_device
-from benchmarks.origin import LOADED_CODE
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.errors import PexesoError
 
@@ -105,7 +104,6 @@ def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[s
     kernels = KERNELS[device.type]
     result: dict[str, Any] = {
         "machine": _machine(device),
-        "code": LOADED_CODE,
         "settings": {
             name: value for name, value in vars(asked).items() if name not in ("output", "json")
         },

@@ -9,7 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.origin import ROOT
+from benchmarks.origin import ROOT, origin_of
+
+CODE = ("pexeso/engine", "benchmarks/gpu")
+"""What the figures depend on."""
 
 RESULTS = ROOT / "benchmarks" / "results" / "gpu"
 COLUMNS = (
@@ -39,10 +42,15 @@ def slug(name: str) -> str:
 
 
 def write_json(path: Path, result: Mapping[str, Any]) -> None:
-    """Write a result whole or not at all."""
+    """Write a result with its origin, whole or not at all.
+
+    Not by `benchmarks.report`, since this command does with few packages.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    unfinished.write_text(
+        json.dumps({**result, "origin": origin_of(CODE)}, indent=1) + "\n", encoding="utf-8"
+    )
     os.replace(unfinished, path)
 
 

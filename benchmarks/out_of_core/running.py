@@ -17,7 +17,6 @@ from benchmarks.datasets.calibrated_data import CalibratedData
 from benchmarks.drawing import draw_queries
 from benchmarks.lake import BenchmarkLake
 from benchmarks.machine import describe_machine, find_device, pin_threads
-from benchmarks.origin import LOADED_CODE
 from benchmarks.out_of_core.asking import (
     AskedColumn,
     answer_of,
@@ -163,7 +162,6 @@ def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
             measured, cold, {name: vector_bytes(store) for name, store in stores.items()}, settings
         ),
         "machine": describe_machine(find_device("cpu")),
-        "code": LOADED_CODE,
     }
 
 

@@ -15,15 +15,11 @@ from typing import Any
 import click
 
 from benchmarks import report
-from benchmarks.origin import code_digest
 from benchmarks.reading.pollock import PollockFile, pollock_files
 from benchmarks.reading.readers import READERS, Reader
 from benchmarks.reading.rules import hard_files
 from benchmarks.reading.scoring import Found, is_right
 from pexeso.errors import InputError
-
-CODE = (("pexeso/lake/readers", "**/*.py"), ("benchmarks/reading", "*.py"))
-"""What the figures depend on."""
 
 Result = dict[str, Any]
 
@@ -103,7 +99,6 @@ def measure(
         "groups": counts,
         "wrong": wrong,
         "seconds": {name: round(spent, 2) for name, spent in seconds.items()},
-        "code": code_digest(code=CODE),
         "seed": seed,
         "step": step,
     }

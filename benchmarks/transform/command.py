@@ -13,15 +13,7 @@ import torch
 
 from benchmarks import report
 from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.origin import code_digest
 from pexeso.errors import InputError, PexesoError
-
-CODE = (
-    ("pexeso/transform", "*.py"),
-    ("pexeso/transform_join", "*.py"),
-    ("benchmarks/transform", "*.py"),
-)
-"""What the figures depend on."""
 
 PARTS = ("cases", "restraint", "planted", "apply")
 
@@ -67,7 +59,6 @@ def transform_command(
             measure, shown = _of(part, seed, options)
             conditions = {
                 "machine": machine,
-                "code": code_digest(code=CODE),
                 "seed": seed,
                 "options": options,
             }

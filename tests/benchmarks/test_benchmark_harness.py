@@ -370,7 +370,7 @@ def test_the_command_prints_one_object_and_keeps_it(results):
 
     assert shown() == -1
     assert shown("--force") == 3
-    assert shown(code="of another day") == 3
+    assert shown(origin={**printed["origin"], "code": "of another day"}) == 3
     assert shown(machine={**printed["machine"], "cores": 10**6}) == 3
     assert shown(machine={**printed["machine"], "load": [9, 9, 9], "date": "2001-01-01"}) == -1
 

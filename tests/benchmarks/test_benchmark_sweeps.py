@@ -295,7 +295,7 @@ def test_a_finished_sweep_is_shown_again_unless_something_changed(results, monke
     assert shown() == -1
     assert list(results.rglob("*.png")), "the plot is drawn again"
     assert shown("--force") == 4
-    assert shown(code="other") == 4
+    assert shown(origin={"code": "other"}) == 4
     assert shown(machine={**printed["machine"], "cores": 0}) == 4
     assert shown(declared={**printed["declared"], "values": [0.5]}) == 4
 
@@ -360,7 +360,7 @@ def drawn(monkeypatch, tmp_path, given, axis):
         "lakes": [lake],
         "settings": vars(TINY),
         "machine": machine,
-        "code": "12ab",
+        "origin": {"code": "12ab"},
         "declared": {"title": "Mine", "axis": axis, "over": "columns"},
     }
     plot_sweep(result, tmp_path / "plot.png")

@@ -102,7 +102,7 @@ sys.exit(main(["--device", "cpu", "--data", "swdc,open", "--scale", "0.001", "--
     assert json.loads(lines[-1])["data"] == result["data"]
     assert {
         "machine",
-        "code",
+        "origin",
         "settings",
         "checks",
         "ceilings",
