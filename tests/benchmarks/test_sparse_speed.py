@@ -76,7 +76,7 @@ def test_the_command_tells_ratios_and_refuses_other_answers(partition, tmp_path,
     assert {"scipy", "words"} <= set(row["over_search"]) == set(result["tuned"])
     assert result["columns"] == 3
     monkeypatch.setattr(sparse_speed, "differences", lambda *args: 7)
-    with pytest.raises(PexesoError, match="scipy and a search differ in 7 pairs at 0.4"):
+    with pytest.raises(PexesoError, match=r"scipy and a search differ in 7 pairs at 0\.4"):
         CliRunner().invoke(main, [str(tmp_path)], catch_exceptions=False)
 
 
