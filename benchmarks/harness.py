@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -123,12 +124,24 @@ def build_all(
 ) -> list[Built]:
     """Build the index of every candidate.
 
-    All indexes stay in memory together, since they are measured in turn.
+    All indexes stay in memory together, since they are measured in turn. Points of a grid that
+    differ in query arguments alone share one.
     """
     device = find_device(settings.device)
     pin_threads(settings.threads)
     _ = lake.value_columns  # made once, outside of every measurement
-    return [_build(lake, each, device) for each in candidates]
+    built: list[Built] = []
+    for candidate in candidates:
+        same = next((each for each in built if _is_built_alike(each.candidate, candidate)), None)
+        made = same or _build(lake, candidate, device)
+        algorithm = copy.copy(made.algorithm)
+        algorithm.set_query_arguments(candidate.query_arguments)
+        built.append(Built(candidate, algorithm, made.seconds, made.peak))
+    return built
+
+
+def _is_built_alike(one: Candidate, other: Candidate) -> bool:
+    return one.adapter is other.adapter and one.build_arguments == other.build_arguments
 
 
 def measure(
@@ -229,7 +242,6 @@ def _build(lake: BenchmarkLake, candidate: Candidate, device: torch.device) -> B
         started = time.perf_counter()
         algorithm.build(lake, candidate.build_arguments)
         seconds = time.perf_counter() - started
-    algorithm.set_query_arguments(candidate.query_arguments)
     return Built(candidate, algorithm, seconds, peak)
 
 

@@ -176,12 +176,17 @@ def _ask_alone(
     space: SparseSpace, partition: SparsePartition, columns: np.ndarray, goal: Goal
 ) -> None:
     for column in columns.tolist():
-        vectors = partition.vectors.take(partition.column_lists[column])
-        n = len(vectors)
-        needed = Goal(goal.max_distance, max(1, int(np.ceil(MIN_JOINABILITY * n))))
-        space.search(
-            partition, vectors, np.ones(n, np.int64), n, needed, SearchStats(), max_pairs=1
-        )
+        ask_alone(space, partition, partition.column_lists[column], goal)
+
+
+def ask_alone(
+    space: SparseSpace, partition: SparsePartition, members: np.ndarray, goal: Goal
+) -> None:
+    """Search with some stored values as one query column, at `MIN_JOINABILITY`."""
+    vectors = partition.vectors.take(members)
+    n = len(vectors)
+    needed = Goal(goal.max_distance, max(1, int(np.ceil(MIN_JOINABILITY * n))))
+    space.search(partition, vectors, np.ones(n, np.int64), n, needed, SearchStats(), max_pairs=1)
 
 
 def _ask_together(

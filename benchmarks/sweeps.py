@@ -214,7 +214,7 @@ def _rows(
 def _argument_labels(candidates: Sequence[Candidate]) -> dict[str, str]:
     """Return how each candidate differs from the others.
 
-    For lists it is what is left out of the longest.
+    For lists it is what is left out of the longest, or what is left of it where that is less.
     """
     points = {each.name: {**each.build_arguments, **each.query_arguments} for each in candidates}
     keys = {key for point in points.values() for key in point}
@@ -235,6 +235,10 @@ def _label(key: str, point: Arguments, points: Mapping[str, Arguments]) -> str:
         (other[key] for other in points.values() if isinstance(other.get(key), list)), key=len
     )
     missing = [str(member) for member in whole if member not in value]
+    if len(missing) > len(value) > 0:
+        return f"{', '.join(map(str, value))} alone"
+    if not value:
+        return f"no {key}"
     return f"without {', '.join(missing)}" if missing else f"all {key}"
 
 

@@ -9,8 +9,8 @@ those of normalised values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -25,23 +25,29 @@ from embed.protocol import Embedder
 from pexeso.errors import InputError
 from pexeso.index import Index, open_index
 
-NORMALISED = "tf-idf-normalised"
-_WORDS_BY_RARITY = (*(0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),)
 
-BY_STRINGS: dict[str, tuple[similar.Measure, tuple[float, ...]]] = {
+def _evenly(least: float, step: float) -> tuple[float, ...]:
+    return tuple(np.round(np.arange(least, 1 + step / 2, step), 3).tolist())
+
+
+MEASURES: dict[str, tuple[similar.Measure, tuple[float, ...]]] = {
     "equi": (similar.equal, (1.0,)),
-    "jaccard": (similar.jaccard_of_tokens, (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
-    "edit": (similar.edit_similarity, (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)),
-    "fuzzy": (similar.fuzzy_tokens, (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
-    "tf-idf": (similar.tfidf, _WORDS_BY_RARITY),
-    NORMALISED: (similar.tfidf, _WORDS_BY_RARITY),
+    "jaccard": (similar.jaccard_of_tokens, _evenly(0.3, 0.02)),
+    "edit": (similar.edit_similarity, _evenly(0.6, 0.01)),
+    "fuzzy": (similar.fuzzy_tokens, _evenly(0.4, 0.02)),
+    "tf-idf": (similar.tfidf, _evenly(0.3, 0.02)),
 }
 """Measures of strings, and the similarities that are tried for joinable columns.
 
-`NORMALISED` compares values as the index normalises them, the others folded ones.
+They are about as many as `DISTANCES`, so that no measure is tuned less finely than pexeso.
 """
 
-NEAREST_SIMILARITIES = tuple(np.round(np.arange(0.2, 1.001, 0.02), 3).tolist())
+NORMALISED = "-normalised"
+"""What ends the name of a measure of values as the index normalises them; else they are folded."""
+
+BY_STRINGS = tuple(name + form for name in MEASURES for form in ("", NORMALISED))
+
+NEAREST_SIMILARITIES = _evenly(0.2, 0.01)
 """Least similarities of strings that are tried where each value is joined with its nearest one."""
 
 DISTANCES = tuple(
@@ -52,12 +58,15 @@ DISTANCES = tuple(
 NEAREST_DISTANCES = tuple(np.round(np.arange(0.0, 0.601, 0.01), 3).tolist())
 """Largest distances that are tried where each value is joined with its nearest one."""
 
-PEXESO, CODES = "pexeso", "pexeso-pq"
+PEXESO, FOLDED, CODES = "pexeso", "pexeso-folded", "pexeso-pq"
 AUTOMATIC, RERANKED, SENTENCE = "pexeso-auto", "pexeso-reranked", "sentence"
 OTHER_MODELS = ("hashing", "fasttext")
-METHODS = (*BY_STRINGS, PEXESO, CODES, AUTOMATIC, RERANKED, *OTHER_MODELS, SENTENCE)
+METHODS = (*BY_STRINGS, FOLDED, PEXESO, CODES, AUTOMATIC, RERANKED, *OTHER_MODELS, SENTENCE)
 MODELS = ",".join(("lexical", *OTHER_MODELS))
 """The models of an index that is built: of `PEXESO`, and those that have rows of their own."""
+
+FOLDING_RULES = ("case", "punctuation")
+"""The rules of the index of `FOLDED`: what folding does for measures of strings, and no more."""
 
 Prepare = Callable[[Sequence[pa.StringArray]], list[list[str]]]
 
@@ -119,6 +128,7 @@ class Workshop:
     sentence_model: str | None = None
     name: str = "lake"
     _index: Index | None = None
+    _folded: Index | None = None
 
     def index(self, model: str | None = None) -> Index:
         """Open or build the index of pexeso, once; searched by its first model or another."""
@@ -129,6 +139,17 @@ class Workshop:
                 else index_for(self.lake, self.folder / f"{self.name}.pexeso", self.model)
             )
         return self._index if model is None else self._index.with_model(model)
+
+    def folded_index(self) -> Index:
+        """Open or build the index of `FOLDED`, once: of the first model, with `FOLDING_RULES`."""
+        if self._folded is None:
+            self._folded = index_for(
+                self.lake,
+                self.folder / f"{self.name}-folded.pexeso",
+                self.model.partition(",")[0],
+                rules=FOLDING_RULES,
+            )
+        return self._folded
 
     def model_of(self, name: str) -> str | None:
         """Return the model of the index that a method compares vectors of; None: it has none."""
@@ -150,8 +171,7 @@ class Workshop:
 
     def normalised(self, columns: Sequence[pa.StringArray]) -> list[list[str]]:
         """Return cells in the form that the index has them."""
-        found = self.index().normaliser.normalise_columns(list(columns))
-        return [[text or "" for text in column.to_pylist()] for column in found]
+        return _normalised(self.index(), columns)
 
 
 def make_method(name: str, shop: Workshop) -> Method:
@@ -163,11 +183,15 @@ def make_method(name: str, shop: Workshop) -> Method:
         There is no such method, or the sentence model is not given.
     """
     if name in BY_STRINGS:
-        measure, thresholds = BY_STRINGS[name]
-        prepare = shop.normalised if name == NORMALISED else _folded
+        measure, thresholds = MEASURES[name.removesuffix(NORMALISED)]
+        prepare = shop.normalised if name.endswith(NORMALISED) else _folded
         return Method(
-            name, prepare, measure, thresholds, (1.0,) if name == "equi" else NEAREST_SIMILARITIES
-        )
+            name, prepare, measure, thresholds,
+            (1.0,) if measure is similar.equal else NEAREST_SIMILARITIES,
+        )  # fmt: skip
+    if name == FOLDED:
+        index = shop.folded_index()
+        return replace(_by_vectors(name, shop, index.embedder), prepare=partial(_normalised, index))
     if name in (PEXESO, *OTHER_MODELS):
         return _by_vectors(name, shop, shop.index(shop.model_of(name)).embedder)
     if name == CODES:
@@ -178,6 +202,11 @@ def make_method(name: str, shop: Workshop) -> Method:
         return _by_vectors(name, shop, create_embedder(f"sentence:{shop.sentence_model}"))
     needs = " It needs --sentence-model." if name == SENTENCE else ""
     raise InputError(f"The methods are {', '.join(METHODS)}. Got {name!r}.{needs}")
+
+
+def _normalised(index: Index, columns: Sequence[pa.StringArray]) -> list[list[str]]:
+    found = index.normaliser.normalise_columns(list(columns))
+    return [[text or "" for text in column.to_pylist()] for column in found]
 
 
 def _folded(columns: Sequence[pa.StringArray]) -> list[list[str]]:

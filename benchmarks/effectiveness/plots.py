@@ -75,7 +75,7 @@ def _style(place: int, name: str) -> dict[str, Any]:
 
 
 def _columns(methods: Mapping[str, Any]) -> Figure:
-    figure = _figure(10, 4.2)
+    figure = _figure(12, 4.2)
     curves = {name: scores["curve"] for name, scores in methods.items() if "curve" in scores}
     for place, (axis, title) in enumerate(
         zip(
@@ -87,7 +87,7 @@ def _columns(methods: Mapping[str, Any]) -> Figure:
         for number, (name, curve) in enumerate(curves.items()):
             axis.plot(CURVE_PRECISIONS, np.array(curve)[:, place], **_style(number, name))
         _frame(axis, title, "precision at least", "highest recall", (0.5, 1.0))
-    axis.legend(fontsize=8, loc="best")
+    _add_legend(figure)
     return figure
 
 
@@ -95,7 +95,7 @@ def _values(methods: Mapping[str, Any]) -> Figure:
     methods = with_values(methods)
     tasks = list(next(iter(methods.values()))["values"]["tasks"])
     shows_tasks = MANY_TASKS <= len(tasks) <= MAX_SHOWN_TASKS
-    figure = _figure(12 if shows_tasks else 6, 5.4 if shows_tasks else 4.2)
+    figure = _figure(14 if shows_tasks else 8, 5.4 if shows_tasks else 4.2)
     axes = figure.subplots(1, 2, width_ratios=(1, 1.2)) if shows_tasks else [figure.subplots()]
     for number, (name, scores) in enumerate(methods.items()):
         own = scores["values"]
@@ -103,9 +103,9 @@ def _values(methods: Mapping[str, Any]) -> Figure:
         marker = {"marker": MARKERS[number % len(MARKERS)]} if len(curve) == 1 else {}
         axes[0].plot(curve[:, 1], curve[:, 0], **_style(number, name), **marker)
     _frame(axes[0], "values, mean over tasks, at each threshold", "recall", "precision", (0, 1))
-    axes[0].legend(fontsize=8, loc="lower left")
     if shows_tasks:
         _draw_tasks(axes[1], methods, tasks)
+    _add_legend(figure)
     return figure
 
 
@@ -129,8 +129,13 @@ def _draw_tasks(axis: Axes, methods: Mapping[str, Any], tasks: Sequence[str]) ->
         )
     axis.set_yticks(range(len(ordered)), ordered, fontsize=7)
     _frame(axis, "F1 of each task", "F1", "", (0, 1.02))
-    axis.legend(fontsize=8, loc="lower right")
     axis.set_ylim(-0.7, len(ordered) - 0.3)
+
+
+def _add_legend(figure: Figure) -> None:
+    """Name the methods beside the axes: there are too many to leave room for curves."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, loc="outside right center")
 
 
 def _frame(axis: Axes, title: str, below: str, beside: str, limits: tuple[float, float]) -> None:

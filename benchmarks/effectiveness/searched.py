@@ -10,15 +10,19 @@ import numpy as np
 from benchmarks.effectiveness.found import LEAST_JOINABILITY, Found, found_pairs
 from benchmarks.effectiveness.judged import Judged
 from pexeso.answers.similarity import REACH
-from pexeso.index import Index, build_index
+from pexeso.index import Index, build_index, open_index
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.normalise.rules import DEFAULT_RULES
 
 BATCH = 200
 """Query columns that share one pass over the index."""
 
 
-def index_for(lake: Path, path: Path, model: str) -> Index:
-    """Index a lake with the default options and a model."""
-    return build_index(lake, path, model=model)
+def index_for(lake: Path, path: Path, model: str, rules: Sequence[str] = DEFAULT_RULES) -> Index:
+    """Open the index of a lake, or build it with a model and rules of the normaliser."""
+    if path.is_dir():
+        return open_index(path)
+    return build_index(lake, path, model=model, normaliser=Normaliser(rules))
 
 
 def searched(judged: Judged, index: Index, thresholds: Iterable[float]) -> Iterator[Found]:

@@ -64,14 +64,28 @@ def test_the_declared_sweeps_can_be_run():
     assert sweeps["columns"].values == (0.01, 0.1, 1)
 
 
-def test_the_ablation_leaves_out_every_lemma_once():
+def lemmas_of(grid):
+    return [set(each.query_arguments["lemmas"]) for each in load_candidates([grid], CPU)]
+
+
+def test_an_ablation_leaves_out_every_lemma_once_and_has_each_alone():
     from pexeso.engine.lemmas import ALL_LEMMAS
 
-    (whole, *others) = [
-        set(each.query_arguments["lemmas"]) for each in load_candidates(["pexeso:ablation"], CPU)
-    ]
-    assert whole == set(ALL_LEMMAS)
-    assert sorted(lemma for each in others for lemma in whole - each) == sorted(whole)
+    every = set(ALL_LEMMAS)
+    off, alone = [every - {lemma} for lemma in every], [{lemma} for lemma in every]
+    (whole, *others) = lemmas_of("pexeso:ablation")
+    assert whole == every
+    assert sorted(map(sorted, others)) == sorted(map(sorted, [*off, *alone, set()]))
+    assert sorted(map(sorted, lemmas_of("pexeso:ablation_off"))) == sorted(
+        map(sorted, [every, *off])
+    )
+
+
+def test_on_blocks_accepting_filters_are_one_switch_and_nothing_browses():
+    accepting = {"L2", "L5", "L6"}
+    for lemmas in lemmas_of("pexeso:ablation_blocks"):
+        assert lemmas & accepting in (set(), accepting)
+        assert "QB" not in lemmas
 
 
 @pytest.mark.parametrize(
@@ -148,7 +162,9 @@ def test_points_of_an_ablation_are_called_by_what_they_lack(small_random):
     result = run_sweep(sweep("arguments", algorithms=["pexeso:ablation"]), Source("random"), few)
     labels = [row["x"] for row in result["rows"]]
     assert labels[:2] == ["all lemmas", "without L1"]
+    assert (labels[9], labels[-2:]) == ("L1 alone", ["QB alone", "no lemmas"])
     assert len(set(labels)) == len(labels)
+    assert len({row["build_seconds"] for row in result["rows"]}) == 1, "built once for all points"
 
 
 def test_a_sweep_over_columns_asks_the_same_and_tells_the_growth(small_random):

@@ -215,7 +215,7 @@ def test_equal_and_rare_words_count():
     assert found[0, 3] > found[0, 1] > found[0, 2] == 0
 
 
-@pytest.mark.parametrize("measure", [measure for measure, _ in methods.BY_STRINGS.values()])
+@pytest.mark.parametrize("measure", [measure for measure, _ in methods.MEASURES.values()])
 def test_pieces_are_bounded_and_say_the_same_as_one(measure, monkeypatch):
     pytest.importorskip("rapidfuzz")
     values, others = (
@@ -396,6 +396,26 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(
 
 
 @pytest.mark.spark
+def test_rivals_have_the_normaliser_of_the_index_and_pexeso_has_a_row_without(shop):
+    cells = [pa.array(["ST. LOUIS", "U.K."])]
+    plain, whole = [["st louis", "u k"]], [["saint louis", "united kingdom great britain"]]
+    for name in methods.MEASURES:
+        assert make_method(name, shop).prepare(cells) == plain
+        assert make_method(f"{name}-normalised", shop).prepare(cells) == whole
+    assert make_method("pexeso", shop).prepare(cells) == whole
+    # Its rule for punctuation keeps initials together.
+    assert make_method("pexeso-folded", shop).prepare(cells) == [["st louis", "uk"]]
+    assert shop.folded_index() is shop.folded_index()
+    assert shop.folded_index().embedder.kind == shop.index().models[0]
+
+
+def test_no_measure_has_fewer_thresholds_to_choose_among_than_pexeso_by_much():
+    for name, (_, thresholds) in methods.MEASURES.items():
+        assert name == "equi" or len(thresholds) > 0.8 * len(methods.DISTANCES)
+    assert len(methods.NEAREST_SIMILARITIES) >= len(methods.NEAREST_DISTANCES)
+
+
+@pytest.mark.spark
 def test_pairs_are_ranked_by_the_similarity_of_a_search(shop, judged):
     index, found = shop.index(), ranked_pairs(judged, shop.index())
     number_of = numbers_of(judged.keys, index)
@@ -459,7 +479,7 @@ def test_the_command_prints_plain_data(lake, shop, tmp_path):
     ("arguments", "message"),
     [
         ([], "Give --data, or both --lake and --truth."),
-        (["--methods", "magic"], "The methods are equi, jaccard"),
+        (["--methods", "magic"], "The methods are equi, equi-normalised"),
         (["--data", "countries"], "Give --data, or both --lake and --truth."),
         (["--index", ".", "--indexes", "."], "--index is the index of one data set."),
         (["--indexes", "."], "Give --index for a lake of your own."),

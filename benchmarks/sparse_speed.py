@@ -1,0 +1,333 @@
+"""The command ``python -m benchmarks.sparse_speed``: lexical searches beside sparse products.
+
+The vectors of the lexical model are sparse: features of letters, weighted by the words' rarity, as
+tf-idf of n-grams has them. So an exact sparse index over the very same vectors, a sparse matrix
+that is multiplied and cut, is what a user could take instead. It is timed as scipy has it, and as
+``sparse_dot_topn`` has it where that is installed, with the faster of two ways to multiply and the
+fastest number of rows at a time, chosen on columns that are not measured. The pairs that it finds
+are held against a search's.
+
+Beside it stands tf-idf of whole words, with the same weights and the same product, the usual
+baseline. Its answers are others: it knows no letters.
+
+Times are processor time in one thread, all ways in turn, the fastest of `REPEATS`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from benchmarks.lexical_speed import ask_alone, partition_of
+from benchmarks.machine import describe_machine, pin_threads
+from benchmarks.origin import LOADED_CODE
+from benchmarks.report import RESULTS, write_result
+from pexeso.engine.sparse.compiled import Work
+from pexeso.engine.sparse.loops.key_loops import BITS_OF_BLOCKS, BLOCKS
+from pexeso.engine.sparse.partition import SparsePartition
+from pexeso.engine.sparse.search import find_rows
+from pexeso.engine.sparse.space import PAIR
+from pexeso.engine.sparse.sparse_space import SparseSpace
+from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
+from pexeso.engine.vector_space import Goal
+from pexeso.errors import PexesoError
+
+DISTANCES = (0.06, 0.2, 0.4)
+REPEATS = 3
+N_COLUMNS, N_TUNING = 40, 10
+"""Query columns that are measured, and others on which a product is tuned."""
+
+ROWS = (1, 8, 64)
+"""Query values that are multiplied together, as tuning tries them."""
+
+SLACK = 1e-5
+"""Cosines of float32 sums so near the threshold are decided by the definition."""
+
+WORD_SUMS = "words first"
+WAYS = ("values", WORD_SUMS)
+
+Pairs = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class SparseProduct:
+    """The stored values of a partition as sparse matrices, all rows of unit length.
+
+    Attributes
+    ----------
+    partition : SparsePartition
+    left : scipy.sparse.csr_matrix
+        Values by features, float32: query values are rows of it.
+    right : scipy.sparse.csr_matrix
+        Features by values, the exact index.
+    words, values : scipy.sparse.csr_matrix or None
+        Features by words, and words by values: `right` is their product. Multiplied one after the
+        other they need fewer steps where values share words. None for whole words.
+    way : {"values", "words first"}
+    rows : int
+        Query values that are multiplied together.
+    topn : bool
+        Whether ``sparse_dot_topn`` multiplies, which cuts while it does.
+    """
+
+    partition: SparsePartition
+    left: sp.csr_matrix
+    right: sp.csr_matrix
+    words: sp.csr_matrix | None = None
+    values: sp.csr_matrix | None = None
+    way: str = "values"
+    rows: int = 8
+    topn: bool = False
+
+    @property
+    def described(self) -> str:
+        """How it multiplies, in words."""
+        return f"{self.way}, rows: {self.rows}"
+
+    def candidates(self, members: np.ndarray, least: float) -> Pairs:
+        """Return the pairs of positions in `members` and stored values from a cosine on."""
+        found = []
+        for begin in range(0, len(members), self.rows):
+            products = self._multiply(self.left[members[begin : begin + self.rows]], least)
+            row = np.repeat(np.arange(products.shape[0]), np.diff(products.indptr))
+            near = np.flatnonzero(products.data >= least)
+            found.append((row[near] + begin, products.indices[near]))
+        row, column = (np.concatenate(part) for part in zip(*found, strict=True))
+        return row.astype(np.int64), column.astype(np.int64)
+
+    def _multiply(self, some: sp.csr_matrix, least: float) -> sp.csr_matrix:
+        if self.way == WORD_SUMS:
+            some, right = some @ self.words, self.values
+        else:
+            right = self.right
+        if not self.topn:
+            return some @ right
+        from sparse_dot_topn import sp_matmul_topn
+
+        # As many as there are values: nothing above the threshold is left out.
+        return sp_matmul_topn(some, right, top_n=right.shape[1], threshold=least, n_threads=1)
+
+    def pairs(self, members: np.ndarray, max_distance: float) -> Pairs:
+        """Return the pairs that match by the definition, as `searched_pairs` does."""
+        least = 1 - 2 * max_distance * max_distance
+        row, column = self.candidates(members, least - SLACK)
+        vectors = self.partition.vectors
+        distances = pair_distances(vectors.take(members[row]), vectors.take(column))
+        right = distances <= max_distance
+        return row[right], column[right]
+
+
+def letters_of(partition: SparsePartition) -> SparseProduct:
+    """Return the vectors of the lexical model, whose cosines are those of its definition."""
+    n_words = len(partition.vectors.weights)
+    lists = partition.key_words
+    counts = sp.csr_matrix(
+        (np.ones(len(lists.members)), lists.members, lists.offsets),
+        shape=(len(partition.keys), n_words),
+    ).T.tocsr()
+    # A common pair counts PAIR, and 1 more for each common block: three features of each key.
+    pair, blocks = partition.keys >> BITS_OF_BLOCKS, partition.keys & BLOCKS
+    half = BITS_OF_BLOCKS // 2
+    named = (pair, (pair << half) | (blocks >> half), (pair << half) | (blocks & ((1 << half) - 1)))
+    parts = []
+    for names, weight in zip(named, (np.sqrt(PAIR), 1.0, 1.0), strict=True):
+        _, number = np.unique(names, return_inverse=True)
+        rows = np.arange(len(names))
+        parts.append(sp.csr_matrix((np.full(len(names), weight), (rows, number))))
+    spelled = counts @ sp.hstack(parts, "csr")
+    space, squares = partition.vectors.space, partition.vectors.squares
+    words = sp.hstack(
+        [
+            sp.diags(np.sqrt(space.letters / squares)) @ spelled,
+            sp.diags(np.full(n_words, np.sqrt(space.whole_word_share))),
+        ],
+        "csr",
+    )
+    held = _held(partition.vectors)
+    held = sp.diags(1 / _lengths(partition.vectors.norms)) @ held
+    left = (held @ words).astype(np.float32).tocsr()
+    return SparseProduct(
+        partition,
+        left,
+        left.T.tocsr(),
+        words.T.tocsr().astype(np.float32),
+        held.T.tocsr().astype(np.float32),
+    )
+
+
+def whole_words_of(partition: SparsePartition) -> SparseProduct:
+    """Return tf-idf vectors: the words of values and their weights, with no letters."""
+    held = _held(partition.vectors)
+    lengths = np.sqrt(np.asarray(held.multiply(held).sum(1)).ravel())
+    left = (sp.diags(1 / _lengths(lengths**2)) @ held).astype(np.float32).tocsr()
+    return SparseProduct(partition, left, left.T.tocsr())
+
+
+def _held(vectors: SparseVectors) -> sp.csr_matrix:
+    """Return values by words: the weight of each word as often as a value has it."""
+    data = vectors.weights[vectors.members].astype(float)
+    # A copy, as `sum_duplicates` works in place.
+    parts = (data, vectors.members.copy(), vectors.offsets.copy())
+    held = sp.csr_matrix(parts, shape=(len(vectors), len(vectors.weights)))
+    held.sum_duplicates()
+    return held
+
+
+def _lengths(squares: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.where(squares > 0, squares, 1))
+
+
+def searched_pairs(
+    partition: SparsePartition, members: np.ndarray, max_distance: float
+) -> np.ndarray:
+    """Return the pairs of positions and stored values that a search finds, sorted."""
+    found = find_rows(partition, partition.vectors.take(members), max_distance, 1, Work())
+    row = np.repeat(np.arange(len(members)), np.diff(found.offsets))
+    return np.unique(np.stack([row, found.members], 1), axis=0)
+
+
+def differences(product: SparseProduct, members: np.ndarray, max_distance: float) -> int:
+    """Count the pairs that a product and a search do not both find."""
+    ours = {tuple(pair) for pair in searched_pairs(product.partition, members, max_distance)}
+    theirs = set(zip(*product.pairs(members, max_distance), strict=True))
+    return len(ours ^ theirs)
+
+
+def tuned(
+    product: SparseProduct, columns: list[np.ndarray], max_distance: float
+) -> tuple[SparseProduct, dict[str, float]]:
+    """Return the fastest way to multiply on some columns, and the seconds of each."""
+    ways = WAYS if product.words is not None else WAYS[:1]
+    tried = [replace(product, way=way, rows=rows) for way in ways for rows in ROWS]
+    seconds = [
+        min(_seconds(_multiply, each, columns, max_distance) for _ in range(2)) for each in tried
+    ]
+    best = tried[int(np.argmin(seconds))]
+    return best, {each.described: round(s, 3) for each, s in zip(tried, seconds, strict=True)}
+
+
+def drawn_columns(partition: SparsePartition) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Draw columns to measure and others to tune on, each as its stored values."""
+    rng = np.random.default_rng(1)
+    usable = np.flatnonzero(np.diff(partition.column_lists.offsets) >= 5)
+    chosen = rng.permutation(usable)[: N_COLUMNS + N_TUNING].tolist()
+    values = [np.asarray(partition.column_lists[column], np.int64) for column in chosen]
+    return values[N_TUNING:], values[:N_TUNING]
+
+
+def measured(partition: SparsePartition) -> dict[str, Any]:
+    """Measure a search and the products in turn, once their answers are the same."""
+    pin_threads(1)
+    columns, tuning = drawn_columns(partition)
+    letters, words = letters_of(partition), whole_words_of(partition)
+    products = {"scipy": letters, "words": words}
+    if importlib.util.find_spec("sparse_dot_topn") is not None:
+        products["sparse_dot_topn"] = replace(letters, topn=True)
+    tuning_seconds = {}
+    for name, product in products.items():
+        products[name], tuning_seconds[name] = tuned(product, tuning, 0.2)
+        click.echo(json.dumps({name: tuning_seconds[name]}))
+    n_values = sum(map(len, columns))
+    space, rows = SparseSpace(partition.space), []
+    for distance in DISTANCES:
+        for name, product in products.items():
+            wrong = name != "words" and differences(product, np.concatenate(tuning), distance)
+            if wrong:
+                raise PexesoError(f"{name} and a search differ in {wrong} pairs at {distance}.")
+        times: dict[str, list[float]] = {name: [] for name in ("search", *products)}
+        for _ in range(REPEATS):
+            times["search"].append(_seconds(_search, space, partition, columns, Goal(distance)))
+            for name, product in products.items():
+                times[name].append(_seconds(_multiply, product, columns, distance))
+        row = {name: min(each) / n_values for name, each in times.items()}
+        rows.append(
+            {
+                "max_distance": distance,
+                "microseconds_a_value": {name: round(s * 1e6) for name, s in row.items()},
+                "over_search": {name: round(row[name] / row["search"], 2) for name in products},
+            }
+        )
+        click.echo(json.dumps(rows[-1]))
+    return {
+        "values": partition.n_values,
+        "words": partition.n_words,
+        "columns": len(columns),
+        "query_values": n_values,
+        "features_a_value": round(letters.left.nnz / max(1, partition.n_values), 1),
+        "index_bytes": {name: _bytes_of(product) for name, product in products.items()},
+        "tuned": {name: each.described for name, each in products.items()},
+        "tuning_seconds": tuning_seconds,
+        "measured": rows,
+    }
+
+
+def _bytes_of(product: SparseProduct) -> int:
+    held = (product.words, product.values) if product.way == WORD_SUMS else (product.right,)
+    return sum(m.data.nbytes + m.indices.nbytes + m.indptr.nbytes for m in (product.left, *held))
+
+
+def _search(
+    space: SparseSpace, partition: SparsePartition, columns: list[np.ndarray], goal: Goal
+) -> None:
+    for members in columns:
+        ask_alone(space, partition, members, goal)
+
+
+def _multiply(product: SparseProduct, columns: list[np.ndarray], max_distance: float) -> None:
+    """Find the pairs alone: neither are doubtful ones decided, nor columns counted."""
+    for members in columns:
+        product.candidates(members, 1 - 2 * max_distance * max_distance)
+
+
+def _seconds(function: Callable[..., None], *arguments: Any) -> float:
+    started = time.process_time()
+    function(*arguments)
+    return time.process_time() - started
+
+
+def table_of(result: Mapping[str, Any]) -> str:
+    """Return a stored result as a table of Markdown."""
+    names = list(result["measured"][0]["over_search"])
+    titles = {
+        "scipy": "scipy, the same vectors",
+        "sparse_dot_topn": "sparse_dot_topn, the same vectors",
+        "words": "tf-idf of words, other answers",
+    }
+    lines = [
+        f"| `max_distance` | search | {' | '.join(titles[name] for name in names)} |",
+        "|---" * (len(names) + 2) + "|",
+    ]
+    for row in result["measured"]:
+        took = row["microseconds_a_value"]
+        cells = [f"{took[name]:,} µs ({row['over_search'][name]:.2g}x)" for name in names]
+        lines.append(f"| {row['max_distance']} | {took['search']:,} µs | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("index", type=click.Path(exists=True, path_type=Path))
+@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results.")
+def main(index: Path, write: bool) -> None:
+    """Measure searches of a lexical INDEX of one partition beside exact sparse products."""
+    result = {
+        **measured(partition_of(index)),
+        "machine": describe_machine(torch.device("cpu")),
+        "code": LOADED_CODE,
+    }
+    click.echo(table_of(result))
+    if write:
+        write_result(RESULTS / "lexical" / "sparse.json", result)
+
+
+if __name__ == "__main__":
+    main()
