@@ -30,7 +30,6 @@ import torch
 
 from benchmarks.lexical_speed import ask_alone, partition_of
 from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.origin import LOADED_CODE
 from benchmarks.report import RESULTS, write_result
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.loops.key_loops import BITS_OF_BLOCKS, BLOCKS
@@ -322,7 +321,6 @@ def main(index: Path, write: bool) -> None:
     result = {
         **measured(partition_of(index)),
         "machine": describe_machine(torch.device("cpu")),
-        "code": LOADED_CODE,
     }
     click.echo(table_of(result))
     if write:

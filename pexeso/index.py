@@ -786,9 +786,7 @@ class Index(Shown):
     def refresh(self) -> bool:
         """Switch to the newest generation of the index.
 
-        Until then, an open index stays as it was when it was opened.
-
-        Results had before keep their snapshot.
+        Until then, an open index stays as it was when it was opened; results keep their snapshot.
 
         Returns
         -------
