@@ -32,7 +32,7 @@ _WRITTEN = re.compile(
 _LINKED = re.compile(r"\]\([./]*/benchmarks/results/([^)]+\.json)\)")
 _FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _FIGURE = re.compile(
-    r"(?<![\w.])(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)\s?"
+    r"(?<![\w.])(?P<number>\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)\s?"
     r"(?P<unit>ms|µs|s|seconds?|minutes?|hours?|x|times)\b(?!/)"
 )
 _SECONDS = {"ms": 1e-3, "µs": 1e-6, "s": 1, "second": 1, "minute": 60, "hour": 3600}
@@ -91,7 +91,7 @@ def blocks(text: str) -> list[Block]:
 def figures_of(text: str) -> list[tuple[str, str]]:
     r"""Return the times and ratios that a text tells, as numbers and units.
 
-    Cells of a table below a heading that ends in ``, s`` are seconds.
+    Cells of a table below a heading that ends in ``, s`` are seconds, and so on.
 
     Examples
     --------
@@ -103,9 +103,9 @@ def figures_of(text: str) -> list[tuple[str, str]]:
     found = [(match["number"], match["unit"]) for match in _FIGURE.finditer(text)]
     rows = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("|")]
     for column, heading in enumerate(rows[0] if rows else []):
-        if heading.strip().endswith(", s"):
+        if named := re.search(r", (ms|µs|s)$", heading.strip()):
             cells = [row[column].strip() for row in rows[2:] if column < len(row)]
-            found += [(cell, "s") for cell in cells if re.fullmatch(r"[\d,]*\.?\d+", cell)]
+            found += [(cell, named[1]) for cell in cells if re.fullmatch(r"[\d,]*\.?\d+", cell)]
     return found
 
 

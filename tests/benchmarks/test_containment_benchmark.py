@@ -196,7 +196,7 @@ def test_the_highest_threshold_that_finds_enough_is_taken():
     assert lowered(recalls, 0.99) == 0.2  # the highest of those with the most
 
 
-def test_growth_and_fit_run(capsys):
+def test_growth_and_fit_run(capsys, tmp_path):
     assert (
         main(["--data", "power", "--growth", "500,1000", "--queries", "4", "--thresholds", "0.5"])
         == 0
@@ -204,8 +204,13 @@ def test_growth_and_fit_run(capsys):
     result = json.loads(capsys.readouterr().out)
     assert [row["sets"] for row in result["rows"]] == [500, 1000]
     assert set(result["r_squared"]) == {"build_seconds", "mean_seconds_0.5"}
-    assert main(["--data", "power", "--fit", "--sets", "500", "--queries", "4"]) == 0
+    path = tmp_path / "containment" / "fit.json"
+    small = ["--data", "power", "--fit", "--sets", "500", "--queries", "4"]
+    assert main([*small, "--out", str(path)]) == 0
     result = json.loads(capsys.readouterr().out)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept.pop("origin")["code"] is not None
+    assert kept == result
     assert [len(result[route]["weights"]) for route in ("lists", "bands")] == [3, 4]
     assert straightness([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
 

@@ -152,5 +152,7 @@ def test_results_that_are_not_there_are_told(lab):
 def test_links_to_results_are_sources_and_code_is_no_text():
     text = "# A\n[this](../../benchmarks/results/app.json)\n\n2x\n\n```\n3x\n```\n"
     assert [(each.text, each.results) for each in blocks(text)] == [("2x", ("app.json",))]
+    assert figures_of("at 1/20, ms") == []
+    assert figures_of("| a, ms |\n|---|\n| 8.5 |") == [("8.5", "ms")]
     written = "# A\n<!-- measured: b -->\n2x\n<!-- end -->\n"
     assert blocks(written) == []
