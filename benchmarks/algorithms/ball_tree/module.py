@@ -20,7 +20,7 @@ class BallTree(PairRival):
 
     Pairs within 1e-9 of tau are decided by the defining distance.
 
-    Build argument: ``leaf_size``.
+    Build argument: ``leaf_size``. Of 2 to 320, 2 is the fastest; the library has 40.
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
