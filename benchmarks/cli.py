@@ -168,8 +168,8 @@ def run(algorithms: str, force: bool, as_json: bool, **asked: Any) -> None:
 def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **asked: Any) -> None:
     """Vary one thing, as NAME in benchmarks/sweeps.yml declares it; write a result file and a plot.
 
-    Sweeps: ablation, ablation_blocks, pivots, levels, levels3, axes, tau, joinability, columns,
-    scale, dimensions.
+    Sweeps: ablation, ablation_blocks, pivots, pivot-choice, levels, levels3, axes, tau,
+    joinability, published-tau, published-joinability, columns, rows, scale, dimensions.
     Exit status as for run.
     """
     plots = []

@@ -1,6 +1,8 @@
-"""A lake cut to a share of its columns, to see how time grows with the lake."""
+"""A lake cut to a share of its columns or of their values, to see how time grows with it."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,7 +36,56 @@ def cut_columns(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
     starts, sizes = lake.column_offsets[kept], np.diff(lake.column_offsets)[kept]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     postings = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
-    old = lake.column_values[postings]
+    facts = {"share_of_columns": share, "cut_seed": seed}
+    return _kept(lake, kept, offsets, postings, facts)
+
+
+def cut_rows(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
+    """Keep a random share of the values of every column, and one at least.
+
+    Of one seed, a smaller cut holds some of the values of a larger one and no others.
+
+    Parameters
+    ----------
+    lake : BenchmarkLake
+    share : float
+        In (0, 1]. 1 gives the lake itself.
+    seed : int
+
+    Returns
+    -------
+    BenchmarkLake
+        Columns and values stand in the order that they had.
+    """
+    if not 0 < share <= 1:
+        raise InputError(f"The share of values must lie in (0, 1]. Got {share} instead.")
+    if share == 1:
+        return lake
+    sizes = np.diff(lake.column_offsets)
+    owners = np.repeat(np.arange(lake.n_columns), sizes)
+    drawn = np.random.default_rng(seed).random(len(owners))
+    # Within each column the postings by what was drawn for them.
+    order = np.lexsort((drawn, owners))
+    wanted = np.where(sizes > 0, np.maximum(1, np.rint(share * sizes)), 0).astype(np.int64)
+    places = np.arange(len(order)) - np.repeat(lake.column_offsets[:-1], sizes)
+    postings = np.sort(order[places < wanted[owners]])
+    offsets = np.concatenate([[0], np.cumsum(wanted)]).astype(np.int64)
+    facts = {"share_of_values": share, "cut_seed": seed}
+    cut = _kept(lake, np.arange(lake.n_columns), offsets, postings, facts)
+    dropped = np.delete(np.arange(len(owners)), postings)
+    lost = np.bincount(owners[dropped], lake.value_rows[dropped], lake.n_columns)
+    return replace(cut, column_rows=lake.column_rows - lost.astype(np.int64))
+
+
+def _kept(
+    lake: BenchmarkLake,
+    columns: np.ndarray,
+    offsets: np.ndarray,
+    postings: np.ndarray,
+    facts: dict[str, object],
+) -> BenchmarkLake:
+    """Return the lake of some columns and postings, with no other values."""
+    old, rows = lake.column_values[postings], lake.value_rows[postings]
     used = np.zeros(lake.n_values, dtype=bool)
     used[old] = True
     place = np.cumsum(used) - 1
@@ -43,8 +94,8 @@ def cut_columns(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
         lake.vectors[used],
         offsets,
         place[old].astype(np.int64),
-        lake.value_rows[postings],
-        lake.column_rows[kept],
-        [lake.columns[column] for column in kept],
-        {**lake.facts, "share_of_columns": share, "cut_seed": seed},
+        rows,
+        lake.column_rows[columns],
+        [lake.columns[column] for column in columns],
+        {**lake.facts, **facts},
     )

@@ -176,8 +176,8 @@ def sweep_table(result: Mapping[str, Any]) -> str:
         lines.append(f"{row['x']!s:<{width}}" + _row(row["line"], shown))
     if result["growth"] is not None:
         lines += ["", *_growth_lines(result["growth"])]
-    if result.get("choice") is not None:
-        lines += ["", _choice_line(result["choice"])]
+    if result.get("choices") is not None:
+        lines += ["", *map(_choice_line, result["choices"])]
     agreed = (
         ["All answers agree."]
         if result["agree"]
@@ -188,10 +188,11 @@ def sweep_table(result: Mapping[str, Any]) -> str:
 
 def _choice_line(choice: Mapping[str, Any]) -> str:
     ratio = choice["times_the_best"]
+    others = ", ".join(f"{name} {value}" for name, value in choice["others"].items())
     told = "was not measured" if ratio is None else f"takes {ratio:.2f} times as long"
     return (
-        f"{choice['argument']}: chosen {choice['chosen']}, best {choice['best']}; the chosen "
-        f"one {told}"
+        f"{choice['argument']} with {others}: chosen {choice['chosen']}, best {choice['best']}; "
+        f"the chosen one {told}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,7 +11,7 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cutting import cut_columns
+from benchmarks.cutting import cut_columns, cut_rows
 from benchmarks.declared import Arguments, Candidate, load_candidates
 from benchmarks.harness import Settings, build_all, draw_for, measure, run_benchmark
 from benchmarks.machine import describe_machine, find_device
@@ -19,7 +20,9 @@ from pexeso.errors import InputError
 
 DECLARED = Path(__file__).resolve().parent / "sweeps.yml"
 
-ARGUMENTS, COLUMNS, SCALE, DIMENSIONS = "arguments", "columns", "scale", "dimensions"
+ARGUMENTS, COLUMNS, ROWS = "arguments", "columns", "rows"
+SCALE, DIMENSIONS = "scale", "dimensions"
+CUTS = {COLUMNS: cut_columns, ROWS: cut_rows}
 QUESTIONS = {
     "max_distance": "largest distance of a match (1 is the largest there is)",
     "min_joinability": "smallest joinability (share of the query column's rows)",
@@ -27,6 +30,7 @@ QUESTIONS = {
 LABELS = {
     **QUESTIONS,
     COLUMNS: "columns in the lake",
+    ROWS: "share of the values of each column",
     SCALE: "columns in the lake",
     DIMENSIONS: "dimensions of a vector",
 }
@@ -128,7 +132,7 @@ def run_sweep(
     -------
     dict
         Plain JSON: ``sweep``, ``data``, ``queries``, ``agree``, ``rows`` (one a point and
-        algorithm, with all metrics), ``growth`` where the lake grows, ``choice`` where something
+        algorithm, with all metrics), ``growth`` where the lake grows, ``choices`` where something
         was left to choose, and what is needed to read them.
     """
     candidates = load_candidates(algorithms or sweep.algorithms, find_device(settings.device))
@@ -144,7 +148,7 @@ def run_sweep(
         "queries": settings.queries,
         "agree": not differences,
         "rows": rows,
-        "choice": None if sweep.choice is None else choice(rows, sweep.choice),
+        "choices": None if sweep.choice is None else choices(rows, sweep.choice),
         "growth": growth(rows, sweep.growth_limit) if sweep.over in (COLUMNS, SCALE) else None,
         "differences": differences,
         "declared": sweep.describe(algorithms),
@@ -170,10 +174,10 @@ def _points(
         return
     lake = source.load()
     queries = draw_for(lake, settings)
-    if sweep.over == COLUMNS:
+    if sweep.over in CUTS:
         for share in sweep.values:
-            _log.info("%g of the columns", share)
-            part = cut_columns(lake, share, settings.seed)
+            _log.info("%g of the %s", share, sweep.over)
+            part = CUTS[sweep.over](lake, share, settings.seed)
             yield share, measure(part, build_all(part, candidates, settings), settings, queries)
         return
     built = build_all(lake, candidates, settings)
@@ -196,7 +200,7 @@ def _rows(
             line = (
                 name.partition("(")[0]
                 if sweep.lines is None
-                else f"{sweep.lines} = {arguments[sweep.lines]}"
+                else f"{sweep.lines} = {_given(arguments[sweep.lines])}"
             )
         else:
             x, line = (result["lake"]["columns"] if sweep.over in (COLUMNS, SCALE) else value), name
@@ -209,6 +213,10 @@ def _rows(
             {"x": x, "line": line, "value": value, "algorithm": name, **about, **found, **metrics}
         )
     return rows
+
+
+def _given(value: Any) -> Any:
+    return "chosen" if value is None else value
 
 
 def _argument_labels(candidates: Sequence[Candidate]) -> dict[str, str]:
@@ -240,6 +248,30 @@ def _label(key: str, point: Arguments, points: Mapping[str, Arguments]) -> str:
     if not value:
         return f"no {key}"
     return f"without {', '.join(missing)}" if missing else f"all {key}"
+
+
+def choices(rows: Sequence[Result], argument: str) -> list[Result]:
+    """Return what a build chose for an argument, for each value of the other arguments.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        As for `choice`; one row of each value of the others has null.
+    argument : str
+
+    Returns
+    -------
+    list of dict
+        As of `choice`, each with the arguments that it is for, as ``others``.
+    """
+    found: dict[str, list[Result]] = {}
+    for row in rows:
+        others = {name: value for name, value in row["arguments"].items() if name != argument}
+        found.setdefault(json.dumps(others, sort_keys=True), []).append(row)
+    return [
+        {"others": json.loads(others), **choice(members, argument)}
+        for others, members in found.items()
+    ]
 
 
 def choice(rows: Sequence[Result], argument: str) -> Result:

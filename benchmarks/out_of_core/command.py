@@ -41,6 +41,8 @@ from pexeso.options import parse_bytes
     "--checked", default=2, show_default=True, help="Query columns searched by brute force too."
 )
 @click.option("--one", is_flag=True, help="Search the lake as one partition in memory too.")
+@click.option("--rows", default=1.0, show_default=True, help="Share of each column's values.")
+@click.option("--published", is_flag=True, help="Index with the published pivots and grid.")
 @click.option("--budget", default="1GiB", show_default=True, help="Memory budget of the searches.")
 @click.option("--threads", type=int, help="For torch, OpenMP and BLAS.  [default: all cores]")
 @click.option("--seed", default=0, show_default=True, help="Of all draws.")
@@ -88,7 +90,7 @@ def result_path(results: Path, settings: Settings) -> Path:
         f"p{settings.partitions}_q{settings.queries}_d{settings.max_distance:g}_j{settings.min_joinability:g}_r{settings.repeats}"
         f"_s{settings.seed}_t{settings.threads}"
     )
-    return results / settings.data / f"out-of-core_{settings.scale:g}_{names}_{asked}.json"
+    return results / settings.data / f"out-of-core_{settings.lake_name}_{names}_{asked}.json"
 
 
 def table(result: Mapping[str, Any]) -> str:

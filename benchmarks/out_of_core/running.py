@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.cutting import cut_rows
 from benchmarks.datasets import CACHE
 from benchmarks.datasets.calibrated import calibrated_model
 from benchmarks.datasets.calibrated_data import CalibratedData
@@ -37,6 +38,9 @@ from pexeso.store.local.reader import Store, open_store
 
 GRID = PartitionLayoutOptions(map="projection", n_axes=15)
 """What the choice by cost takes on these lakes; fixed, so that all indexes have the same."""
+
+PUBLISHED = PartitionLayoutOptions(map="pivots", cells="grid", n_pivots=3, n_levels=4)
+"""What the paper takes for web tables."""
 
 ONE, MEMORY = "one partition in memory", "in memory"
 _log = logging.getLogger("benchmarks")
@@ -68,6 +72,10 @@ class Settings:
     memory_budget : int
         Bytes.
     threads, seed : int
+    rows : float
+        Share of the values of every column, in (0, 1].
+    published : bool
+        Whether the indexes have the published pivots and grid.
     """
 
     data: str = "lwdc"
@@ -84,6 +92,8 @@ class Settings:
     memory_budget: int = 1 << 30
     threads: int = 1
     seed: int = 0
+    rows: float = 1.0
+    published: bool = False
 
     def __post_init__(self) -> None:
         for name in ("partitions", "queries", "repeats", "threads"):
@@ -94,6 +104,17 @@ class Settings:
             raise InputError(
                 f"Methods are {', '.join(METHODS)}. Got {', '.join(unknown) or 'none'} instead."
             )
+
+    @property
+    def layout(self) -> PartitionLayoutOptions:
+        """How all indexes are laid out."""
+        return PUBLISHED if self.published else GRID
+
+    @property
+    def lake_name(self) -> str:
+        """What tells the partitions of one lake from those of another, such as ``0.05-rows0.5``."""
+        rows = "" if self.rows == 1 else f"-rows{self.rows:g}"
+        return f"{self.scale:g}{rows}{'-published' if self.published else ''}"
 
 
 def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
@@ -110,26 +131,28 @@ def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
     dict
         Plain JSON.
     """
-    lake = CalibratedData(
+    whole = CalibratedData(
         calibrated_model(settings.data), settings.scale, settings.seed, folder
     ).load()
+    lake = cut_rows(whole, settings.rows, settings.seed)
+    layout = settings.layout
     stores = {
         name: _store(lake, name, settings, folder / "out-of-core") for name in settings.methods
     }
     if settings.one:
         stores[ONE] = _store(lake, ONE, settings, folder / "out-of-core")
     pin_threads(settings.threads)
-    columns = [asked_column(query) for query in draw_queries(lake, **_asked_for(settings))]
+    columns = [asked_column(query) for query in draw_queries(whole, **_asked_for(settings))]
     options = SearchOptions(
         max_distance=settings.max_distance, min_joinability=settings.min_joinability
     )
     first = stores[settings.methods[0]]
     cold = [
-        ask_cold(first, GRID, column, options, settings.memory_budget)
+        ask_cold(first, layout, column, options, settings.memory_budget)
         for column in columns[: settings.cold]
     ]
     scans = {
-        name: open_scan(stores[name], GRID, settings.memory_budget) for name in settings.methods
+        name: open_scan(stores[name], layout, settings.memory_budget) for name in settings.methods
     }
     with own_peak() as peak:
         answers = [ask(scans[settings.methods[0]], column, options)[0] for column in columns]
@@ -138,9 +161,9 @@ def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
         f"cold, query {n}" for n, each in enumerate(cold) if each.pop("found") != right[n]
     ]
     differences += _by_force(scans[settings.methods[0]], columns, right, settings)
-    scans[MEMORY] = open_scan(StoreInMemory(first.path, first.manifest), GRID)
+    scans[MEMORY] = open_scan(StoreInMemory(first.path, first.manifest), layout)
     if settings.one:
-        scans[ONE] = open_scan(StoreInMemory(stores[ONE].path, stores[ONE].manifest), GRID)
+        scans[ONE] = open_scan(StoreInMemory(stores[ONE].path, stores[ONE].manifest), layout)
     measured = _ask_in_turn(scans, columns, options, settings.repeats, right, differences)
     return {
         "agree": not differences,
@@ -172,7 +195,7 @@ def _asked_for(settings: Settings) -> dict[str, Any]:
 
 def _store(lake: BenchmarkLake, method: str, settings: Settings, folder: Path) -> Store:
     """Open an index that an earlier run left, or make it."""
-    name = f"{settings.data}-{settings.scale:g}-{settings.partitions}-{method.replace(' ', '-')}"
+    name = f"{settings.data}-{settings.lake_name}-{settings.partitions}-{method.replace(' ', '-')}"
     if not (folder / name / "manifest.json").is_file():
         shutil.rmtree(folder / name, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +206,7 @@ def _store(lake: BenchmarkLake, method: str, settings: Settings, folder: Path) -
             if method == ONE
             else group_columns(lake, method, settings.partitions, seed=settings.seed)
         )
-        write_store(folder / name, lake, grouped, GRID)
+        write_store(folder / name, lake, grouped, settings.layout)
     return open_store(folder / name)
 
 

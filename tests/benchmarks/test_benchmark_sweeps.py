@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from benchmarks import report
 from benchmarks.cli import main
-from benchmarks.cutting import cut_columns
+from benchmarks.cutting import cut_columns, cut_rows
 from benchmarks.datasets.synthetic import RandomData
 from benchmarks.declared import Algorithm, load_candidates
 from benchmarks.harness import Settings
@@ -142,7 +142,13 @@ def test_a_sweep_over_joinability_finds_fewer_columns(small_random):
 
 def test_a_sweep_over_arguments_has_a_row_for_each_point(small_random):
     result = run_sweep(
-        sweep("arguments", algorithms=["pexeso:sizes"], x="n_pivots", lines="n_levels"),
+        sweep(
+            "arguments",
+            algorithms=["pexeso:sizes"],
+            x="n_pivots",
+            lines="n_levels",
+            choice="n_levels",
+        ),
         Source("random"),
         Settings(queries=1, repeats=1, threads=1),
     )
@@ -151,10 +157,12 @@ def test_a_sweep_over_arguments_has_a_row_for_each_point(small_random):
     assert {(row["x"], row["line"]) for row in rows} == {
         (row["arguments"]["n_pivots"], row["line"]) for row in rows
     }
-    assert len({(row["x"], row["line"]) for row in rows}) == len(rows) == 9
+    assert len({(row["x"], row["line"]) for row in rows}) == len(rows) == 15
     assert {row["line"] for row in rows} == {
-        f"n_levels = {row['arguments']['n_levels']}" for row in rows
+        f"n_levels = {row['arguments']['n_levels'] or 'chosen'}" for row in rows
     }
+    assert {each["others"]["n_pivots"] for each in result["choices"]} == {3, 5, 7}
+    assert all(each["chosen"] in range(1, 13) for each in result["choices"])
 
 
 def test_points_of_an_ablation_are_called_by_what_they_lack(small_random):
@@ -244,6 +252,39 @@ def test_a_cut_lake_keeps_columns_whole():
     assert cut_columns(lake, 1e-9, seed=1).n_columns == 1
 
 
+def test_a_lake_of_fewer_rows_has_all_columns():
+    lake = RandomData(50, 700, 8, 4, seed=5).load()
+    part, smaller = cut_rows(lake, 0.5, seed=1), cut_rows(lake, 0.1, seed=1)
+    assert cut_rows(lake, 1, seed=1) is lake
+    assert part.n_values == len(np.unique(part.column_values)) < lake.n_values
+    assert list(part.columns) == list(lake.columns)
+    for number in range(lake.n_columns):
+        (whole, some, few) = (
+            {
+                (one.vectors[value].tobytes(), rows)
+                for value, rows in zip(
+                    one.column_values[slice(*one.column_offsets[number : number + 2])],
+                    one.value_rows[slice(*one.column_offsets[number : number + 2])],
+                    strict=True,
+                )
+            }
+            for one in (lake, part, smaller)
+        )
+        assert few <= some < whole
+        assert len(some) == round(0.5 * len(whole))
+        assert part.column_rows[number] - sum(rows for _, rows in some) == (
+            lake.column_rows[number] - sum(rows for _, rows in whole)
+        )
+    assert part.facts["share_of_values"] == 0.5
+
+
+def test_a_sweep_over_rows_asks_the_same_columns(small_random):
+    result = run_sweep(sweep("rows", (0.5, 1)), Source("random"), TINY)
+    assert result["agree"]
+    assert [row["x"] for row in result["rows"]] == [0.5, 1]
+    assert result["rows"][0]["values"] < result["rows"][1]["values"]
+
+
 def test_every_step_of_growth_must_keep_within_the_limit():
     def told(*seconds):
         rows = [
@@ -262,6 +303,8 @@ def test_every_step_of_growth_must_keep_within_the_limit():
 def test_shares_that_are_none_are_refused(share):
     with pytest.raises(InputError, match=r"must lie in \(0, 1\]"):
         cut_columns(RandomData(5, 20, 4, 1).load(), share, seed=0)
+    with pytest.raises(InputError, match=r"must lie in \(0, 1\]"):
+        cut_rows(RandomData(5, 20, 4, 1).load(), share, seed=0)
 
 
 # --- the command and the plot
@@ -460,7 +503,8 @@ def test_what_a_build_chooses_is_held_against_the_best_of_what_was_given(small_r
     assert result["agree"]
     open_row = [row for row in result["rows"] if row["arguments"]["n_levels"] is None]
     [row] = open_row
-    told = result["choice"]
+    [told] = result["choices"]
+    assert told["others"]["n_pivots"] == 5
     assert told["argument"] == "n_levels"
     assert told["chosen"] == row["chosen"]["n_levels"]
     assert told["chosen"] in range(1, 13)

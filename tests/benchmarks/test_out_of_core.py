@@ -39,6 +39,16 @@ def result(tmp_path_factory):
     return run_out_of_core(settings, tmp_path_factory.mktemp("lakes"))
 
 
+def test_the_published_grid_and_fewer_rows_give_the_answers_of_brute_force(tmp_path):
+    settings = Settings("swdc", 0.001, ("random",), 2, 3, 1, 0, 3, rows=0.5, published=True)
+    result = run_out_of_core(settings, tmp_path)
+    assert result["agree"], result["differences"]
+    assert result["lake"]["values"] < 8_600
+    assert command.result_path(tmp_path, settings).name.startswith(
+        "out-of-core_0.001-rows0.5-published_random_p2_"
+    )
+
+
 def test_all_indexes_give_the_same_answers_and_those_of_brute_force(result):
     assert result["agree"], result["differences"]
     assert result["columns_found"] >= 6
