@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from unittest.mock import ANY
 
 import numpy as np
 import pyarrow as pa
@@ -262,7 +263,10 @@ def test_the_command_measures_markets_and_prints_tables(market, monkeypatch, tmp
     run = CliRunner().invoke(main, ["acquisition", "plans", "--repeats", "1", "--write"])
     assert run.exit_code == 0, run.output
     told = json.loads(run.output)
-    assert json.loads((tmp_path / "acquisition" / "plans.json").read_text()) == told
+    assert json.loads((tmp_path / "acquisition" / "plans.json").read_text()) == {
+        **told,
+        "origin": ANY,
+    }
     printed = CliRunner().invoke(main, ["acquisition", "--tables"])
     assert printed.output == plan_tables(told) + "\n" + nothing.format("held-back")
 

@@ -17,6 +17,8 @@ from benchmarks.figures import (
 from benchmarks.origin import ROOT
 from pexeso.errors import InputError
 
+TABLE_VII = "### Distances and joinabilities (Table VII, Figure 6)"
+
 # Sections whose times or ratios are in no stored result: (page, heading): why.
 NO_RESULT = {
     ("benchmarks.md", "## How it is measured"): "a pause that is set, not measured",
@@ -46,6 +48,18 @@ NOT_AS_IT_IS = {
     ("## Data acquisition", "67 times"): "a quotient of two results",
     ("## Data acquisition", "20,000 times"): "a figure of the paper",
     ("### Held-back targets", "92 s"): "a sum over the targets, of one of five splits",
+    ("### Partitions (Figure 7b)", "1.6 times"): "a figure of the paper",
+    ("### Partitions (Figure 7b)", "1.2 times"): "a figure of the paper",
+    ("### Beside exact sparse products", "20 times"): "a quotient of two columns of the table",
+    **{(TABLE_VII, figure): "a figure of the paper" for figure in ("12.8 s", "51.8 s", "603 s")},
+}
+# Sections whose ratios are quotients of processor times or counts, which their results hold.
+QUOTIENTS = {
+    "### Pivots and levels (Table VI)",
+    TABLE_VII,
+    "### Choice of pivots (Figure 7a)",
+    "### Columns, rows and dimensions (Figures 9 and 10)",
+    "## What each filter is worth",
 }
 
 PAGES = [(page, block) for page in pages() for block in blocks(page.read_text(encoding="utf-8"))]
@@ -72,6 +86,7 @@ def test_every_figure_is_in_the_results_of_its_section():
         if block.results
         for figure in not_found(block)
         if (block.heading, figure) not in NOT_AS_IT_IS
+        and not (block.heading in QUOTIENTS and figure.endswith((" x", " times")))
     ]
     assert wrong == []
 

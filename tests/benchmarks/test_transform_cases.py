@@ -228,7 +228,7 @@ def test_the_command_measures_cases_by_every_method(tmp_path, monkeypatch):
     for table in (cases_table(result), means_table(result)):
         assert table in done.output
     assert entities_table(result).count("\n") == 2
-    assert {"machine", "code", "seed"} <= set(result)
+    assert {"machine", "origin", "seed"} <= set(result)
     assert result["options"]["only"] == "203-149-c2"
 
 

@@ -140,6 +140,6 @@ def test_the_command_writes_what_it_measures(tmp_path, monkeypatch):
         for part in ("planted", "apply")
     )
     assert (planted["part"], apply["part"]) == ("planted", "apply")
-    assert planted["code"] == apply["code"]
+    assert planted["origin"]["code"] == apply["origin"]["code"]
     assert planted_table(planted) in done.output
     assert apply_table(apply) in done.output
