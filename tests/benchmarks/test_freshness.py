@@ -287,7 +287,7 @@ def test_declared_names_of_runs_are_those_that_the_commands_write():
         number = asked["batch"] or asked["queries"] or 100
         name = Path(one.patterns[0]).name
         assert name.endswith(
-            f"_{kind}{number}_d0.06_j0.6_r{asked['repeats']}_s0_cpu_t{threads}.json"
+            f"_{kind}{number}_d0.06_j0.6_r{asked['repeats']}_s{asked['seed']}_cpu_t{threads}.json"
         )
         assert one.patterns[0].split("/")[0] == asked["data"]
         assert ("-x0.1" in name) == (asked["scale"] == 0.1)
