@@ -157,7 +157,8 @@ def test_random_calls(desk, hostile_lake, tmp_path, monkeypatch):
     assert sorted(desk.allow_write.parent.iterdir()) == outside
     assert len(seconds) == N_CALLS
     program = (*filter(None, sys.path), sys.prefix, sys.base_prefix)  # imports look there
-    lent = (hostile_lake, desk.served.path, desk.allow_read[0], desk.allow_write, tmp_path)
+    index = (desk.served.path, desk.served.index.store.links.path)
+    lent = (hostile_lake, *index, desk.allow_read[0], desk.allow_write, tmp_path)
     assert opened.paths
     assert not opened.outside(*program, *lent, "/proc", "/sys", "/dev")
     assert errors > N_CALLS // 10
