@@ -134,9 +134,11 @@ def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str
                 page.get_by_role("button", name="Choose a column").click()
                 column = page.get_by_role("link", name="name", exact=True)
                 column.wait_for()
+                page.wait_for_load_state()
                 seconds = page.evaluate(LOADED)
                 column.click()
                 page.locator("#found").wait_for()
+                page.wait_for_load_state()
                 return seconds + page.evaluate(LOADED)
 
             pasted()
