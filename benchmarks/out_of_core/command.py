@@ -43,6 +43,12 @@ from pexeso.options import parse_bytes
 @click.option("--one", is_flag=True, help="Search the lake as one partition in memory too.")
 @click.option("--rows", default=1.0, show_default=True, help="Share of each column's values.")
 @click.option("--published", is_flag=True, help="Index with the published pivots and grid.")
+@click.option(
+    "--memory/--no-memory",
+    default=True,
+    show_default=True,
+    help="Hold the first index in memory too, where it fits.",
+)
 @click.option("--budget", default="1GiB", show_default=True, help="Memory budget of the searches.")
 @click.option("--threads", type=int, help="For torch, OpenMP and BLAS.  [default: all cores]")
 @click.option("--seed", default=0, show_default=True, help="Of all draws.")

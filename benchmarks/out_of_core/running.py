@@ -76,6 +76,9 @@ class Settings:
         Share of the values of every column, in (0, 1].
     published : bool
         Whether the indexes have the published pivots and grid.
+    memory : bool
+        Whether the first index is held in memory beside, for comparison: its vectors and as much
+        again must fit.
     """
 
     data: str = "lwdc"
@@ -94,6 +97,7 @@ class Settings:
     seed: int = 0
     rows: float = 1.0
     published: bool = False
+    memory: bool = True
 
     def __post_init__(self) -> None:
         for name in ("partitions", "queries", "repeats", "threads"):
@@ -161,7 +165,8 @@ def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
         f"cold, query {n}" for n, each in enumerate(cold) if each.pop("found") != right[n]
     ]
     differences += _by_force(scans[settings.methods[0]], columns, right, settings)
-    scans[MEMORY] = open_scan(StoreInMemory(first.path, first.manifest), layout)
+    if settings.memory:
+        scans[MEMORY] = open_scan(StoreInMemory(first.path, first.manifest), layout)
     if settings.one:
         scans[ONE] = open_scan(StoreInMemory(stores[ONE].path, stores[ONE].manifest), layout)
     measured = _ask_in_turn(scans, columns, options, settings.repeats, right, differences)

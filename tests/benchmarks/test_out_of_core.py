@@ -40,9 +40,12 @@ def result(tmp_path_factory):
 
 
 def test_the_published_grid_and_fewer_rows_give_the_answers_of_brute_force(tmp_path):
-    settings = Settings("swdc", 0.001, ("random",), 2, 3, 1, 0, 3, rows=0.5, published=True)
+    settings = Settings(
+        "swdc", 0.001, ("random",), 2, 3, 1, 0, 3, rows=0.5, published=True, memory=False
+    )
     result = run_out_of_core(settings, tmp_path)
     assert result["agree"], result["differences"]
+    assert set(result["summary"]) == {"random"}
     assert result["lake"]["values"] < 8_600
     assert command.result_path(tmp_path, settings).name.startswith(
         "out-of-core_0.001-rows0.5-published_random_p2_"

@@ -444,6 +444,28 @@ def interpreted_walk(monkeypatch) -> Callable[..., int]:
     return walks.walk
 
 
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+def test_codes_of_a_block_are_compared_one_by_one_until_no_row_can_be_near(share):
+    loops = pytest.importorskip("pexeso.engine.kernels.numba.blocks")
+    generator = np.random.default_rng(7)
+    codes = generator.integers(0, STEPS, (3, 16, 48), dtype=np.uint8)
+    point = generator.normal(size=(2, 16)).astype(np.float32)
+    lower = generator.normal(size=16).astype(np.float32)
+    step = (generator.random(16) / 100).astype(np.float32)
+    decoded = lower[:, None].astype(np.float64) + (codes[2] + 0.5) * step[:, None]
+    exact = ((decoded - point[1][:, None]) ** 2).sum(0)
+    limit = np.float32(np.quantile(exact, share)) if share else np.float32(0.1 * exact.min())
+    gaps = np.empty(48, np.float32)
+    loops.squares_apart(point, 1, codes, 2, lower, step, limit, gaps)
+    near = gaps <= limit
+    if near.any():  # then all axes were looked at
+        np.testing.assert_allclose(gaps, exact, rtol=2e-5)
+    else:
+        assert (gaps <= exact * 1.00002).all()
+    assert near.sum() == pytest.approx(round(share * 48), abs=2)
+    assert bool(share) == near.any()
+
+
 def test_counting_adds_up_over_calls(kernel):
     """Two calls with parts of the values leave the same counts as one with all of them."""
     case = draw_case(

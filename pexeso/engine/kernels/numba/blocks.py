@@ -4,7 +4,8 @@ These are the query values that its box did not rule out.
 
 Under the projection a block's rows are recovered once, seen from the middle of its box, and
 multiplied with four query values at a time; the squared distance falls out of the products. Small
-coordinates around the middle keep the rounding small.
+coordinates around the middle keep the rounding small. One or two query values are compared with the
+codes as they are, axes of the largest spread first.
 
 Arrays are named as in `pexeso.engine.kernels.numba.walks`; `lower`, `upper` and `step` float32 (A,)
 are a box's corners and a 256th of its edges.
@@ -18,6 +19,10 @@ from pexeso.runtime.jit import loop
 
 _NOTHING = np.float32(0.0)
 _HALF = np.float32(0.5)
+
+FEW = 2
+"""Query values that are compared with a block's codes one by one: decoding a block pays from three
+on."""
 
 
 @loop(loose=True)
@@ -151,6 +156,43 @@ def multiply_four(moved, first, tile, half_squares, gaps):
 
 
 @loop(loose=True)
+def squares_apart(points, query, codes, block, lower, step, limit, gaps):
+    """Compute the squared distances of a mapped vector from the decoded vectors of a block.
+
+    Four axes at a time, until no row can be within the limit: the first axes tell the most.
+
+    Parameters
+    ----------
+    lower, step : float32 (A,)
+        The box's corner, and a 256th of its edges.
+    limit : float
+        Of squared distances.
+    gaps : float32 (B,)
+        Gets the squared distances, or lower bounds of them that are all beyond the limit; of
+        vectors in the middle of their steps.
+    """
+    for row in range(codes.shape[2]):
+        gaps[row] = _NOTHING
+    for axis in range(0, codes.shape[1], 4):
+        m0 = lower[axis] - points[query, axis] + _HALF * step[axis]
+        m1 = lower[axis + 1] - points[query, axis + 1] + _HALF * step[axis + 1]
+        m2 = lower[axis + 2] - points[query, axis + 2] + _HALF * step[axis + 2]
+        m3 = lower[axis + 3] - points[query, axis + 3] + _HALF * step[axis + 3]
+        s0, s1, s2, s3 = step[axis], step[axis + 1], step[axis + 2], step[axis + 3]
+        for row in range(codes.shape[2]):
+            d0 = m0 + np.float32(codes[block, axis, row]) * s0
+            d1 = m1 + np.float32(codes[block, axis + 1, row]) * s1
+            d2 = m2 + np.float32(codes[block, axis + 2, row]) * s2
+            d3 = m3 + np.float32(codes[block, axis + 3, row]) * s3
+            gaps[row] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+        n_near = np.int32(0)
+        for row in range(codes.shape[2]):
+            n_near += np.int32(gaps[row] <= limit)
+        if not n_near:
+            return
+
+
+@loop(loose=True)
 def look_from_the_middle(points, members, n_members, lower, upper, reach, moved, limits):
     """Move query values so that the middle of a block's box is the origin, and set limits.
 
@@ -216,10 +258,11 @@ def collect(gaps, which, n_rows, limit, query, first_row, found_query, found_row
 
     The pair count is the number of pairs found so far.
     """
-    least = gaps[which, 0]
-    for row in range(1, n_rows):
-        least = min(least, gaps[which, row])
-    if least > limit:
+    # Counted, not the least sought: processors count many at a time.
+    n_near = np.int32(0)
+    for row in range(n_rows):
+        n_near += np.int32(gaps[which, row] <= limit)
+    if not n_near:
         return n_found
     for row in range(n_rows):
         if gaps[which, row] <= limit:
@@ -306,6 +349,19 @@ def search_block(
             axes_apart(points, left[position], codes, block, lower, step, gaps[0])
             n_found = collect(
                 gaps, 0, rows, limits[2], left[position], first_row, found_query, found_row, n_found
+            )
+        return n_found
+    if n_left <= FEW:
+        widest = _NOTHING
+        for axis in range(n_axes):
+            widest += step[axis] * step[axis]
+        # A vector is off by half a step on every axis, sums of 128 squares by 2**-17 of them.
+        wide = limits[3] + _HALF * np.sqrt(widest)
+        limit = wide * wide * np.float32(1.0 + 2.0**-16)
+        for position in range(n_left):
+            squares_apart(points, left[position], codes, block, lower, step, limit, gaps[0])
+            n_found = collect(
+                gaps, 0, rows, limit, left[position], first_row, found_query, found_row, n_found
             )
         return n_found
     look_from_the_middle(points, left, n_left, lower, upper, limits[3], moved, own_limits)

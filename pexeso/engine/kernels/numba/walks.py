@@ -75,10 +75,10 @@ def boxes_near(points, query, boxes, group, limit, euclidean, gaps):
             else:
                 largest = max(max(max(d0, d1), max(d2, d3)), max(max(d4, d5), max(d6, d7)))
                 gaps[j] = max(gaps[j], largest)
-        least = gaps[0]
-        for j in range(1, FANOUT):
-            least = min(least, gaps[j])
-        if least > limit:
+        n_near = np.int32(0)
+        for j in range(FANOUT):
+            n_near += np.int32(gaps[j] <= limit)
+        if not n_near:
             return 0, axis + 8
     bits = 0
     for j in range(FANOUT):
