@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from spark_cluster import running_cluster
+from benchmarks.cluster.spark_cluster import running_cluster
 
 import pexeso.search.batch_file
 from pexeso.index import open_index
