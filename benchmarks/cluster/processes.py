@@ -86,9 +86,9 @@ def memory_of(pid: int, folder: Path = Path("/proc")) -> int:
 
 @dataclass
 class _Process:
-    parent: Key | None
     reading: Reading
     sample: int
+    gone: float = 0.0
     children: list[Key] = field(default_factory=list)
 
 
@@ -112,40 +112,67 @@ class Tree:
         self._samples += 1
         if self._top is None and self._root in found:
             self._top = found[self._root].key
+            self._known[self._top] = _Process(found[self._root], self._samples)
         below = defaultdict(list)
         for reading in found.values():
             below[reading.parent].append(reading)
         # Those known go on to belong to it when their parent has ended.
         waiting = [reading for reading in found.values() if reading.key in self._known]
-        if self._top is not None and self._top not in self._known:
-            waiting.append(found[self._root])
-        alive = set()
+        charged, alive = {}, set()
         while waiting:
             reading = waiting.pop()
-            if reading.key[0] in alive:
+            if reading.key in charged:
                 continue
             alive.add(reading.key[0])
-            self._see(reading, found)
-            waiting += below[reading.key[0]]
+            process = self._known.setdefault(reading.key, _Process(reading, self._samples))
+            charged[reading.key] = reading.waited - process.reading.waited
+            process.reading, process.sample = reading, self._samples
+            for child in below[reading.key[0]]:
+                if child.key not in self._known:
+                    self._known[child.key] = _Process(child, self._samples, child.waited)
+                    process.children.append(child.key)
+                waiting.append(child)
+        for key, seconds in charged.items():
+            self._charge(self._known[key], seconds)
         return sorted(alive)
 
-    def _see(self, reading: Reading, found: Mapping[int, Reading]) -> None:
-        known = self._known.get(reading.key)
-        if known is not None:
-            known.reading, known.sample = reading, self._samples
-            return
-        parent = None
-        if reading.key != self._top:
-            parent = found[reading.parent].key
-            self._known[parent].children.append(reading.key)
-        self._known[reading.key] = _Process(parent, reading, self._samples)
+    def _charge(self, process: _Process, seconds: float) -> None:
+        """Charge a process with its children that have ended since the last sample.
+
+        With what the system charged it with, which knows their last moments; or with what was seen
+        of them, where they ended without its waiting. Those that they left behind are its own now.
+        """
+        ended, living = 0.0, []
+        for child in process.children:
+            spent, left = self._settled(child)
+            ended += spent
+            living += left
+        process.children = living
+        process.gone += max(seconds, ended)
+
+    def _settled(self, key: Key) -> tuple[float, list[Key]]:
+        process = self._known[key]
+        if process.sample == self._samples:
+            return 0.0, [key]
+        spent, living = process.reading.own + process.gone, []
+        for child in process.children:
+            more, left = self._settled(child)
+            spent += more
+            living += left
+        return spent, living
 
     def end(self, seconds: float) -> None:
-        """Note what the system charged for the root and all that it waited for, when it ended."""
+        """Note what the system charged for the root and all it waited for, after the last sample.
+
+        Parameters
+        ----------
+        seconds : float
+            As `os.wait4` tells when the root has ended.
+        """
         if self._top is not None:
             process = self._known[self._top]
-            own = process.reading.own
-            process.reading = Reading(self._top, 0, own, max(0.0, seconds - own))
+            known = process.reading.own + process.reading.waited
+            self._charge(process, max(0.0, seconds - known))
 
     @property
     def seconds(self) -> float:
@@ -154,32 +181,33 @@ class Tree:
 
     def _of(self, key: Key) -> float:
         process = self._known[key]
-        running = ended = 0.0
-        for child in process.children:
-            if self._known[child].sample == self._samples:
-                running += self._of(child)
-            else:
-                ended += self._of(child)
-        # A child that ended is in what its parent waited for, but for one that the parent left
-        # behind, or that has ended just now: the last that was seen of it.
-        return process.reading.own + running + max(process.reading.waited, ended)
+        return process.reading.own + process.gone + sum(map(self._of, process.children))
 
 
 class Meter:
-    """Samples trees of processes in a thread, until it is stopped.
+    """Samples trees of processes in a thread, until it is stopped; memory at every other sample.
 
     Parameters
     ----------
     roots : mapping of str to int
         The number of the process at the top of each.
+    folders : mapping of str to Path
+        Whose bytes are counted at every tenth sample.
     interval : float
         Seconds from one sample to the next.
     """
 
-    def __init__(self, roots: Mapping[str, int], interval: float = 1.0) -> None:
+    def __init__(
+        self,
+        roots: Mapping[str, int],
+        folders: Mapping[str, Path] | None = None,
+        interval: float = 1.0,
+    ) -> None:
         self.trees = {name: Tree(pid) for name, pid in roots.items()}
         self.peak_bytes = dict.fromkeys(roots, 0)
-        self.peak_of_all = 0
+        self.peak_of_all = 0  # at one moment
+        self.folders = dict(folders or {})
+        self.peak_disk = dict.fromkeys(self.folders, 0)
         self.own_seconds = 0.0
         self._interval = interval
         self._stopped = threading.Event()
@@ -205,6 +233,14 @@ class Meter:
             self.own_seconds += time.thread_time() - begun
             return self.seconds()
 
+    def look_at_folders(self) -> None:
+        """Count the bytes of the folders now."""
+        begun = time.thread_time()
+        for name, folder in self.folders.items():
+            used = sum(bytes_below(folder, str).values())
+            self.peak_disk[name] = max(self.peak_disk[name], used)
+        self.own_seconds += time.thread_time() - begun
+
     def seconds(self) -> dict[str, float]:
         """Return seconds of the processor since the start, by tree, at the last sample."""
         return {name: tree.seconds - self._before[name] for name, tree in self.trees.items()}
@@ -215,14 +251,20 @@ class Meter:
         self._thread.join()
 
     def _run(self) -> None:
+        number = 0
         while not self._stopped.wait(self._interval):
-            self.sample()
+            number += 1
+            self.sample(memory=number % 2 == 0)  # the dearest of it
+            if number % 10 == 0:
+                self.look_at_folders()
 
 
 @contextmanager
-def metered(roots: Mapping[str, int], interval: float = 1.0) -> Iterator[Meter]:
+def metered(
+    roots: Mapping[str, int], folders: Mapping[str, Path] | None = None, interval: float = 1.0
+) -> Iterator[Meter]:
     """Give a meter that runs within the block."""
-    meter = Meter(roots, interval)
+    meter = Meter(roots, folders, interval)
     try:
         yield meter
     finally:
