@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+Result = dict[str, Any]
+
 GROWS_WITH = {
     "list": "tables",
     "read": "tables",
@@ -25,31 +27,26 @@ A_BILLION = {
     "pairs": 30_000_000_000,
     "values": 12_300_000_000,
 }
-"""The lake of docs/how-to/size-a-cluster.md: 30 values a column, and as many distinct ones, counted in
-each partition, as `lwdc` has (602 million in 48.9 million columns)."""
+"""The lake of docs/how-to/size-a-cluster.md: 30 values a column, and as many distinct ones, counted
+in each partition, as `lwdc` has (602 million in 48.9 million columns)."""
 
 WORKERS, CORES = 40, 16
 
 
-def constants_of(
-    stages: Mapping[str, Mapping[str, float]],
-    counts: Mapping[str, int],
-    index_bytes: Mapping[str, int],
-    scratch_bytes: int,
-) -> dict[str, Any]:
-    """Return what one table, column, value or pair took.
+def constants_of(large: Mapping[str, Any], small: Mapping[str, Any] | None = None) -> Result:
+    """Return what one more table, column, value or pair takes.
 
     Parameters
     ----------
-    stages : mapping
-        By stage, ``processor_seconds`` and of these ``driver_processor_seconds``.
-    counts : mapping
-        ``tables``, ``columns``, ``pairs``, and ``values``: distinct ones, each counted in every
-        partition that holds it.
-    index_bytes : mapping
-        Bytes of the index by kind of file, as `kind_of_file` names them.
-    scratch_bytes : int
-        The most that the build kept beside the index while it ran.
+    large : mapping
+        ``stages``: by stage, ``processor_seconds`` and of these ``driver_processor_seconds``.
+        ``counts``: ``tables``, ``columns``, ``pairs``, and ``values``: distinct ones, each counted
+        in every partition that holds it. ``index_bytes``: by kind of file, as
+        `benchmarks.cluster.running.kind_of_file` names it. ``scratch_bytes``: the most that the
+        build kept beside the index.
+    small : mapping, optional
+        The same of a smaller lake. What differs between them counts, so that what any build takes
+        does not; without it that is spread over the lake.
 
     Returns
     -------
@@ -60,33 +57,47 @@ def constants_of(
 
     Examples
     --------
-    >>> stages = {"read": {"processor_seconds": 6.0, "driver_processor_seconds": 1.0}}
-    >>> counts = {"tables": 3, "columns": 10, "values": 20, "pairs": 40}
-    >>> sizes = {"partitions/texts.arrow": 100, "partitions/column_values_members.npy": 80}
-    >>> constants_of(stages, counts, sizes, 400)["seconds"]
-    {'read': {'of': 'tables', 'each': 2.0, 'driver': 0.3333333333333333}}
+    >>> one = {
+    ...     "stages": {"read": {"processor_seconds": 6.0, "driver_processor_seconds": 1.5}},
+    ...     "counts": {"tables": 3, "columns": 10, "values": 20, "pairs": 40},
+    ...     "index_bytes": {"partitions/texts.arrow": 100, "catalog/columns.parquet": 50},
+    ...     "scratch_bytes": 400,
+    ... }
+    >>> constants_of(one)["seconds"]
+    {'read': {'of': 'tables', 'each': 2.0, 'driver': 0.5}}
+    >>> constants_of(one)["bytes"]["per_value"]
+    5.0
     """
+    more = {name: number - _of(small, "counts", name) for name, number in large["counts"].items()}
     seconds = {}
-    for name, taken in stages.items():
+    for name, taken in large["stages"].items():
         if name in GROWS_WITH:
-            number = counts[GROWS_WITH[name]]
-            seconds[name] = {
-                "of": GROWS_WITH[name],
-                "each": taken["processor_seconds"] / number,
-                "driver": taken["driver_processor_seconds"] / number,
-            }
-    parts = {name: size for name, size in index_bytes.items() if name.startswith("partitions/")}
+            before = {} if small is None else small["stages"].get(name, {})
+            each, driver = (
+                max(0.0, taken[key] - before.get(key, 0.0)) / more[GROWS_WITH[name]]
+                for key in ("processor_seconds", "driver_processor_seconds")
+            )
+            seconds[name] = {"of": GROWS_WITH[name], "each": each, "driver": min(each, driver)}
+    sizes = {
+        name: size - _of(small, "index_bytes", name) for name, size in large["index_bytes"].items()
+    }
+    parts = {name: size for name, size in sizes.items() if name.startswith("partitions/")}
     of_pairs = sum(size for name, size in parts.items() if _stem(name) in OF_PAIRS)
-    catalog = sum(size for name, size in index_bytes.items() if name.startswith("catalog/"))
+    catalog = sum(size for name, size in sizes.items() if name.startswith("catalog/"))
+    scratch = large["scratch_bytes"] - (0 if small is None else small["scratch_bytes"])
     return {
         "seconds": seconds,
         "bytes": {
-            "per_value": (sum(parts.values()) - of_pairs) / counts["values"],
-            "per_pair": of_pairs / counts["pairs"],
-            "per_column": catalog / counts["columns"],
-            "scratch_per_pair": scratch_bytes / counts["pairs"],
+            "per_value": (sum(parts.values()) - of_pairs) / more["values"],
+            "per_pair": of_pairs / more["pairs"],
+            "per_column": catalog / more["columns"],
+            "scratch_per_pair": max(0, scratch) / more["pairs"],
         },
     }
+
+
+def _of(small: Mapping[str, Any] | None, group: str, name: str) -> int:
+    return 0 if small is None else small[group].get(name, 0)
 
 
 def _stem(name: str) -> str:
@@ -98,7 +109,7 @@ def scaled(
     counts: Mapping[str, int] = A_BILLION,
     workers: int = WORKERS,
     cores: int = CORES,
-) -> dict[str, Any]:
+) -> Result:
     """Return what a build of another size takes, if every stage grows as `GROWS_WITH` says.
 
     ``minutes`` of a stage are those of the tasks on all cores; ``driver_minutes`` those of the

@@ -54,9 +54,16 @@ WRONG_ANSWERS, FAILED = 1, 2
     default=DATA,
     help="Where lake and index are kept.  [default: benchmarks/data/cluster]",
 )
+@click.option(
+    "--less",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A result of a smaller lake, so that what every build takes is not scaled.",
+)
 @click.option("--write", is_flag=True, help="Keep the result in benchmarks/results/cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def cluster_command(data: Path, write: bool, as_json: bool, columns: int, **asked: Any) -> None:
+def cluster_command(
+    data: Path, less: Path | None, write: bool, as_json: bool, columns: int, **asked: Any
+) -> None:
     """Index a made-up lake on a Spark cluster of this machine, search it, and check all answers.
 
     The lake is of tables of 50 columns, made by rule, so that it is known which columns join.
@@ -71,6 +78,9 @@ def cluster_command(data: Path, write: bool, as_json: bool, columns: int, **aske
 
     if columns % WIDTH:
         raise click.UsageError(f"--columns is a multiple of {WIDTH}. Got {columns}.")
+    small = None if less is None else json.loads(less.read_text(encoding="utf-8"))
+    if small is not None and small["index"]["columns"] >= columns:
+        raise click.UsageError(f"The lake of --less has fewer than {columns:,} columns.")
     wish = Asked(columns=columns, **asked)
     started = time.monotonic()
 
@@ -80,7 +90,7 @@ def cluster_command(data: Path, write: bool, as_json: bool, columns: int, **aske
     machine = describe_machine(torch.device("cpu"))
     try:
         with ended_by_sigterm():
-            result = run(wish, data, tell)
+            result = run(wish, data, tell, small)
     except (PexesoError, RuntimeError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(FAILED)

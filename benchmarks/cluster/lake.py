@@ -35,9 +35,11 @@ QUERY_SIZES = (4, 6, 10, 15, 20, 30, 40)
 SHARES = (1.0, 0.9, 0.75, 0.6, 0.5, 0.45, 0.3, 0.1)
 """Of the values of a query column that a planted column shares, in turn."""
 
+FREQUENT = 5
+
 TABLES_AT_ONCE = 200
 TABLES_IN_FOLDER = 1000
-FORMAT = 1
+FORMAT = 2
 """To be raised when the same settings give another lake."""
 
 LAKE, QUERIES, TRUTH, ABOUT = "lake", "queries.jsonl", "truth.parquet", "about.json"
@@ -123,11 +125,17 @@ def column_name(column: int) -> str:
 
 
 def query_ids(settings: Settings) -> list[np.ndarray]:
-    """Return the numbers of each query column, all different."""
+    """Return the numbers of each query column, all different.
+
+    Every `FREQUENT`th column has the most frequent ones: many columns join it that nobody planted.
+    """
     draws = np.random.default_rng([settings.seed, 1])
+    sizes = [QUERY_SIZES[number % len(QUERY_SIZES)] for number in range(settings.queries)]
     return [
-        _distinct(draws, settings.ids, QUERY_SIZES[number % len(QUERY_SIZES)])
-        for number in range(settings.queries)
+        draws.permutation(size)
+        if number % FREQUENT == FREQUENT - 1
+        else _distinct(draws, settings.ids, size)
+        for number, size in enumerate(sizes)
     ]
 
 

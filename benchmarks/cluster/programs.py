@@ -41,9 +41,11 @@ class Ran:
     stages : dict of str to dict
         By stage: wall ``seconds``, and ``processor_seconds`` of the driver and of the workers.
     disk : dict of str to int
-        Largest bytes of the folders that were watched.
+        Largest bytes of the folders that were watched: ``scratch``, what the stages of a build
+        leave; ``spark``, what Spark keeps on disk.
     scratch : dict of str to dict
-        By stage, the bytes by kind of what the build kept when the stage had ended.
+        By stage, what lay in the folder of the build when it had ended: bytes by the stage that
+        left them; ``new`` is the index itself.
     meter_seconds : float
         Seconds of the processor that measuring took, in this process.
     """
@@ -114,7 +116,7 @@ def run_pexeso(
     cluster : Cluster, optional
         Metered too.
     scratch : Path, optional
-        Where a build keeps what its stages leave.
+        Where a build works: what its stages leave is in ``scratch`` there, the index in ``new``.
     tell : callable
         Is told of each stage.
 
@@ -124,7 +126,7 @@ def run_pexeso(
         The program failed; the message ends with what it said.
     """
     roots: dict[str, int] = {}
-    folders: dict[str, Path] = {} if scratch is None else {"scratch": scratch}
+    folders: dict[str, Path] = {} if scratch is None else {"scratch": scratch / "scratch"}
     if cluster is not None:
         roots[MASTER] = cluster.master.pid
         roots |= {f"worker{n}": worker.pid for n, worker in enumerate(cluster.workers)}

@@ -68,7 +68,12 @@ class Asked:
         return ["--spark-master", url, *(f"--spark-conf={setting}" for setting in settings)]
 
 
-def run(asked: Asked, data: Path, tell: Callable[[str], None]) -> dict[str, Any]:
+def run(
+    asked: Asked,
+    data: Path,
+    tell: Callable[[str], None],
+    small: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Measure a build and a batch on a cluster of this machine; return the result.
 
     Parameters
@@ -78,6 +83,8 @@ def run(asked: Asked, data: Path, tell: Callable[[str], None]) -> dict[str, Any]
         The lake is kept here for another run; so is the index, which a run makes anew.
     tell : callable
         Is told how far it is.
+    small : mapping, optional
+        The result of a smaller lake; see `benchmarks.cluster.arithmetic.constants_of`.
     """
     place = data / f"c{asked.columns}_q{asked.queries}_j{asked.min_joinability:g}_s{asked.seed}"
     tell("the lake")
@@ -91,9 +98,8 @@ def run(asked: Asked, data: Path, tell: Callable[[str], None]) -> dict[str, Any]
         there, ran_there = _batch(asked, place, "there", cluster)
     tell("the batch, in one process")
     here, ran_here = _batch(asked, place, "here", None)
-    return _result(
-        asked, place, known, build, {"cluster": ran_there, "here": ran_here}, there, here
-    )
+    batches = {"cluster": (ran_there, there), "here": (ran_here, here)}
+    return _result(asked, place, known, build, batches, small)
 
 
 def _build(
@@ -185,14 +191,13 @@ def _result(
     place: Path,
     known: dict[str, Any],
     build: Ran,
-    batches: dict[str, Ran],
-    there: Answers,
-    here: Answers,
+    batches: Mapping[str, tuple[Ran, Answers]],
+    small: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     told = pexeso_json("info", place / "index")
     report = pexeso_json("info", place / "index", "--report")
     truth = lake.truth_of(place)
-    wrong = [*differences(truth, there, "cluster"), *differences(truth, here, "here")]
+    wrong = [each for way in batches for each in differences(truth, batches[way][1], way)]
     expected = {"columns_indexed": known["columns"], "postings": known["pairs"]}
     wrong += [
         {"way": "index", "of": name, "expected": number, "found": told[name]}
@@ -205,26 +210,51 @@ def _result(
         "values": sum(part["values"] for part in told["partitions"]),
         "pairs": told["postings"],
     }
-    on_disk = dict(sorted(bytes_below(place / "index", kind_of_file).items()))
-    constants = constants_of(
-        build.stages, counts, on_disk, build.disk["scratch"] + build.disk["spark"]
-    )
-    like_this = {name: round(number * 1e9 / counts["columns"]) for name, number in counts.items()}
-    return {
+    result = {
         "asked": {**asdict(asked), "conf": list(asked.conf)},
         "lake": known,
-        "index": {**counts, "bytes": told["bytes"], "bytes_by_kind": on_disk},
+        "index": {
+            **counts,
+            "bytes": told["bytes"],
+            "bytes_by_kind": dict(sorted(bytes_below(place / "index", kind_of_file).items())),
+        },
         "build": {**build.to_dict(), "stages": _stages(build, report["stages"])},
-        "batch": {name: ran.to_dict() for name, ran in batches.items()},
+        "batch": {
+            way: {**ran.to_dict(), "answers": sum(map(len, found))}
+            for way, (ran, found) in batches.items()
+        },
         "agree": not wrong,
         "answers": known["truth"]["answers"],
         "differences": len(wrong),
         "first_differences": wrong[:TOLD],
-        "constants": constants,
+    }
+    return result | arithmetic(result, small)
+
+
+def arithmetic(result: Mapping[str, Any], small: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what one table, column, value or pair took, and what a billion columns take."""
+    constants = constants_of(_taken(result), None if small is None else _taken(small))
+    counts = _taken(result)["counts"]
+    alike = {name: round(number * 1e9 / counts["columns"]) for name, number in counts.items()}
+    return {
+        "constants": {
+            "less_those_of_columns": None if small is None else small["index"]["columns"],
+            **constants,
+        },
         "a_billion_columns": {
             "as_in_the_docs": scaled(constants),
-            "like_this_lake": scaled(constants, like_this),
+            "like_this_lake": scaled(constants, alike),
         },
+    }
+
+
+def _taken(result: Mapping[str, Any]) -> dict[str, Any]:
+    index, build = result["index"], result["build"]
+    return {
+        "stages": build["stages"],
+        "counts": {name: index[name] for name in ("tables", "columns", "values", "pairs")},
+        "index_bytes": index["bytes_by_kind"],
+        "scratch_bytes": sum(build["peak_disk_bytes"].values()),
     }
 
 
