@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from benchmarks.cluster.arithmetic import A_BILLION, constants_of, scaled
 from benchmarks.cluster.processes import Reading, Tree, memory_of, metered, read_processes
 from benchmarks.cluster.programs import end_tree, run_pexeso
 from benchmarks.cluster.running import Asked, answers_in, arithmetic, differences, kind_of_file
+from benchmarks.declared_results import known_results
 from pexeso.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -247,6 +249,19 @@ def test_the_command_tells_and_keeps_a_result(agree, status, tmp_path, monkeypat
     assert ('Differs: {"way": "here", "query": 3}' in done.output) != agree
     kept = json.loads((tmp_path / "cluster" / f"{Asked(columns=100).name}.json").read_text())
     assert {"origin", "machine", "a_billion_columns"} <= kept.keys()
+
+
+def test_what_is_declared_is_what_the_commands_write():
+    declared = [each for each in known_results() if each.name == "cluster" and each.commands]
+    assert len(declared) == 2
+    for each in declared:
+        (line,) = each.commands
+        name, *arguments = shlex.split(line.removeprefix("python -m benchmarks "))
+        known = command.cluster_command.make_context(
+            name, [word for word in arguments if not word.endswith(".json") and word != "--less"]
+        ).params
+        fields = {key: known[key] for key in ("columns", "queries", "workers", "partitions")}
+        assert each.holds(Path("cluster", f"{Asked(**fields).name}.json"))
 
 
 @pytest.mark.parametrize(
