@@ -30,6 +30,7 @@ DEFAULT_QUERIES = 100
 ELSEWHERE = {
     "agents": ("benchmarks.agents", "main"),
     "app": ("benchmarks.app", "app_command"),
+    "cluster": ("benchmarks.cluster.command", "cluster_command"),
     "acquisition": ("benchmarks.acquisition.command", "acquisition_command"),
     "composite": ("benchmarks.composite.command", "composite_command"),
     "reading": ("benchmarks.reading.command", "reading_command"),

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spark_cluster import Cluster, running_cluster
 
+from benchmarks.cluster.spark_cluster import Cluster, running_cluster
 from pexeso.build.build import SMALL_LAKE_SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from spark_cluster import running_cluster
 
+from benchmarks.cluster.spark_cluster import running_cluster
 from pexeso.index import build_index, open_index
 from pexeso.lake.catalog import Catalog
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from spark_cluster import running_cluster
 
 import pexeso.search.batch_file
+from benchmarks.cluster.spark_cluster import running_cluster
 from pexeso.index import open_index
 from pexeso.search.query import batch_lines
 

@@ -35,7 +35,7 @@ stdin=subprocess.DEVNULL, start_new_session=True)
 CLUSTER = """
     import time
     from pathlib import Path
-    from spark_cluster import running_cluster
+    from benchmarks.cluster.spark_cluster import running_cluster
 
     def test_a_cluster():
         with running_cluster(1, memory="600m"):
@@ -58,7 +58,7 @@ def start(tmp_path):
             "watch_over_this_process()\n"
         )
         (tmp_path / "test_it.py").write_text(textwrap.dedent(program))
-        paths = [str(TESTS), str(TESTS / "cluster"), str(TESTS.parent)]
+        paths = [str(TESTS), str(TESTS.parent)]
         process = subprocess.Popen(
             [
                 sys.executable,

@@ -39,10 +39,16 @@ class Cluster:
         Its master address, ``spark://127.0.0.1:PORT``.
     workers : list of subprocess.Popen
         The Java processes of its workers; executors are their children.
+    master : subprocess.Popen
+        The Java process of the master.
+    folder : Path
+        Where all of them keep temporary files.
     """
 
     url: str
     workers: list[subprocess.Popen[bytes]]
+    master: subprocess.Popen[bytes]
+    folder: Path
 
     def executors(self) -> list[psutil.Process]:
         """Return the Java processes that run tasks."""
@@ -108,7 +114,7 @@ def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -
                 started.append(workers[-1][0])
             for process, log in workers:
                 _wait_for(_WORKER_READY, process, log)
-            yield Cluster(url, [process for process, _ in workers])
+            yield Cluster(url, [process for process, _ in workers], master, folder)
         finally:
             _end(started)
 

@@ -1,0 +1,272 @@
+"""The run: a lake, a cluster, an index, a batch of queries in two ways, and the truth."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cluster import lake
+from benchmarks.cluster.arithmetic import constants_of, scaled
+from benchmarks.cluster.processes import bytes_below
+from benchmarks.cluster.programs import Ran, pexeso_json, run_pexeso
+from benchmarks.cluster.spark_cluster import Cluster, running_cluster
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "cluster"
+JAVA = {"spark.executor.extraJavaOptions": "-XX:+UseSerialGC"}
+"""Executors of one core each collect with one thread."""
+
+TOLD = 20
+"""Differences that a result names; all are counted."""
+
+Answers = Sequence[Mapping[tuple[str, str], int]]
+Difference = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run is asked to do; see the options of the command."""
+
+    columns: int = 10_000
+    queries: int = 100
+    planted: int = 8
+    workers: int = 3
+    partitions: int = 4
+    executor_memory: str = "1g"
+    driver_memory: str = "2g"
+    max_distance: float = 0.05
+    min_joinability: float = 0.5
+    seed: int = 0
+    conf: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What tells this run from others, for files."""
+        return (
+            f"c{self.columns}_q{self.queries}_w{self.workers}_p{self.partitions}"
+            f"_j{self.min_joinability:g}_s{self.seed}"
+        )
+
+    def lake(self) -> lake.Settings:
+        """Return what the lake is made from."""
+        return lake.Settings(
+            self.columns, self.queries, self.planted, self.min_joinability, self.seed
+        )
+
+    def spark(self, url: str) -> list[str]:
+        """Return the options for Spark of a program."""
+        conf = {
+            **JAVA,
+            "spark.executor.memory": self.executor_memory,
+            "spark.driver.memory": self.driver_memory,
+        }
+        settings = [*(f"{name}={value}" for name, value in conf.items()), *self.conf]
+        return ["--spark-master", url, *(f"--spark-conf={setting}" for setting in settings)]
+
+
+def run(
+    asked: Asked,
+    data: Path,
+    tell: Callable[[str], None],
+    small: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Measure a build and a batch on a cluster of this machine; return the result.
+
+    Parameters
+    ----------
+    asked : Asked
+    data : Path
+        The lake is kept here for another run; so is the index, which a run makes anew.
+    tell : callable
+        Is told how far it is.
+    small : mapping, optional
+        The result of a smaller lake; see `benchmarks.cluster.arithmetic.constants_of`.
+    """
+    place = data / f"c{asked.columns}_q{asked.queries}_j{asked.min_joinability:g}_s{asked.seed}"
+    tell("the lake")
+    known = lake.make_lake(place, asked.lake(), tell)
+    index = place / "index"
+    shutil.rmtree(index, ignore_errors=True)
+    tell(f"a cluster of {asked.workers} workers")
+    with running_cluster(asked.workers, memory=asked.executor_memory) as cluster:
+        build = _build(asked, place, index, cluster, tell)
+        tell("the batch, on the cluster")
+        there, ran_there = _batch(asked, place, "there", cluster)
+    tell("the batch, in one process")
+    here, ran_here = _batch(asked, place, "here", None)
+    batches = {"cluster": (ran_there, there), "here": (ran_here, here)}
+    return _result(asked, place, known, build, batches, small)
+
+
+def _build(
+    asked: Asked, place: Path, index: Path, cluster: Cluster, tell: Callable[[str], None]
+) -> Ran:
+    options = ["--n-partitions", str(asked.partitions), "--log-json", *asked.spark(cluster.url)]
+    return run_pexeso(
+        ["index", place / lake.LAKE, index, *options],
+        place / "index.log",
+        cluster=cluster,
+        scratch=index / ".building",
+        tell=tell,
+    )
+
+
+def _batch(
+    asked: Asked, place: Path, name: str, cluster: Cluster | None
+) -> tuple[list[dict[tuple[str, str], int]], Ran]:
+    path = place / f"answers-{name}.jsonl"
+    command = ["batch", place / "index", place / lake.QUERIES, "-o", path, "--restart"]
+    thresholds = [
+        f"--max-distance={asked.max_distance}",
+        f"--min-joinability={asked.min_joinability}",
+    ]
+    every = ["-k", "all", "--no-fold-copies", "--no-rerank", "--device", "cpu", "--log-json"]
+    spark = [] if cluster is None else asked.spark(cluster.url)
+    ran = run_pexeso(
+        [*command, *thresholds, *every, *spark], place / f"batch-{name}.log", cluster=cluster
+    )
+    return answers_in(path), ran
+
+
+def answers_in(path: Path) -> list[dict[tuple[str, str], int]]:
+    """Return for each query column how many values match in each column of its answer."""
+    with path.open(encoding="utf-8") as stream:
+        return [
+            {
+                (match["table"], match["column"]): match["matched"]
+                for match in json.loads(line).get("results", ())
+            }
+            for line in stream
+        ]
+
+
+def differences(truth: Answers, found: Answers, way: str) -> list[Difference]:
+    """Return where answers are not those of the truth, by query column and column.
+
+    Examples
+    --------
+    >>> truth = [{("t", "a"): 3, ("t", "b"): 2}]
+    >>> differences(truth, [{("t", "a"): 3, ("t", "b"): 2}], "here")
+    []
+    >>> differences(truth, [{("t", "a"): 3}], "here")
+    [{'way': 'here', 'query': 0, 'table': 't', 'column': 'b', 'expected': 2, 'found': None}]
+    """
+    if len(truth) != len(found):
+        return [{"way": way, "expected_lines": len(truth), "found_lines": len(found)}]
+    return [
+        {
+            "way": way,
+            "query": query,
+            "table": column[0],
+            "column": column[1],
+            "expected": expected.get(column),
+            "found": got.get(column),
+        }
+        for query, (expected, got) in enumerate(zip(truth, found, strict=True))
+        for column in sorted({*expected, *got})
+        if expected.get(column) != got.get(column)
+    ]
+
+
+def kind_of_file(path: Path) -> str:
+    """Return which kind of file of an index one is: its name without its numbers.
+
+    Examples
+    --------
+    >>> kind_of_file(Path("partitions/00003/texts.arrow"))
+    'partitions/texts.arrow'
+    >>> kind_of_file(Path("catalog/columns-00000.parquet"))
+    'catalog/columns.parquet'
+    """
+    parts = [re.sub(r"[-.]?\d{3,}", "", part) for part in path.parts]
+    return "/".join(filter(None, parts))
+
+
+def _result(
+    asked: Asked,
+    place: Path,
+    known: dict[str, Any],
+    build: Ran,
+    batches: Mapping[str, tuple[Ran, Answers]],
+    small: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    told = pexeso_json("info", place / "index")
+    report = pexeso_json("info", place / "index", "--report")
+    truth = lake.truth_of(place)
+    wrong = [each for way in batches for each in differences(truth, batches[way][1], way)]
+    expected = {"columns_indexed": known["columns"], "postings": known["pairs"]}
+    wrong += [
+        {"way": "index", "of": name, "expected": number, "found": told[name]}
+        for name, number in expected.items()
+        if told[name] != number
+    ]
+    counts = {
+        "tables": told["tables"],
+        "columns": told["columns_indexed"],
+        "values": sum(part["values"] for part in told["partitions"]),
+        "pairs": told["postings"],
+    }
+    result = {
+        "asked": {**asdict(asked), "conf": list(asked.conf)},
+        "lake": known,
+        "index": {
+            **counts,
+            "bytes": told["bytes"],
+            "bytes_by_kind": dict(sorted(bytes_below(place / "index", kind_of_file).items())),
+        },
+        "build": {**build.to_dict(), "stages": _stages(build, report["stages"])},
+        "batch": {
+            way: {**ran.to_dict(), "answers": sum(map(len, found))}
+            for way, (ran, found) in batches.items()
+        },
+        "agree": not wrong,
+        "answers": known["truth"]["answers"],
+        "differences": len(wrong),
+        "first_differences": wrong[:TOLD],
+    }
+    return result | arithmetic(result, small)
+
+
+def arithmetic(result: Mapping[str, Any], small: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what one table, column, value or pair took, and what a billion columns take."""
+    constants = constants_of(_taken(result), None if small is None else _taken(small))
+    counts = _taken(result)["counts"]
+    alike = {name: round(number * 1e9 / counts["columns"]) for name, number in counts.items()}
+    return {
+        "constants": {
+            "less_those_of_columns": None if small is None else small["index"]["columns"],
+            **constants,
+        },
+        "a_billion_columns": {
+            "as_in_the_docs": scaled(constants),
+            "like_this_lake": scaled(constants, alike),
+        },
+    }
+
+
+def _taken(result: Mapping[str, Any]) -> dict[str, Any]:
+    index, build = result["index"], result["build"]
+    return {
+        "stages": build["stages"],
+        "counts": {name: index[name] for name in ("tables", "columns", "values", "pairs")},
+        "index_bytes": index["bytes_by_kind"],
+        "scratch_bytes": sum(build["peak_disk_bytes"].values()),
+    }
+
+
+def _stages(build: Ran, reported: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return by stage what was metered, and what the index itself reports under ``reported``."""
+    reports = {each["stage"]: each for each in reported}
+    stages: dict[str, dict[str, Any]] = {}
+    for name, taken in build.stages.items():
+        stages[name] = {key: round(value, 2) for key, value in taken.items()}
+        if name in reports:
+            own = {key: value for key, value in reports[name].items() if key != "stage"}
+            stages[name]["reported"] = own
+        if name in build.scratch:
+            stages[name]["scratch_bytes"] = build.scratch[name]
+    return stages
