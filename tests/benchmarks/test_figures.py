@@ -171,3 +171,25 @@ def test_links_to_results_are_sources_and_code_is_no_text():
     assert figures_of("| a, ms |\n|---|\n| 8.5 |") == [("8.5", "ms")]
     written = "# A\n<!-- measured: b -->\n2x\n<!-- end -->\n"
     assert blocks(written) == []
+
+
+def test_precision_and_recall_beside_the_papers_are_those_of_the_result():
+    page = (ROOT / "docs/explanation/benchmarks.md").read_text(encoding="utf-8")
+    section = page.partition("### What is found (Tables IV and V)")[2].partition("\n### ")[0]
+    result = json.loads((ROOT / "benchmarks/results/effectiveness/wikitables.json").read_text())
+    rows = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("| `")]
+    assert len(rows) == 7
+    for name, *_, folded, normalised, by_meaning, by_meaning_normalised in rows:
+        method = name.strip(" `")
+        of_folded, of_normalised = {
+            "pexeso": ("pexeso-folded", "pexeso"),
+            "pexeso-pq": ("", "pexeso-pq"),
+        }.get(method, (method, f"{method}-normalised"))
+        for told, recall, source in (
+            (folded, by_meaning, of_folded),
+            (normalised, by_meaning_normalised, of_normalised),
+        ):
+            figures = [each.strip() for each in (*told.split("/"), recall) if each.strip()]
+            keys = ("precision", "recall", "semantic_only_recall_at_p90")
+            scores = [result["methods"][source][key] for key in keys] if source else []
+            assert figures == [f"{score:.3f}".removeprefix("0") for score in scores], method
