@@ -21,6 +21,7 @@ from benchmarks.declared import load_candidates
 from benchmarks.drawing import draw_queries
 from benchmarks.lake import METRIC, BenchmarkLake, BenchmarkQuery
 from benchmarks.tuning import draw_samples
+from pexeso.engine.kernels import choice
 from pexeso.engine.oracle import oracle_pairs
 from pexeso.engine.postings import csr_from_pairs
 from pexeso.errors import DeviceError, InputError
@@ -77,6 +78,15 @@ def test_every_exact_rival_gives_the_answers_of_the_oracle_one_by_one_and_in_a_b
         assert rival.work["distances"] > single > 0, name
         assert rival.work["bytes_read"] > 0, name
         assert rival.index_bytes > lake.vectors.nbytes, name
+
+
+def test_pexeso_is_measured_as_in_a_process_that_has_searched_for_a_while(monkeypatch, lake):
+    pytest.importorskip("numba")
+    fresh = choice.AdaptiveKernel(lambda: choice._make("torch"), lambda: choice._make("compiled"))
+    monkeypatch.setattr(choice, "_adaptive", lambda: fresh)
+    assert fresh.for_work(1).name == "torch"
+    next(built("pexeso:default", lake))
+    assert fresh.for_work(1).name == "compiled"
 
 
 @pytest.mark.parametrize("spec", EXACT)
