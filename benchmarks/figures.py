@@ -39,7 +39,8 @@ _SECONDS = {"ms": 1e-3, "µs": 1e-6, "s": 1, "second": 1, "minute": 60, "hour": 
 _SECONDS |= {f"{unit}s": _SECONDS[unit] for unit in ("second", "minute", "hour")}
 _MICROSECONDS = re.compile(r"microseconds|(?:^|[._])us(?:[._]|$)")
 _MILLISECONDS = re.compile(r"milliseconds|(?:^|[._])ms(?:[._]|$)")
-_TIMES = re.compile(r"seconds|wall|processor|(?:^|[._])[mu]s(?:[._]|$)")
+_MINUTES = re.compile(r"(?:^|[._])minutes(?:[._]|$)")
+_TIMES = re.compile(r"seconds|minutes|wall|processor|(?:^|[._])[mu]s(?:[._]|$)")
 _RATIOS = ("ratio", "times", "over", "factor", "product")
 
 
@@ -127,7 +128,8 @@ def _is_shown(number: str, unit: str, key: str, value: float) -> bool:
         return any(word in key for word in _RATIOS) and _near(value, shown, step)
     if not _TIMES.search(key):
         return False
-    own = 1e-6 if _MICROSECONDS.search(key) else 1e-3 if _MILLISECONDS.search(key) else 1
+    units = ((_MICROSECONDS, 1e-6), (_MILLISECONDS, 1e-3), (_MINUTES, 60))
+    own = next((unit for name, unit in units if name.search(key)), 1)
     return _near(value * own / _SECONDS[unit], shown, step)
 
 
