@@ -65,7 +65,7 @@ class MappedPages:
         ----------
         name : str
             Of the array; nothing is done where it is not mapped.
-        rows : int64 (n,)
+        rows : int (n,)
             Rows of its first axis; those that are not there are passed over.
         """
         array = self._arrays.get(name)
@@ -82,12 +82,12 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
 
     Parameters
     ----------
-    rows : int64 (n,)
+    rows : int (n,)
         Best ascending; those that are not there are passed over.
     offset : int
         Bytes of the file before the first row.
     """
-    rows = np.asarray(rows)
+    rows = np.asarray(rows, np.int64)  # bytes of a file are more than int32 counts
     if not len(rows):
         return []
     if (

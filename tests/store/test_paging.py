@@ -34,6 +34,17 @@ def test_runs_of_pages_are_those_of_the_bytes_of_the_rows(rows, row_bytes, offse
     assert all(first > last + 1 for (_, last), (first, _) in itertools.pairwise(runs))
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_rows_beyond_two_gib_of_a_file_are_found_whatever_counts_them(dtype):
+    rows = np.array([1, 1_900_000, 1_900_002], dtype=dtype)
+    runs = page_runs(rows, 2_000_000, 1_200, 128)
+    byte = 128 + 1_900_000 * 1_200
+    assert byte > 2**31
+    assert runs[0] == (0, 0)
+    assert runs[1] == (byte // PAGE_BYTES, (byte + 3 * 1_200 - 1) // PAGE_BYTES)
+    assert page_runs(rows[:0], 2_000_000, 1_200, 128) == []
+
+
 def bytes_from_disk() -> int:
     with open("/proc/self/io", encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("read_bytes"))
