@@ -30,7 +30,6 @@ NO_RESULT = {
     ("normalisation.md", "### periods"): "a decade",
     ("normalisation.md", "### ordinals"): "an ordinal number",
     ("python.md", "### `Index.explain_composite"): "a factor that is set",
-    ("comparison.md", "### Containment: datasketch"): "told in the log alone (entries 12 and 14)",
     ("size-a-cluster.md", "## Disk"): "told in the log alone",
     ("size-a-cluster.md", "## Partitions"): "told in the log alone (entry 4)",
     ("size-a-cluster.md", "### With fastText"): "told in the log alone",
