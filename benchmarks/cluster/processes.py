@@ -263,7 +263,7 @@ class Meter:
 def metered(
     roots: Mapping[str, int], folders: Mapping[str, Path] | None = None, interval: float = 1.0
 ) -> Iterator[Meter]:
-    """Give a meter that runs within the block."""
+    """Yield a meter that runs within the block."""
     meter = Meter(roots, folders, interval)
     try:
         yield meter
