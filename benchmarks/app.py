@@ -23,9 +23,9 @@ from typing import Any
 import click
 import numpy as np
 
+from benchmarks.origin import environment_with_this_code
 from benchmarks.report import RESULTS, write_result
 
-ROOT = Path(__file__).resolve().parent.parent
 SYLLABLES = "ba do ki lo mu ne pa ri so tu va ze gal mon ter vin"
 ROWS = 1000
 """Of each table of the lake, and of those that are pasted."""
@@ -58,13 +58,12 @@ def own_table(draws: np.random.Generator, names: np.ndarray) -> str:
 @contextmanager
 def serving(index: Path) -> Iterator[tuple[str, float]]:
     """Serve an index; give the link, and the moment at which the process was begun."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "pexeso", "serve", str(index), "--port", "0"],
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env=environment_with_this_code(),
     )
     try:
         if process.stderr is None:

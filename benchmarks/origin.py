@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import os
 import re
 import shlex
 import sys
@@ -48,6 +49,12 @@ def read_code(root: Path = ROOT) -> dict[str, bytes]:
 
 LOADED = read_code()
 """The code that this process runs, as it was at the start: files may change in a long run."""
+
+
+def environment_with_this_code() -> dict[str, str]:
+    """Return this process's environment, where Python finds this repository's code first."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path}
 
 
 def files_of(paths: Sequence[str], code: Mapping[str, bytes]) -> list[str]:

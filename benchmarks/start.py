@@ -22,11 +22,11 @@ from typing import Any
 
 import click
 
+from benchmarks.origin import ROOT, environment_with_this_code
 from benchmarks.report import RESULTS, write_result
 from pexeso.spark.class_archive import archive_path
 from pexeso.spark.java import find_java
 
-ROOT = Path(__file__).resolve().parent.parent
 LAKE = ROOT / "examples" / "lake"
 QUERY = ROOT / "examples" / "my_suppliers.csv"
 
@@ -69,11 +69,10 @@ def programs(folder: Path, lake: Path) -> dict[str, list[str]]:
 
 def seconds_of(command: Sequence[str]) -> tuple[float, float]:
     """Run a command; return its wall time, and the processor time of it and all it waited for."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     with tempfile.TemporaryFile() as said:
         started = time.perf_counter()
         process = subprocess.Popen(
-            command, stdout=said, stderr=said, env={**os.environ, "PYTHONPATH": path}
+            command, stdout=said, stderr=said, env=environment_with_this_code()
         )
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started

@@ -18,9 +18,9 @@ import psutil
 
 from benchmarks.cluster.processes import Meter, bytes_below, metered
 from benchmarks.cluster.spark_cluster import Cluster
+from benchmarks.origin import environment_with_this_code
 from pexeso.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
 DRIVER, MASTER = "driver", "master"
 START, BETWEEN = "start", "between"
 _END_SECONDS = 30
@@ -142,7 +142,6 @@ def run_pexeso(
 
 
 def _started(arguments: Sequence[str | os.PathLike[str]], log: Any) -> subprocess.Popen[str]:
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
         [sys.executable, "-m", "pexeso", *map(os.fspath, arguments)],
         stdin=subprocess.DEVNULL,
@@ -151,8 +150,7 @@ def _started(arguments: Sequence[str | os.PathLike[str]], log: Any) -> subproces
         text=True,
         errors="replace",
         env={
-            **os.environ,
-            "PYTHONPATH": path,
+            **environment_with_this_code(),
             "PEXESO_CLASS_ARCHIVE": "0",  # a process that writes one would be metered too
         },
         start_new_session=True,
@@ -243,13 +241,12 @@ def end_tree(process: subprocess.Popen[str]) -> None:
 
 def pexeso_json(*arguments: str | os.PathLike[str]) -> Any:
     """Run ``python -m pexeso`` with ``--json``, and return what it prints."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         [sys.executable, "-m", "pexeso", *map(os.fspath, arguments), "--json"],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": path},
+        env=environment_with_this_code(),
     )
     if done.returncode:
         raise InputError(f"pexeso {arguments[0]} failed and said: {done.stderr[-2000:]}")

@@ -103,7 +103,7 @@ def fetch_vectors(
 
 
 def fetch_columns(partition: Partition, rows: torch.Tensor) -> None:
-    """Ask for the vectors of rows, int64, ascending."""
+    """Ask for the vectors of rows, int32 or int64, ascending."""
     if partition.pages is not None and partition.pages.missing():
         partition.pages.want("vectors", rows)
 

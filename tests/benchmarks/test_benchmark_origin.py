@@ -1,5 +1,6 @@
 """The digest of the code changes with what a measurement depends on, and with nothing else."""
 
+import os
 import sys
 
 import pytest
@@ -9,6 +10,7 @@ from benchmarks.origin import (
     ROOT,
     code_digest,
     command_line,
+    environment_with_this_code,
     origin_of,
     read_code,
     why_not_again,
@@ -127,6 +129,17 @@ def test_an_origin_tells_code_version_date_and_command(monkeypatch):
         "command": "python -m benchmarks run --queries",
     }
     assert origin_of(None)["code"] is None
+
+
+@pytest.mark.parametrize("before", [None, "", "elsewhere"])
+def test_a_program_of_its_own_finds_this_code_before_others(monkeypatch, before):
+    monkeypatch.setenv("OTHER", "kept")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    if before is not None:
+        monkeypatch.setenv("PYTHONPATH", before)
+    found = environment_with_this_code()
+    assert found["PYTHONPATH"] == os.pathsep.join([str(ROOT), *([before] if before else [])])
+    assert found["OTHER"] == "kept"
 
 
 def test_a_command_line_is_free_of_the_machine():
