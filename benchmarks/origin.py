@@ -60,16 +60,25 @@ def environment_with_this_code() -> dict[str, str]:
 def files_of(paths: Sequence[str], code: Mapping[str, bytes]) -> list[str]:
     """Return the names of the files that paths name: files, folders and patterns.
 
+    What begins with ``!`` takes files out again; the last that names a file decides.
+
     Examples
     --------
-    >>> files_of(["a", "b*.py"], {"a/b/c.py": b"", "ab.py": b"", "b1.py": b""})
-    ['a/b/c.py', 'b1.py']
+    >>> code = {"a/b/c.py": b"", "a/d.py": b"", "ab.py": b"", "b1.py": b""}
+    >>> files_of(["a", "b*.py"], code)
+    ['a/b/c.py', 'a/d.py', 'b1.py']
+    >>> files_of(["a", "!a/b"], code), files_of(["a", "!a/b", "a/b/c.py"], code)
+    (['a/d.py'], ['a/b/c.py', 'a/d.py'])
     """
-    return sorted(
-        name
-        for name in code
-        if any(name.startswith(f"{path}/") or fnmatchcase(name, path) for path in paths)
-    )
+    return sorted(name for name in code if _is_named(name, paths))
+
+
+def _is_named(name: str, paths: Sequence[str]) -> bool:
+    for path in reversed(paths):
+        pattern = path.removeprefix("!")
+        if name.startswith(f"{pattern}/") or fnmatchcase(name, pattern):
+            return pattern == path
+    return False
 
 
 def code_digest(paths: Sequence[str], code: Mapping[str, bytes] = LOADED) -> str:
