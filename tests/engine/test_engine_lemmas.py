@@ -22,10 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.engine.interface import Kernel, Pairs
-from pexeso.engine.layout.blocking import LeafPairs, block, grid_candidates, query_grid
+from pexeso.engine.kernels.numba.grid import CompiledWalk
+from pexeso.engine.layout import blocking
+from pexeso.engine.layout.blocking import LeafPairs, Walk, block, query_grid
 from pexeso.engine.layout.maps import PivotMap, ProjectionMap
 from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import GridCells
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma, lemma_set
 from pexeso.engine.search import verification
 from pexeso.engine.search.verification import Verifier
@@ -38,12 +39,19 @@ Pair = tuple[int, int]
 def leaf_pairs(
     case: Case, *lemmas: Lemma, max_frontier: int = 1 << 20
 ) -> tuple[LeafPairs, SearchStats]:
+    """What blocking leaves, and its counters; loops and arrays must agree where there are both."""
     query, _ = real_query(case)
-    stats = SearchStats()
     grid = query_grid(case.partition.cells, query.mapped)
-    return block(
-        case.partition, grid, threshold_of(case, query, frozenset(lemmas)), stats, max_frontier
-    ), stats
+    threshold = threshold_of(case, query, frozenset(lemmas))
+    found, stats = None, None
+    for kind in (CompiledWalk, Walk) if isinstance(case.partition.map, PivotMap) else (Walk,):
+        before, earlier, stats = found, stats, SearchStats()
+        walk = kind(case.partition.cells, case.partition.map, grid, threshold, stats)
+        found = block(walk, max_frontier)
+        if before is not None:
+            assert pairs_of(before) == pairs_of(found)
+            assert earlier == stats
+    return found, stats
 
 
 def pairs_of(found: LeafPairs) -> tuple[list[Pair], list[Pair]]:
@@ -56,9 +64,9 @@ def pairs_of(found: LeafPairs) -> tuple[list[Pair], list[Pair]]:
 def row_pairs(case: Case, lemmas: frozenset[Lemma], kernel: Kernel) -> tuple[Pairs, SearchStats]:
     """The candidates that a kernel finds in blocks, or those of the grid."""
     query, _ = real_query(case)
-    find = grid_candidates if isinstance(case.partition.cells, GridCells) else kernel.candidates
-    stats = SearchStats()
-    return find(case.partition, query, threshold_of(case, query, lemmas), 1 << 24, stats), stats
+    stats, threshold = SearchStats(), threshold_of(case, query, lemmas)
+    find = case.partition.cells.candidates
+    return find(case.partition, query, threshold, kernel, 1 << 24, stats), stats
 
 
 def leaf_truth(case: Case) -> tuple[set[Pair], set[Pair], set[Pair]]:
@@ -207,6 +215,23 @@ def test_no_pair_of_blocking_is_lost_or_doubled_or_in_both_lists(case, lemmas, m
     assert len(matching + candidates) == len(set(matching + candidates))
     assert some <= set(matching + candidates)
     assert set(matching) <= whole
+
+
+@settings(max_examples=90)
+@given(
+    cases(min_values=1, cells=("grid",)),
+    st.sets(st.sampled_from(list(Lemma))),
+    st.sampled_from((1, 7, 1 << 20)),
+)
+def test_loops_and_arrays_leave_the_same_rows_of_a_grid(case, lemmas, at_once):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocking, "ROWS_AT_ONCE", at_once)
+        by_kernel = [row_pairs(case, frozenset(lemmas), kernel_named(name)) for name in ROW_KERNELS]
+    (pairs, stats), *others = by_kernel
+    for other, counted in others:
+        assert torch.equal(pairs.offsets, other.offsets)
+        assert torch.equal(pairs.rows, other.rows)
+        assert stats == counted
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

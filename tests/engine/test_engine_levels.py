@@ -13,7 +13,7 @@ from pexeso.engine.building.building import build_partition, n_levels
 from pexeso.engine.building.levels import MAX_DISTANCES, choose_levels, expected_distances
 from pexeso.engine.building.map_choice import resolve_options
 from pexeso.engine.interface import Query, Threshold
-from pexeso.engine.layout.blocking import block, grid_candidates, query_grid
+from pexeso.engine.layout.blocking import Walk, block, grid_candidates, query_grid
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import Lemma
@@ -73,11 +73,13 @@ def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bou
             for point in queries:
                 # Without the tolerance of coordinates, which the model has no part in.
                 threshold = Threshold(tau, 0.0, WALK_ALONE)
-                block(partition, query_grid(partition.cells, point[None]), threshold, stats)
+                grid = query_grid(partition.cells, point[None])
+                block(Walk(partition.cells, partition.map, grid, threshold, stats))
                 query = Query(
                     partition.vectors[:1], point[None], torch.ones(1, dtype=torch.int64), 1
                 )
-                grid_candidates(partition, query, threshold, 1 << 30, touched := SearchStats())
+                touched = SearchStats()
+                grid_candidates(partition, query, threshold, 1 << 30, touched, Walk)
                 stats.vectors_touched += touched.vectors_touched
         n = len(taus) * len(queries)
         assert trials[m].cells == len(partition.cells.grid.leaves)

@@ -5,10 +5,12 @@ No distance is computed.
 Algorithm 1 of the paper walks the query's grid and the index's grid together. Here a level is one
 step: a frontier of (query cell, index cell) pairs, each lemma a mask over it, children by range
 expansion. A frontier beyond its limit is cut and finished piece by piece, so memory stays bounded.
+`pexeso.engine.kernels.numba.grid` takes the same steps by compiled loops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,14 +81,22 @@ def query_grid(cells: GridCells, mapped: torch.Tensor) -> QueryGrid:
 
 
 def grid_candidates(
-    partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+    partition: Partition,
+    query: Query,
+    threshold: Threshold,
+    max_pairs: int,
+    stats: SearchStats,
+    walk_type: type[Walk],
 ) -> Pairs | None:
     """Find candidate pairs in a grid: blocking, then Lemmas 1 and 2.
 
-    The interface is that of `pexeso.engine.interface.Kernel.candidates`.
+    The interface is that of `pexeso.engine.interface.Kernel.candidates`; a walk of `walk_type`
+    takes the steps.
     """
     cells: GridCells = partition.cells
-    leaf_pairs = block(partition, query_grid(cells, query.mapped), threshold, stats)
+    grid = query_grid(cells, query.mapped)
+    walk = walk_type(cells, partition.map, grid, threshold, stats)
+    leaf_pairs = block(walk)
     stats.candidate_pairs += len(leaf_pairs.candidate_leaf)
     stats.matching_pairs += len(leaf_pairs.matching_leaf)
     leaves = cells.grid.leaves
@@ -99,12 +109,8 @@ def grid_candidates(
     for owner, rows in expand_ranges_in_chunks(starts, sizes, ROWS_AT_ONCE):
         found.append((leaf_pairs.matching_query[owner].int(), (~rows).int()))
     _fetch_leaves(partition, leaves, leaf_pairs.candidate_leaf)
-    starts, sizes = leaves.first[leaf_pairs.candidate_leaf], leaves.count[leaf_pairs.candidate_leaf]
-    for owner, rows in expand_ranges_in_chunks(starts, sizes, ROWS_AT_ONCE):
-        queries, rows = _filter_rows(
-            partition, cells, query, threshold, leaf_pairs.candidate_query[owner], rows, stats
-        )
-        found.append((queries.int(), rows.int()))
+    for queries, rows in walk.filter_rows(leaf_pairs.candidate_query, leaf_pairs.candidate_leaf):
+        found.append((queries, rows))
         n_found += len(rows)
         if n_found > max_pairs:
             return None
@@ -123,92 +129,54 @@ def _fetch_leaves(partition: Partition, leaves: Level, reached: torch.Tensor) ->
         fetch_coordinates(partition, rows)
 
 
-def _filter_rows(
-    partition: Partition,
-    cells: GridCells,
-    query: Query,
-    threshold: Threshold,
-    queries: torch.Tensor,
-    rows: torch.Tensor,
-    stats: SearchStats,
-) -> CellPairs:
-    """Apply L1, then L2; a row that surely matches comes back as its complement."""
-    stats.vectors_touched += len(rows)
-    stats.bytes_read += len(rows) * cells.mapped.shape[1] * 4
-    if Lemma.PIVOT_FILTERING in threshold.lemmas:
-        points = cells.mapped[rows]
-        near = partition.map.near_box(
-            query.mapped[queries], points, points, threshold.reach(Lemma.PIVOT_FILTERING)
-        )
-        queries, rows = queries[near], rows[near]
-    if Lemma.PIVOT_MATCHING in threshold.lemmas:
-        limit = threshold.tau - threshold.slack
-        upper, possible = partition.map.upper_points(query.mapped, limit)
-        if bool(possible.any()):
-            points = cells.mapped[rows]
-            sure = possible[queries] & partition.map.within_box(
-                upper[queries], points, points, limit
-            )
-            stats.matched_by_map += int(sure.sum())
-            rows = torch.where(sure, ~rows, rows)
-    return queries, rows
-
-
-def block(
-    partition: Partition,
-    query: QueryGrid,
-    threshold: Threshold,
-    stats: SearchStats,
-    max_frontier: int = MAX_FRONTIER,
-) -> LeafPairs:
+def block(walk: Walk, max_frontier: int = MAX_FRONTIER) -> LeafPairs:
     """Find the surviving pairs of query values and leaf cells.
 
     Parameters
     ----------
-    partition : Partition
-        Cut into a grid.
-    threshold : Threshold
-        Of its lemmas L3 to L6 and quick browsing act here; L6 for pivots only.
-    stats : SearchStats
-        Counters are added to it.
+    walk : Walk
+        Of the lemmas of its threshold L3 to L6 and quick browsing act here; L6 for pivots only.
     max_frontier : int
         Cell pairs looked at together (a single pair may have more children); bounds memory to about
         ``max_frontier * P * 32`` bytes a level, besides the result.
     """
-    cells: GridCells = partition.cells
-    walk = _Walk(cells, partition.map, query, threshold, stats)
+    query, levels = walk.query.grid, walk.cells.grid.levels
     matching, candidates = [], []
-    if Lemma.QUICK_BROWSING in threshold.lemmas:
+    if Lemma.QUICK_BROWSING in walk.threshold.lemmas:
         candidates.append(walk.same_leaves())
-    levels = len(cells.grid.levels)
-    todo = [
-        (0, pairs) for pairs in _all_pairs(query.grid.levels[0], cells.grid.levels[0], max_frontier)
-    ]
+    todo = [(0, pairs) for pairs in _all_pairs(query.levels[0], levels[0], max_frontier)]
     while todo:
         depth, pairs = todo.pop()
-        if depth > 0:
-            pairs = walk.children(depth - 1, *pairs)
-        accepted, pairs = walk.filter_cells(depth, *pairs)
+        accepted, pairs = walk.near_cells(depth, *pairs)
         matching += accepted
         # Cut by what the pairs will become, before they do.
-        if depth + 1 < levels:
+        if depth + 1 < len(levels):
             todo += [
                 (depth + 1, piece)
-                for piece in _pieces(pairs, walk.n_children(depth, *pairs), max_frontier)
+                for piece in pieces(pairs, walk.n_children(depth, *pairs), max_frontier)
             ]
             continue
-        for piece in _pieces(pairs, query.grid.leaves.count[pairs[0]], max_frontier):
+        for piece in pieces(pairs, query.leaves.count[pairs[0]], max_frontier):
             whole, candidate = walk.filter_leaves(*piece)
             matching.append(whole)
             candidates.append(candidate)
-    return LeafPairs(
-        *_concatenate(matching, partition.device), *_concatenate(candidates, partition.device)
-    )
+    return LeafPairs(*_concatenate(matching, walk.device), *_concatenate(candidates, walk.device))
 
 
 @dataclass(frozen=True)
-class _Walk:
-    """One walk down both grids; the lemmas as masks."""
+class Walk:
+    """One walk down both grids, and to the rows of the leaves; the lemmas as masks.
+
+    Attributes
+    ----------
+    cells : GridCells
+        Of a partition.
+    map : PivotMap or ProjectionMap
+    query : QueryGrid
+    threshold : Threshold
+    stats : SearchStats
+        Counters are added to it.
+    """
 
     cells: GridCells
     map: PivotMap | ProjectionMap
@@ -217,17 +185,25 @@ class _Walk:
     stats: SearchStats
 
     @property
+    def device(self) -> torch.device:
+        """Where the cells are."""
+        return self.cells.mapped.device
+
+    @property
     def accept(self) -> float:
         """Bounds from above at most this long are matches."""
         return self.threshold.tau - self.threshold.slack
 
-    def filter_cells(
+    def near_cells(
         self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor
     ) -> tuple[list[CellPairs], CellPairs]:
-        """Apply L6, then L4, to pairs of one level.
+        """Apply L6, then L4, to the children of pairs of the level above.
 
-        The pairs that L6 matches are returned as (query value, leaf) pairs.
+        At the top the pairs themselves are examined. Those that L6 matches are returned as (query
+        value, leaf) pairs.
         """
+        if depth > 0:
+            query_cells, cells = self.children(depth - 1, query_cells, cells)
         query_level, level = self.query.grid.levels[depth], self.cells.grid.levels[depth]
         self.stats.box_pairs += len(cells)
         accepted: list[CellPairs] = []
@@ -236,7 +212,7 @@ class _Walk:
             # (intersection over its vectors).
             whole = (query_level.upper[query_cells] + level.upper[cells] <= self.accept).any(1)
             if bool(whole.any()):
-                accepted.append(self._all_below(depth, query_cells[whole], cells[whole]))
+                accepted.append(self.all_below(depth, query_cells[whole], cells[whole]))
                 query_cells, cells = query_cells[~whole], cells[~whole]
         if Lemma.CELL_CELL_FILTERING in self.threshold.lemmas:
             reach = self.threshold.reach(Lemma.CELL_CELL_FILTERING)
@@ -287,6 +263,37 @@ class _Walk:
             )
         return (values[whole], cells[whole]), (values[keep], cells[keep])
 
+    def filter_rows(self, queries: torch.Tensor, leaves: torch.Tensor) -> Iterator[CellPairs]:
+        """Apply L1, then L2, to the rows of leaves, about `ROWS_AT_ONCE` rows at a time.
+
+        Pairs of a query value and a row are int32; a row that surely matches comes as its
+        complement.
+        """
+        level, mapped = self.cells.grid.leaves, self.cells.mapped
+        starts, sizes = level.first[leaves], level.count[leaves]
+        for owner, rows in expand_ranges_in_chunks(starts, sizes, ROWS_AT_ONCE):
+            values = queries[owner]
+            self.count_rows(len(rows))
+            if Lemma.PIVOT_FILTERING in self.threshold.lemmas:
+                points, reach = mapped[rows], self.threshold.reach(Lemma.PIVOT_FILTERING)
+                near = self.map.near_box(self.query.mapped[values], points, points, reach)
+                values, rows = values[near], rows[near]
+            if Lemma.PIVOT_MATCHING in self.threshold.lemmas:
+                upper, possible = self.map.upper_points(self.query.mapped, self.accept)
+                if bool(possible.any()):
+                    points = mapped[rows]
+                    sure = possible[values] & self.map.within_box(
+                        upper[values], points, points, self.accept
+                    )
+                    self.stats.matched_by_map += int(sure.sum())
+                    rows = torch.where(sure, ~rows, rows)
+            yield values.int(), rows.int()
+
+    def count_rows(self, n_rows: int) -> None:
+        """Add rows whose mapped coordinates are read to the counters."""
+        self.stats.vectors_touched += n_rows
+        self.stats.bytes_read += n_rows * self.cells.mapped.shape[1] * 4
+
     def same_leaves(self) -> CellPairs:
         """Pair each query leaf with the index leaf of the same code, if there is one.
 
@@ -300,7 +307,7 @@ class _Walk:
         )
         return self.query.order[member], position[query_cells][owner]
 
-    def _all_below(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> CellPairs:
+    def all_below(self, depth: int, query_cells: torch.Tensor, cells: torch.Tensor) -> CellPairs:
         """Pair every query value below the query cells with every leaf below the cells."""
         for level in range(depth, len(self.cells.grid.levels) - 1):
             query_cells, cells = self.children(level, query_cells, cells)
@@ -325,7 +332,7 @@ def _all_pairs(query_level: Level, level: Level, limit: int) -> list[CellPairs]:
     return [(part.repeat_interleave(len(level)), every.repeat(len(part))) for part in parts]
 
 
-def _pieces(pairs: CellPairs, sizes: torch.Tensor, limit: int) -> list[CellPairs]:
+def pieces(pairs: CellPairs, sizes: torch.Tensor, limit: int) -> list[CellPairs]:
     """Cut pairs into runs whose sizes sum to at most `limit` and one pair's size."""
     if int(sizes.sum()) <= limit:
         return [pairs]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
-from pexeso.engine.layout.blocking import grid_candidates
+from pexeso.engine.layout.blocking import Walk, grid_candidates
 from pexeso.engine.layout.grid import Grid
+from pexeso.engine.layout.maps import PivotMap
 
 if TYPE_CHECKING:
     from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
@@ -72,5 +73,13 @@ class GridCells:
         max_pairs: int,
         stats: SearchStats,
     ) -> Pairs | None:
-        """Return the candidate pairs of the published walk, which is the same with every kernel."""
-        return grid_candidates(partition, query, threshold, max_pairs, stats)
+        """Return the candidate pairs of the published walk, which is the same with every kernel.
+
+        Compiled loops take its steps where the kernel is compiled and the map is the published one.
+        """
+        walk_type = Walk
+        if kernel.name == "compiled" and isinstance(partition.map, PivotMap):
+            from pexeso.engine.kernels.numba.grid import CompiledWalk
+
+            walk_type = CompiledWalk
+        return grid_candidates(partition, query, threshold, max_pairs, stats, walk_type)
