@@ -22,9 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.engine.interface import Kernel, Pairs
-from pexeso.engine.kernels.numba.grid import CompiledWalk
 from pexeso.engine.layout import blocking
 from pexeso.engine.layout.blocking import LeafPairs, Walk, block, query_grid
+from pexeso.engine.layout.grid_loops import CompiledWalk
 from pexeso.engine.layout.maps import PivotMap, ProjectionMap
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma, lemma_set

@@ -5,7 +5,7 @@ No distance is computed.
 Algorithm 1 of the paper walks the query's grid and the index's grid together. Here a level is one
 step: a frontier of (query cell, index cell) pairs, each lemma a mask over it, children by range
 expansion. A frontier beyond its limit is cut and finished piece by piece, so memory stays bounded.
-`pexeso.engine.kernels.numba.grid` takes the same steps by compiled loops.
+`pexeso.engine.layout.grid_loops` takes the same steps by compiled loops.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class GridCells:
         """
         walk_type = Walk
         if kernel.name == "compiled" and isinstance(partition.map, PivotMap):
-            from pexeso.engine.kernels.numba.grid import CompiledWalk
+            from pexeso.engine.layout.grid_loops import CompiledWalk
 
             walk_type = CompiledWalk
         return grid_candidates(partition, query, threshold, max_pairs, stats, walk_type)
