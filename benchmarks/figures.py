@@ -3,7 +3,8 @@
 A section that tells measured times or ratios names its results in a comment,
 ``<!-- figures: PATTERN ... -->``, patterns of files below ``benchmarks/results``. The line after it
 says when and with which version they were measured. ``python -m benchmarks figures`` writes these
-lines anew, and ``renew`` does so at its end. A test holds the figures against the results.
+lines anew, and the tables of `benchmarks.paper_tables`; ``renew`` does so at its end. A test holds
+the figures against the results.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import click
 from benchmarks.declared_results import declared_of
 from benchmarks.freshness import RESULTS, date_of
 from benchmarks.origin import ROOT
+from benchmarks.paper_tables import written
 from benchmarks.report import read_result
 from pexeso.errors import InputError
 
@@ -27,7 +29,7 @@ NO_ORIGIN = "before results named their code"
 
 _NAMED = re.compile(r"^<!-- figures: (.+) -->\n(?:\*Measured.*\*\n)?", re.MULTILINE)
 _WRITTEN = re.compile(
-    r"^<!-- (?:measured|transform|results)\b.*?^<!-- end", re.DOTALL | re.MULTILINE
+    r"^<!-- (?:measured|transform|table|results)\b.*?^<!-- end", re.DOTALL | re.MULTILINE
 )
 _LINKED = re.compile(r"\]\([./]*/benchmarks/results/([^)]+\.json)\)")
 _FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
@@ -200,17 +202,17 @@ def measured(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def rendered(text: str, results: Path = RESULTS) -> str:
-    """Return the text of a page with the lines that say when its figures were measured."""
+    """Return the text of a page with its tables, and the lines that say when it was measured."""
 
     def line(match: re.Match[str]) -> str:
         told = [read_result(path) or {} for path in files_of(match[1].split(), results)]
         return f"<!-- figures: {match[1]} -->\n{measured(told)}\n"
 
-    return _NAMED.sub(line, text)
+    return _NAMED.sub(line, written(text, results))
 
 
 def write_pages(root: Path = ROOT, results: Path = RESULTS) -> list[Path]:
-    """Write these lines anew, and return the pages that have changed."""
+    """Write these lines and tables anew, and return the pages that have changed."""
     changed = []
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
@@ -223,6 +225,6 @@ def write_pages(root: Path = ROOT, results: Path = RESULTS) -> list[Path]:
 
 @click.command("figures")
 def figures_command() -> None:
-    """Write into the documentation when its figures were measured, and with which version."""
+    """Write into the documentation when its figures were measured, and tables of results."""
     for page in write_pages():
         click.echo(page.relative_to(ROOT))

@@ -1,0 +1,313 @@
+"""Tables of the paper's experiments in the documentation, written from stored results.
+
+A table stands between ``<!-- table: KIND FILE ... -->`` and ``<!-- end -->``; files are those below
+``benchmarks/results``, and the kinds are in `KINDS`. ``python -m benchmarks figures`` writes all of
+them anew. Times are processor time of a query column, medians, where nothing else is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.freshness import RESULTS
+from benchmarks.report import read_result
+from pexeso.errors import InputError
+
+Result = Mapping[str, Any]
+
+PUBLISHED = "published"
+PAPER = {
+    "swdc": ("12.8 s", "12.3", "56.7", "58.2"),
+    "open": ("51.8 s", "3.4", "17.1", "17.8"),
+    "lwdc": ("603 s", "11.3", "over 11.9", "over 11.9"),
+}
+"""Table VII at 6 % and 60 %: PEXESO, and PEXESO-H, EPT and cover tree in multiples of it."""
+
+_PART = re.compile(r"(<!-- table: (\S+) ([^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def written(text: str, results: Path = RESULTS) -> str:
+    """Return the text of a page with its tables as the results have them.
+
+    Raises
+    ------
+    InputError
+        There is no such kind of table, or no such result.
+    """
+
+    def part(match: re.Match[str]) -> str:
+        kind, names = match[2], match[3].split()
+        if kind not in KINDS:
+            raise InputError(
+                f"Kinds of tables are {', '.join(sorted(KINDS))}. Got {kind!r} instead."
+            )
+        told = [read_result(results / name) for name in names]
+        if None in told:
+            missing = names[told.index(None)]
+            raise InputError(f"A table of a page names {missing!r}, and there is no such result.")
+        return f"{match[1]}{KINDS[kind](told)}\n{match[4]}"
+
+    return _PART.sub(part, text)
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in two digits, three from a hundred on, in a unit that suits.
+
+    Examples
+    --------
+    >>> [duration(seconds) for seconds in (0.00346, 0.0514, 0.18, 0.9949, 2.53, 174.4)]
+    ['3.5 ms', '51 ms', '180 ms', '995 ms', '2.5 s', '174 s']
+    """
+    number, unit = (seconds, "s") if seconds >= 0.9995 else (seconds * 1e3, "ms")
+    return f"{number:.0f} {unit}" if number >= 9.95 else f"{number:.1f} {unit}"
+
+
+def counted(number: float) -> str:
+    """Return a count in at most four digits.
+
+    Examples
+    --------
+    >>> [counted(number) for number in (160, 1036, 32_400, 623_100, 3_062_148, 12.4e6)]
+    ['160', '1,036', '32 k', '623 k', '3.1 M', '12 M']
+    """
+    if number < 9_995:
+        return f"{number:,.0f}"
+    number, unit = (number / 1e3, "k") if number < 999_500 else (number / 1e6, "M")
+    return f"{number:.0f} {unit}" if number >= 9.95 else f"{number:.1f} {unit}"
+
+
+def share(scale: float) -> str:
+    """Return a share as a fraction.
+
+    Examples
+    --------
+    >>> share(0.005), share(1.0)
+    ('1/200', 'whole')
+    """
+    return "whole" if scale == 1 else f"1/{round(1 / scale):,}"
+
+
+def lake_of(result: Result) -> str:
+    """Return how a table calls the lake of a result: its name, and its share where it has one."""
+    lake = result.get("lake") or result["lakes"][0]
+    scale = lake.get("scale") or result.get("settings", {}).get("scale")
+    return f"`{lake['name']}`" + (f" {share(scale)}" if scale else "")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _named(algorithm: str) -> str:
+    return f"`{algorithm}`{' (default)' if algorithm == 'pexeso' else ''}"
+
+
+_VARIED = {
+    "max_distance": ("`max_distance`", "{:.0%}"),
+    "min_joinability": ("`min_joinability`", "{:.0%}"),
+    "columns": ("columns", "{:,}"),
+    "rows": ("share of the rows", "{:.0%}"),
+    "dimensions": ("dimensions", "{}"),
+}
+
+
+def _sweep(results: Sequence[Result]) -> str:
+    """One line an algorithm, one column a value of what is varied."""
+    (result,) = results
+    over = result["declared"]["over"]
+    label, form = _VARIED[over]
+    points: dict[str, dict[Any, float]] = {}
+    for row in result["rows"]:
+        value = row["columns"] if over == "columns" else row["value"]
+        points.setdefault(row["algorithm"], {})[value] = row["median_processor_seconds"]
+    values = list(next(iter(points.values())))
+    return table(
+        [f"{lake_of(result)}, by {label}", *(form.format(value) for value in values)],
+        [
+            [_named(name), *(duration(found[value]) for value in values)]
+            for name, found in points.items()
+        ],
+    )
+
+
+def _pivots(results: Sequence[Result]) -> str:
+    """Table VI: pivots and levels, with the choice of the cost model."""
+    lines = []
+    for result in results:
+        by_pivots: dict[int, dict[int | None, Any]] = {}
+        for row in result["rows"]:
+            arguments = row["arguments"]
+            by_pivots.setdefault(arguments["n_pivots"], {})[arguments["n_levels"]] = row
+        for n_pivots, rows in by_pivots.items():
+            chosen = rows.pop(None)
+            seconds = {level: row["median_processor_seconds"] for level, row in rows.items()}
+            best = min(seconds.values())
+            cells = [
+                f"**{duration(each)}**" if each == best else duration(each)
+                for each in seconds.values()
+            ]
+            taken = chosen["median_processor_seconds"]
+            model = f"{chosen['chosen']['n_levels']}: {duration(taken)}, {taken / best:.2f}x"
+            lines.append([lake_of(result), str(n_pivots), *cells, model])
+    return table(
+        ["data set", "pivots", *(f"{level} levels" for level in seconds), "the cost model chooses"],
+        lines,
+    )
+
+
+def _role(algorithm: str) -> str:
+    return algorithm.split(":")[0] if PUBLISHED not in algorithm or "_h" in algorithm else PUBLISHED
+
+
+def _against_paper(results: Sequence[Result]) -> str:
+    """Table VII at 6 % and 60 % beside the paper's, in multiples of the published method."""
+    columns: list[list[str]] = []
+    for result in results:
+        seconds = {
+            _role(name): row["median_processor_seconds"]
+            for name, row in result["algorithms"].items()
+        }
+        unit = seconds[PUBLISHED]
+        told = [duration(unit)] + [
+            f"{seconds[role] / unit:.2f}" if role in seconds else "not run"
+            for role in ("pexeso_h", "ept", "ball_tree", "pexeso")
+        ]
+        columns += [[*PAPER[result["data"]], ""], told]
+    names = ["published", "PEXESO-H, `pexeso_h`", "EPT, `ept`", "cover tree, `ball_tree`"]
+    names.append("`pexeso`, the default")
+    head = [
+        text for result in results for text in (f"paper: {result['data'].upper()}", lake_of(result))
+    ]
+    return table(
+        ["", *head],
+        [[name, *(column[line] for column in columns)] for line, name in enumerate(names)],
+    )
+
+
+def _distances(results: Sequence[Result]) -> str:
+    """Figure 6: distances computed by distance, and bytes of the index."""
+    lines, values = [], []
+    for result in results:
+        points: dict[str, list[Any]] = {}
+        for row in result["rows"]:
+            points.setdefault(row["algorithm"], []).append(row)
+        values = [row["value"] for row in result["rows"] if row["algorithm"] == "pexeso"]
+        lines += [
+            [
+                lake_of(result),
+                _named(name),
+                *(counted(row["distances"]) for row in rows),
+                f"{rows[0]['index_bytes'] / 1e6:,.0f} MB",
+            ]
+            for name, rows in points.items()
+        ]
+    return table(["data set", "", *(f"{value:.0%}" for value in values), "index"], lines)
+
+
+def _sizes(results: Sequence[Result]) -> str:
+    """By the clock, by the number of query values."""
+    (result,) = results
+    groups = result["by_size"]
+    spans = ["{:,} to {:,}".format(*group["values"]) for group in groups]
+    return table(
+        [f"{lake_of(result)}, by query values", *spans],
+        [
+            [_named(name), *(duration(group["median_seconds"][name]) for group in groups)]
+            for name in result["algorithms"]
+        ],
+    )
+
+
+def _pivot_choice(results: Sequence[Result]) -> str:
+    """Figure 7a: pivots by principal axes and at random, by seeds."""
+    lines = []
+    for result in results:
+        groups: dict[tuple[int, str], list[Any]] = {}
+        for row in result["rows"]:
+            arguments = row["arguments"]
+            groups.setdefault((arguments["n_pivots"], arguments["pivot_choice"]), []).append(row)
+        lines += [
+            [
+                lake_of(result),
+                str(n_pivots),
+                "principal axes" if choice == "pca" else choice,
+                ", ".join(counted(row["distances"]) for row in rows),
+                ", ".join(duration(row["median_processor_seconds"]) for row in rows),
+            ]
+            for (n_pivots, choice), rows in groups.items()
+        ]
+    return table(["data set", "pivots", "chosen", "distances, three seeds", "time"], lines)
+
+
+def _partitions(results: Sequence[Result]) -> str:
+    """Figure 7b: groups of columns, by the clock, in multiples of Jensen-Shannon."""
+    lines = [
+        [
+            lake_of(result),
+            str(result["settings"]["partitions"]),
+            method,
+            f"{result['summary'][method]['ratio_to_jensen-shannon']:.2f}",
+            f"{result['summary'][method]['median_bytes_read'] / 1e6:,.0f} MB",
+            f"{index['bytes'] / 1e6:,.0f} MB",
+        ]
+        for result in results
+        for method, index in result["indexes"].items()
+    ]
+    head = ["data set", "partitions", "grouped by", "time against Jensen-Shannon", "looked at"]
+    return table([*head, "index"], lines)
+
+
+def _approximate(results: Sequence[Result]) -> str:
+    """Figure 8: approximate rivals beside exact search."""
+    lines = [
+        [
+            lake_of(result),
+            _named(name),
+            duration(row["median_processor_seconds"]),
+            f"{row['recall']:.1%}",
+            f"{row['precision']:.1%}",
+            duration(row["build_seconds"]),
+        ]
+        for result in results
+        for name, row in result["algorithms"].items()
+    ]
+    return table(
+        ["data set", "", "time", "columns found", "of those right", "build, by the clock"], lines
+    )
+
+
+def _out_of_core(results: Sequence[Result]) -> str:
+    """Growth of a lake that is searched from the disk, by the clock."""
+    lines = []
+    for result in results:
+        lake, told = result["lake"], result["summary"]["jensen-shannon"]
+        rows = result["settings"]["rows"]
+        lines.append(
+            [
+                f"{lake['columns']:,}{'' if rows == 1 else f', {rows:.0%} of the rows'}",
+                f"{lake['values']:,}",
+                duration(told["median_seconds"]),
+                f"{told['median_bytes_read'] / 1e6:.1f} MB, "
+                f"{told['median_share_of_vector_bytes']:.1%}",
+                duration(result["summary"]["in memory"]["median_seconds"]),
+            ]
+        )
+    return table(["columns", "values", "mapped", "looked at, of the vectors", "in memory"], lines)
+
+
+KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
+    "against-paper": _against_paper,
+    "approximate": _approximate,
+    "distances": _distances,
+    "out-of-core": _out_of_core,
+    "partitions": _partitions,
+    "pivot-choice": _pivot_choice,
+    "pivots": _pivots,
+    "sizes": _sizes,
+    "sweep": _sweep,
+}
