@@ -48,7 +48,7 @@ def written(text: str, results: Path = RESULTS) -> str:
         if None in told:
             missing = names[told.index(None)]
             raise InputError(f"A table of a page names {missing!r}, and there is no such result.")
-        return f"{match[1]}{KINDS[kind](told)}\n{match[4]}"
+        return f"{match[1]}\n{KINDS[kind](told)}\n\n{match[4]}"
 
     return _PART.sub(part, text)
 
