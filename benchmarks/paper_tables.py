@@ -1,4 +1,4 @@
-"""Tables of the paper's experiments in the documentation, written from stored results.
+"""Tables of the papers' experiments in the documentation, written from stored results.
 
 A table stands between ``<!-- table: KIND FILE ... -->`` and ``<!-- end -->``; files are those below
 ``benchmarks/results``, and the kinds are in `KINDS`. ``python -m benchmarks figures`` writes all of
@@ -58,10 +58,12 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
-    >>> [duration(seconds) for seconds in (0.00346, 0.0514, 0.18, 0.9949, 2.53, 174.4)]
-    ['3.5 ms', '51 ms', '180 ms', '995 ms', '2.5 s', '174 s']
+    >>> [duration(seconds) for seconds in (61e-6, 0.00346, 0.0514, 0.18, 0.9949, 2.53, 174.4)]
+    ['61 µs', '3.5 ms', '51 ms', '180 ms', '995 ms', '2.5 s', '174 s']
     """
-    number, unit = (seconds, "s") if seconds >= 0.9995 else (seconds * 1e3, "ms")
+    units = (("s", 1), ("ms", 1e-3), ("µs", 1e-6))
+    unit, size = next((each for each in units if seconds >= 0.9995 * each[1]), units[-1])
+    number = seconds / size
     return f"{number:.0f} {unit}" if number >= 9.95 else f"{number:.1f} {unit}"
 
 
@@ -300,11 +302,82 @@ def _out_of_core(results: Sequence[Result]) -> str:
     return table(["columns", "values", "mapped", "looked at, of the vectors", "in memory"], lines)
 
 
+_OVERLAP = ("MergeList", "ProbeSet", "JOSIE, published", "JOSIE", "planner")
+_QUERY = "(10, 1000)"
+
+
+def _overlap(results: Sequence[Result]) -> str:
+    """JOSIE beside merging lists and probing sets: the ten largest overlaps."""
+    lines = []
+    for result in results:
+        for lake, told in result.items():
+            found = told.get(_QUERY, {}).get("k=10", {}) if isinstance(told, Mapping) else {}
+            lines += [
+                [
+                    f"`{lake}`" if not lake.isdigit() else "power law",
+                    f"{told['sets']:,}",
+                    method,
+                    duration(found[method]["median_ms"] / 1e3),
+                    f"{found[method]['lists']:.0f}",
+                    f"{found[method]['sets']:.0f}",
+                    f"{found[method]['n_bytes'] / 1e3:,.0f} kB",
+                ]
+                for method in _OVERLAP
+                if method in found
+            ]
+    head = ["lake", "sets", "method", "time, by the clock", "lists read", "sets read", "bytes read"]
+    return table(head, lines)
+
+
+_BANDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
+
+
+def _containment(results: Sequence[Result]) -> str:
+    """LSH Ensemble: what signatures name, before it is counted, by threshold."""
+    head = ["lake", "sets", "of the candidates by bands", *_BANDS]
+    lines = []
+    for result in results:
+        bands = {limit: result[limit]["bands"] for limit in _BANDS if limit in result}
+        for name, key in (("found, of all", "recall"), ("right", "precision_of_candidates")):
+            cells = [f"{bands[each][key]:.1%}" if each in bands else "" for each in _BANDS]
+            lake = "power law" if result["data"] == "power" else f"`{result['data']}`"
+            lines.append([lake, f"{result['sets']:,}", name, *cells])
+    return table(head, lines)
+
+
+_FILTERS = ("SCR", "xash-128", "xash-512", "bloom-128", "MCR")
+_WAYS = ("none", "xash", "bloom", "intersection", "auto")
+
+
+def _keys(results: Sequence[Result]) -> str:
+    """MATE: rows that a filter lets through and that do not hold the key, and times of queries."""
+    lines = []
+    for path, result in zip(_KEYS, results, strict=True):
+        for columns in ("2", "3"):
+            told = result[f"{columns} columns"]
+            lines.append(
+                [
+                    path,
+                    columns,
+                    *(counted(told["filters"][name]["false_positives"]) for name in _FILTERS),
+                    *(duration(told["choice"][way]["median_ms"] / 1e3) for way in _WAYS),
+                ]
+            )
+    head = ["lake", "key columns", "no filter", *_FILTERS[1:4], "intersected"]
+    return table([*head, *(f"median: {way}" for way in _WAYS)], lines)
+
+
+_KEYS = ("`wikitables`", "`fivethirtyeight`", "`pudding`", "`baseball`", "TPC-H", "power law")
+
+
 KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "against-paper": _against_paper,
     "approximate": _approximate,
+    "containment": _containment,
     "distances": _distances,
+    "keys": _keys,
     "out-of-core": _out_of_core,
+    "overlap": _overlap,
     "partitions": _partitions,
     "pivot-choice": _pivot_choice,
     "pivots": _pivots,
