@@ -302,6 +302,25 @@ def _out_of_core(results: Sequence[Result]) -> str:
     return table(["columns", "values", "mapped", "looked at, of the vectors", "in memory"], lines)
 
 
+def _filters(results: Sequence[Result]) -> str:
+    """Return an ablation: each set of filters, what it leaves, and its time against all."""
+    (result,) = results
+    rows = result["rows"]
+    every = rows[0]["arguments"]["lemmas"]
+    unit = rows[0]["median_processor_seconds"]
+    lines = []
+    for row in rows:
+        used = row["arguments"]["lemmas"]
+        off = [lemma for lemma in every if lemma not in used]
+        name = f"{', '.join(used)} alone" if len(used) < len(off) else f"without {', '.join(off)}"
+        name = "all" if not off else name if used else "none"
+        seconds = row["median_processor_seconds"]
+        counts = [f"{row[each]:,.0f}" for each in ("distances", "vectors_touched")]
+        lines.append([name, *counts, duration(seconds), f"{seconds / unit:.2f}x"])
+    head = [f"{lake_of(result)}: filters", "distances", "vectors looked at", "time", "against all"]
+    return table(head, lines)
+
+
 _OVERLAP = ("MergeList", "ProbeSet", "JOSIE, published", "JOSIE", "planner")
 _QUERY = "(10, 1000)"
 
@@ -375,6 +394,7 @@ KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "approximate": _approximate,
     "containment": _containment,
     "distances": _distances,
+    "filters": _filters,
     "keys": _keys,
     "out-of-core": _out_of_core,
     "overlap": _overlap,
