@@ -347,6 +347,27 @@ def test_a_recall_that_cannot_be_is_refused(target):
         candidate.adapter(CPU).set_query_arguments({"target_recall": target})
 
 
+def test_a_graph_answers_more_values_than_faiss_searches_between_two_looks_for_ctrl_c():
+    """In a process of its own, since faiss ends it where it cannot."""
+    pytest.importorskip("faiss")
+    program = """if True:
+        import torch
+        from benchmarks.datasets.synthetic import RandomData
+        from benchmarks.declared import load_candidates
+        (candidate,) = load_candidates(["faiss_hnsw"], torch.device("cpu"))
+        rival = candidate.adapter(torch.device("cpu"))
+        lake = RandomData(n_values=2000, n_columns=40, dimensions=300, seed=0).load()
+        rival.build(lake, {})
+        rival._ef_search = 512
+        queries, _ = rival.find(torch.from_numpy(lake.vectors), 1e-3)
+        assert len(set(queries.tolist())) > 1900
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+
+
 class CpuNeighbours:
     """A stand-in for `cuml.neighbors.NearestNeighbors` with float32 distances.
 
