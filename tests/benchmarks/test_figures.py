@@ -47,7 +47,6 @@ NOT_AS_IT_IS = {
     ("## Data acquisition", "20,000 times"): "a figure of the paper",
     ("### Held-back targets", "92 s"): "a sum over the targets, of one of five splits",
     ("### Partitions (Figure 7b)", "1.6 times"): "a figure of the paper",
-    ("### Partitions (Figure 7b)", "1.2 times"): "a figure of the paper",
     ("### Beside exact sparse products", "20 times"): "a quotient of two columns of the table",
     ("## Disk", "3.5 times"): "arithmetic",
     ("## Partitions", "3 times"): "the reciprocal of a ratio",
