@@ -46,7 +46,7 @@ else:
     if os.fork() == 0:
         work(0.5)  # the time of a new process begins at nothing
         open(done, "w").close()
-        time.sleep(1.5)
+        time.sleep(1.0)
         os._exit(0)
     time.sleep(0.2)
 """
