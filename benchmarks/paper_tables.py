@@ -8,12 +8,12 @@ them anew. Times are processor time of a query column, medians, where nothing el
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any
 
 from benchmarks.freshness import RESULTS
-from benchmarks.report import read_result
+from benchmarks.report import markdown_table, read_result
 from pexeso.errors import InputError
 
 Result = Mapping[str, Any]
@@ -48,7 +48,8 @@ def written(text: str, results: Path = RESULTS) -> str:
         if None in told:
             missing = names[told.index(None)]
             raise InputError(f"A table of a page names {missing!r}, and there is no such result.")
-        return f"{match[1]}\n{KINDS[kind](told)}\n\n{match[4]}"
+        named = [{**result, "file": name} for name, result in zip(names, told, strict=True)]
+        return f"{match[1]}\n{KINDS[kind](named)}\n\n{match[4]}"
 
     return _PART.sub(part, text)
 
@@ -99,10 +100,11 @@ def lake_of(result: Result) -> str:
     return f"`{lake['name']}`" + (f" {share(scale)}" if scale else "")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+def _grouped(rows: Sequence[Result], key: Callable[[Result], Hashable]) -> dict[Any, list[Result]]:
+    groups: dict[Any, list[Result]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def _named(algorithm: str) -> str:
@@ -123,12 +125,15 @@ def _sweep(results: Sequence[Result]) -> str:
     (result,) = results
     over = result["declared"]["over"]
     label, form = _VARIED[over]
-    points: dict[str, dict[Any, float]] = {}
-    for row in result["rows"]:
-        value = row["columns"] if over == "columns" else row["value"]
-        points.setdefault(row["algorithm"], {})[value] = row["median_processor_seconds"]
+    points = {
+        name: {
+            row["columns" if over == "columns" else "value"]: row["median_processor_seconds"]
+            for row in rows
+        }
+        for name, rows in _grouped(result["rows"], lambda row: row["algorithm"]).items()
+    }
     values = list(next(iter(points.values())))
-    return table(
+    return markdown_table(
         [f"{lake_of(result)}, by {label}", *(form.format(value) for value in values)],
         [
             [_named(name), *(duration(found[value]) for value in values)]
@@ -141,11 +146,9 @@ def _pivots(results: Sequence[Result]) -> str:
     """Table VI: pivots and levels, with the choice of the cost model."""
     lines = []
     for result in results:
-        by_pivots: dict[int, dict[int | None, Any]] = {}
-        for row in result["rows"]:
-            arguments = row["arguments"]
-            by_pivots.setdefault(arguments["n_pivots"], {})[arguments["n_levels"]] = row
-        for n_pivots, rows in by_pivots.items():
+        groups = _grouped(result["rows"], lambda row: row["arguments"]["n_pivots"])
+        for n_pivots, group in groups.items():
+            rows = {row["arguments"]["n_levels"]: row for row in group}
             chosen = rows.pop(None)
             seconds = {level: row["median_processor_seconds"] for level, row in rows.items()}
             best = min(seconds.values())
@@ -156,7 +159,7 @@ def _pivots(results: Sequence[Result]) -> str:
             taken = chosen["median_processor_seconds"]
             model = f"{chosen['chosen']['n_levels']}: {duration(taken)}, {taken / best:.2f}x"
             lines.append([lake_of(result), str(n_pivots), *cells, model])
-    return table(
+    return markdown_table(
         ["data set", "pivots", *(f"{level} levels" for level in seconds), "the cost model chooses"],
         lines,
     )
@@ -180,12 +183,17 @@ def _against_paper(results: Sequence[Result]) -> str:
             for role in ("pexeso_h", "ept", "ball_tree", "pexeso")
         ]
         columns += [[*PAPER[result["data"]], ""], told]
-    names = ["published", "PEXESO-H, `pexeso_h`", "EPT, `ept`", "cover tree, `ball_tree`"]
-    names.append("`pexeso`, the default")
+    names = [
+        "published",
+        "PEXESO-H, `pexeso_h`",
+        "EPT, `ept`",
+        "cover tree, `ball_tree`",
+        "`pexeso`, the default",
+    ]
     head = [
         text for result in results for text in (f"paper: {result['data'].upper()}", lake_of(result))
     ]
-    return table(
+    return markdown_table(
         ["", *head],
         [[name, *(column[line] for column in columns)] for line, name in enumerate(names)],
     )
@@ -195,9 +203,7 @@ def _distances(results: Sequence[Result]) -> str:
     """Figure 6: distances computed by distance, and bytes of the index."""
     lines, values = [], []
     for result in results:
-        points: dict[str, list[Any]] = {}
-        for row in result["rows"]:
-            points.setdefault(row["algorithm"], []).append(row)
+        points = _grouped(result["rows"], lambda row: row["algorithm"])
         values = [row["value"] for row in result["rows"] if row["algorithm"] == "pexeso"]
         lines += [
             [
@@ -208,7 +214,7 @@ def _distances(results: Sequence[Result]) -> str:
             ]
             for name, rows in points.items()
         ]
-    return table(["data set", "", *(f"{value:.0%}" for value in values), "index"], lines)
+    return markdown_table(["data set", "", *(f"{value:.0%}" for value in values), "index"], lines)
 
 
 def _sizes(results: Sequence[Result]) -> str:
@@ -216,7 +222,7 @@ def _sizes(results: Sequence[Result]) -> str:
     (result,) = results
     groups = result["by_size"]
     spans = ["{:,} to {:,}".format(*group["values"]) for group in groups]
-    return table(
+    return markdown_table(
         [f"{lake_of(result)}, by query values", *spans],
         [
             [_named(name), *(duration(group["median_seconds"][name]) for group in groups)]
@@ -229,10 +235,10 @@ def _pivot_choice(results: Sequence[Result]) -> str:
     """Figure 7a: pivots by principal axes and at random, by seeds."""
     lines = []
     for result in results:
-        groups: dict[tuple[int, str], list[Any]] = {}
-        for row in result["rows"]:
-            arguments = row["arguments"]
-            groups.setdefault((arguments["n_pivots"], arguments["pivot_choice"]), []).append(row)
+        groups = _grouped(
+            [row["arguments"] | row for row in result["rows"]],
+            lambda row: (row["n_pivots"], row["pivot_choice"]),
+        )
         lines += [
             [
                 lake_of(result),
@@ -243,7 +249,7 @@ def _pivot_choice(results: Sequence[Result]) -> str:
             ]
             for (n_pivots, choice), rows in groups.items()
         ]
-    return table(["data set", "pivots", "chosen", "distances, three seeds", "time"], lines)
+    return markdown_table(["data set", "pivots", "chosen", "distances, three seeds", "time"], lines)
 
 
 def _partitions(results: Sequence[Result]) -> str:
@@ -261,7 +267,7 @@ def _partitions(results: Sequence[Result]) -> str:
         for method, index in result["indexes"].items()
     ]
     head = ["data set", "partitions", "grouped by", "time against Jensen-Shannon", "looked at"]
-    return table([*head, "index"], lines)
+    return markdown_table([*head, "index"], lines)
 
 
 def _approximate(results: Sequence[Result]) -> str:
@@ -278,7 +284,7 @@ def _approximate(results: Sequence[Result]) -> str:
         for result in results
         for name, row in result["algorithms"].items()
     ]
-    return table(
+    return markdown_table(
         ["data set", "", "time", "columns found", "of those right", "build, by the clock"], lines
     )
 
@@ -299,7 +305,9 @@ def _out_of_core(results: Sequence[Result]) -> str:
                 duration(result["summary"]["in memory"]["median_seconds"]),
             ]
         )
-    return table(["columns", "values", "mapped", "looked at, of the vectors", "in memory"], lines)
+    return markdown_table(
+        ["columns", "values", "mapped", "looked at, of the vectors", "in memory"], lines
+    )
 
 
 def _filters(results: Sequence[Result]) -> str:
@@ -318,7 +326,7 @@ def _filters(results: Sequence[Result]) -> str:
         counts = [f"{row[each]:,.0f}" for each in ("distances", "vectors_touched")]
         lines.append([name, *counts, duration(seconds), f"{seconds / unit:.2f}x"])
     head = [f"{lake_of(result)}: filters", "distances", "vectors looked at", "time", "against all"]
-    return table(head, lines)
+    return markdown_table(head, lines)
 
 
 _OVERLAP = ("MergeList", "ProbeSet", "JOSIE, published", "JOSIE", "planner")
@@ -345,7 +353,7 @@ def _overlap(results: Sequence[Result]) -> str:
                 if method in found
             ]
     head = ["lake", "sets", "method", "time, by the clock", "lists read", "sets read", "bytes read"]
-    return table(head, lines)
+    return markdown_table(head, lines)
 
 
 _BANDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
@@ -361,32 +369,31 @@ def _containment(results: Sequence[Result]) -> str:
             cells = [f"{bands[each][key]:.1%}" if each in bands else "" for each in _BANDS]
             lake = "power law" if result["data"] == "power" else f"`{result['data']}`"
             lines.append([lake, f"{result['sets']:,}", name, *cells])
-    return table(head, lines)
+    return markdown_table(head, lines)
 
 
 _FILTERS = ("SCR", "xash-128", "xash-512", "bloom-128", "MCR")
+_MADE_UP = {"tpch": "TPC-H", "power-law": "power law"}
 _WAYS = ("none", "xash", "bloom", "intersection", "auto")
 
 
 def _keys(results: Sequence[Result]) -> str:
     """MATE: rows that a filter lets through and that do not hold the key, and times of queries."""
     lines = []
-    for path, result in zip(_KEYS, results, strict=True):
+    for result in results:
+        lake = PurePath(result["file"]).stem
         for columns in ("2", "3"):
             told = result[f"{columns} columns"]
             lines.append(
                 [
-                    path,
+                    _MADE_UP.get(lake, f"`{lake}`"),
                     columns,
                     *(counted(told["filters"][name]["false_positives"]) for name in _FILTERS),
                     *(duration(told["choice"][way]["median_ms"] / 1e3) for way in _WAYS),
                 ]
             )
     head = ["lake", "key columns", "no filter", *_FILTERS[1:4], "intersected"]
-    return table([*head, *(f"median: {way}" for way in _WAYS)], lines)
-
-
-_KEYS = ("`wikitables`", "`fivethirtyeight`", "`pudding`", "`baseball`", "TPC-H", "power law")
+    return markdown_table([*head, *(f"median: {way}" for way in _WAYS)], lines)
 
 
 KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +267,17 @@ def _shown(value: float | None, unit: str) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g} {letter}{unit}"
     return f"{value:.3g} {unit}".strip()
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table in Markdown.
+
+    Examples
+    --------
+    >>> print(markdown_table(("query", "s"), [("short", 1)]))
+    | query | s |
+    | --- | --- |
+    | short | 1 |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.acquisition.plan_figures import DIRECT_RATIO
+from benchmarks.report import markdown_table
 
 Result = dict[str, Any]
 NONE = "-"
@@ -26,7 +27,7 @@ def plan_tables(result: Result) -> str:
     ]
     parts = [
         "Join graphs.",
-        table_of(
+        markdown_table(
             ("market", "tables", "edges", "join sets", "processor s", "wall s"),
             (
                 (
@@ -40,7 +41,7 @@ def plan_tables(result: Result) -> str:
             ),
         ),
         "The best plan and its proof, and all plans that none beats; without a budget.",
-        table_of(
+        markdown_table(
             (
                 "query",
                 "tables",
@@ -56,7 +57,7 @@ def plan_tables(result: Result) -> str:
             (_exact(name, query) for name, query in queries),
         ),
         "Other searches on whole tables: seconds of the processor and difference to the optimum.",
-        table_of(
+        markdown_table(
             (
                 "query",
                 "published, s",
@@ -71,12 +72,12 @@ def plan_tables(result: Result) -> str:
         ),
         "By budget, as a share of the price of the whole market: the correlation of the best plan, "
         "the difference of the published search, seconds of both.",
-        table_of(
+        markdown_table(
             ("query", "least price", "ratio", "correlation", "difference", "exact, s", "pub., s"),
             (row for name, query in queries for row in _budgets(name, query)),
         ),
         "By the rate of samples: published search, and all plans (LP).",
-        table_of(
+        markdown_table(
             ("query", "rate", "published, s", "difference", "all plans, s", "difference"),
             (
                 (name, f"{row['rate']:g}", *_found(row["published"]), *_found(row["all_plans"]))
@@ -85,13 +86,13 @@ def plan_tables(result: Result) -> str:
             ),
         ),
         f"Published search and direct purchase at the ratio {DIRECT_RATIO:g}.",
-        table_of(
+        markdown_table(
             ("query", "approach", "correlation", "quality", "JI, sum", "price"),
             (row for name, query in queries for row in _direct(name, query)),
         ),
         "Thinned joins of the plan with the most rows: mean distance to the correlation without "
         "thinning.",
-        table_of(
+        markdown_table(
             ("query", "rho", "correlation", "difference"),
             (
                 (name, f"{row['rho']:g}", _number(row["correlation"]), _number(row["difference"]))
@@ -101,7 +102,7 @@ def plan_tables(result: Result) -> str:
             ),
         ),
         "By the number of tables of the market: tables of the published plan, seconds.",
-        table_of(
+        markdown_table(
             ("query", "tables", "edges", "plan's tables", "published, s", "exact, s", "all, s"),
             (
                 (
@@ -200,17 +201,3 @@ def _seconds(search: Result) -> tuple[str, str]:
 
 def _number(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
-def table_of(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table in Markdown.
-
-    Examples
-    --------
-    >>> print(table_of(("query", "s"), [("short", 1)]))
-    | query | s |
-    | --- | --- |
-    | short | 1 |
-    """
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.acquisition.judging import MODELS
-from benchmarks.acquisition.plan_tables import NONE, table_of
+from benchmarks.acquisition.plan_tables import NONE
+from benchmarks.report import markdown_table
 
 Result = dict[str, Any]
 
@@ -25,12 +26,12 @@ def target_tables(result: Result) -> str:
     parts = [
         "Gain over the base table alone (R2 or accuracy on rows held back), the mean over splits; "
         "and whether the plan's is at least that of the best published strategy.",
-        table_of(
+        markdown_table(
             ("target", "rows", "candidates", "model", "base", *names, "plan at least the best"),
             (row for target in targets for row in _gains(target, names)),
         ),
         "Columns chosen, seconds to choose them, and gain of trees for a second.",
-        table_of(
+        markdown_table(
             ("target", *(f"{name}: columns, s, gain/s" for name in names)),
             (
                 (target["problem"], *(_cost(target["strategies"][name]) for name in names))

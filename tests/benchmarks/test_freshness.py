@@ -313,13 +313,6 @@ def test_a_change_of_a_page_leaves_the_engine_fresh():
     assert not changed & {"transform", "reading", "acquisition", "effectiveness", "embedding"}
 
 
-def digests_differ(one, code):
-    return code_digest(one.code, code) != code_digest(one.code)
-
-
-# What is written names its origin.
-
-
 def test_a_change_of_a_kernel_for_another_device_or_of_the_grid_leaves_searches_of_blocks_fresh():
     runs = ("sweep-scale_50d_pexeso_q50_d0.06_j0.6_r3", "sweep-pivots_50d-x0.01_q5_d0.06_j0.6_r1")
     blocks, published = (
@@ -333,6 +326,13 @@ def test_a_change_of_a_kernel_for_another_device_or_of_the_grid_leaves_searches_
     ):
         code = {**LOADED, changed: LOADED[changed] + b"\nX = 1\n"}
         assert (digests_differ(blocks, code), digests_differ(published, code)) == stale, changed
+
+
+def digests_differ(one, code):
+    return code_digest(one.code, code) != code_digest(one.code)
+
+
+# What is written names its origin.
 
 
 def test_a_written_result_is_fresh_and_names_its_machine(tmp_path):
