@@ -41,7 +41,7 @@ NOT_AS_IT_IS = {
     ("## Figures", "55 times"): "an aim",
     ("## The default model", "40 times"): "an aim",
     ("## Redundant tables", "9.7 times"): "a quotient of two rows of the table",
-    ("## Redundant tables", "13.6 times"): "a quotient of two rows of the table",
+    ("## Redundant tables", "12.0 times"): "a quotient of two rows of the table",
     ("## Data acquisition", "20 s"): "one join of a plan, told alone",
     ("## Data acquisition", "67 times"): "a quotient of two results",
     ("## Data acquisition", "20,000 times"): "a figure of the paper",
