@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path, PurePath
+from statistics import median
 from typing import Any
 
 from benchmarks.freshness import RESULTS
@@ -373,7 +374,11 @@ def _containment(results: Sequence[Result]) -> str:
 
 
 _FILTERS = ("SCR", "xash-128", "xash-512", "bloom-128", "MCR")
-_MADE_UP = {"tpch": "TPC-H", "power-law": "power law"}
+_MADE_UP = {
+    "tpch": "TPC-H",
+    "power-law": "power law",
+    "containment": "versions of files (`containment`)",
+}
 _WAYS = ("none", "xash", "bloom", "intersection", "auto")
 
 
@@ -396,6 +401,41 @@ def _keys(results: Sequence[Result]) -> str:
     return markdown_table([*head, *(f"median: {way}" for way in _WAYS)], lines)
 
 
+def _redundancy(results: Sequence[Result]) -> str:
+    """R2D2: contained tables, by the clock beyond the start of Spark."""
+    lines = []
+    for result in results:
+        lake = PurePath(result["file"]).stem
+        told = [result[way] for way in ("exact", "plan", "published")]
+        lines.append(
+            [
+                "derived" if lake.startswith("derived") else _MADE_UP.get(lake, f"`{lake}`"),
+                f"{result['tables']:,}",
+                f"{result['bytes'] / 1e6:,.0f}",
+                f"{result['contained']:,}",
+                *(f"{each['median_seconds']:.1f}" for each in told),
+                f"{told[-1]['precision']:.0%}",
+            ]
+        )
+    head = ["lake", "tables", "MB", "contained pairs", "exact, s", "plan, s", "published, s"]
+    return markdown_table([*head, "published precision"], lines)
+
+
+def _plans(results: Sequence[Result]) -> str:
+    """Seconds to the proof that no plan of deletions is better, by tables and graph."""
+    (result,) = results
+    groups = _grouped(result["solver"], lambda row: row["tables"])
+    names = {"versions": "versions of files"}
+    graphs = [row["graph"] for row in next(iter(groups.values()))]
+    return markdown_table(
+        ["tables", *(names.get(graph, graph) for graph in graphs)],
+        [
+            [f"{tables:,}", *(f"{median(row['seconds']):.2f}" for row in rows)]
+            for tables, rows in groups.items()
+        ],
+    )
+
+
 KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "against-paper": _against_paper,
     "approximate": _approximate,
@@ -408,6 +448,8 @@ KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "partitions": _partitions,
     "pivot-choice": _pivot_choice,
     "pivots": _pivots,
+    "plans": _plans,
+    "redundancy": _redundancy,
     "sizes": _sizes,
     "sweep": _sweep,
 }

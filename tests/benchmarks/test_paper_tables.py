@@ -37,3 +37,25 @@ def test_what_is_not_there_is_refused():
         written("<!-- table: other a.json -->\n<!-- end -->")
     with pytest.raises(InputError, match=r"names 'swdc/none\.json', and there is no such result"):
         written("<!-- table: sweep swdc/none.json -->\n<!-- end -->")
+
+
+def test_redundant_tables_and_plans_have_a_line_for_each_lake_and_number_of_tables():
+    text = written("<!-- table: redundancy redundancy/derived-324MB.json -->\n<!-- end -->")
+    told = read_result(RESULTS / "redundancy" / "derived-324MB.json")
+    (line,) = [line for line in text.split("\n") if line.startswith("| derived")]
+    lake, tables, _, contained, *seconds, precision = line.strip("| ").split(" | ")
+    assert (lake, int(tables), int(contained)) == ("derived", told["tables"], told["contained"])
+    ways = ("exact", "plan", "published")
+    exact = [told[way]["median_seconds"] for way in ways]
+    assert [float(each) for each in seconds] == pytest.approx(exact, abs=0.05)
+    assert precision == f"{told['published']['precision']:.0%}"
+
+    text = written("<!-- table: plans redundancy/plans.json -->\n<!-- end -->")
+    solved = read_result(RESULTS / "redundancy" / "plans.json")["solver"]
+    head, _, *lines = [line for line in text.split("\n") if line.startswith("| ")]
+    graphs = head.strip("| ").split(" | ")[1:]
+    assert graphs[-1] == "versions of files"
+    (last,) = [r for r in solved if r["tables"] == 10_000 and r["graph"] == graphs[0]]
+    first = lines[-1].strip("| ").split(" | ")
+    assert first[0] == "10,000"
+    assert float(first[1]) == pytest.approx(sorted(last["seconds"])[1], abs=0.005)
