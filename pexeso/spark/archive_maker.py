@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _PATIENCE_SECONDS = 600
 
+MAX_ARCHIVES = 3
+"""Most archives that are kept, 190 MB each: one for each installation of Spark or Java."""
+
 
 def make_archive() -> Path | None:
     """Start Spark once and let Java write the archive of its classes when it ends.
@@ -31,7 +34,7 @@ def make_archive() -> Path | None:
     if path is None:
         return None
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob("*.part"):
+    for left in (*path.parent.glob("*.part"), *path.parent.glob("*.tried")):
         if time.time() - left.stat().st_mtime > RETRY_SECONDS:
             left.unlink(missing_ok=True)
     attempt = path.with_suffix(f".{os.getpid()}.part")
@@ -48,10 +51,23 @@ def make_archive() -> Path | None:
         os.replace(attempt, path)
     finally:
         attempt.unlink(missing_ok=True)
-    for other in path.parent.glob("*.jsa"):
-        if other != path:
-            other.unlink(missing_ok=True)
+    _remove_unused(path)
     return path
+
+
+def _remove_unused(made: Path) -> None:
+    """Remove all archives but the one just made and those of other environments used last.
+
+    Two environments with a Spark of their own would otherwise remove each other's in turn.
+    """
+
+    def last_use(path: Path) -> float:
+        found = path.stat()
+        return max(found.st_atime, found.st_mtime)
+
+    others = (path for path in made.parent.glob("*.jsa") if path != made)
+    for unused in sorted(others, key=last_use, reverse=True)[MAX_ARCHIVES - 1 :]:
+        unused.unlink(missing_ok=True)
 
 
 def _use_what_builds_use(spark: SparkSession) -> None:

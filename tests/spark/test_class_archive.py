@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pexeso.spark import class_archive
+from pexeso.spark import archive_maker, class_archive
 from pexeso.spark.class_archive import JAVA_OPTIONS, archive_path, make_archive_later, with_archive
 from pexeso.spark.java import Java
 
@@ -100,3 +100,34 @@ def test_a_cache_that_cannot_be_written_is_no_failure(java, started, tmp_path):
     with_archive({}, java)
     make_archive_later()
     assert started == []
+
+
+def test_archives_of_other_environments_stay_while_they_are_used(java, monkeypatch):
+    made = archive_path(java)
+    made.parent.mkdir(parents=True)
+    used = {"last month": 1, "yesterday": 3, "last week": 2}
+    for name, time in used.items():
+        other = made.with_name(f"{name}.jsa")
+        other.write_bytes(b"classes")
+        os.utime(other, (time, 0))  # read then, and written before all
+
+    class Session:
+        def __init__(self, master, *, conf):
+            self.attempt = Path(conf[JAVA_OPTIONS].rpartition("=")[2])
+
+        def __enter__(self):
+            self.attempt.write_bytes(b"classes")
+
+        def __exit__(self, *_):
+            return None
+
+    monkeypatch.setattr(archive_maker, "find_java", lambda: java)
+    monkeypatch.setattr(archive_maker.session, "spark_session", Session)
+    monkeypatch.setattr(archive_maker, "_use_what_builds_use", lambda spark: None)
+    monkeypatch.setattr(archive_maker.session, "STOP_SECONDS", 1)
+    tried = made.with_name("gone.tried")
+    tried.touch()
+    os.utime(tried, (1, 1))
+    assert archive_maker.make_archive() == made
+    left = sorted(path.name for path in made.parent.iterdir())
+    assert left == sorted([made.name, "last week.jsa", "yesterday.jsa"])
