@@ -3,7 +3,7 @@
 A section that tells measured times or ratios names its results in a comment,
 ``<!-- figures: PATTERN ... -->``, patterns of files below ``benchmarks/results``. The line after it
 says when and with which version they were measured. ``python -m benchmarks figures`` writes these
-lines anew, and the tables of `benchmarks.paper_tables`; ``renew`` does so at its end. A test holds
+lines anew, and the tables of `benchmarks.result_tables`; ``renew`` does so at its end. A test holds
 the figures against the results.
 """
 
@@ -21,8 +21,8 @@ import click
 from benchmarks.declared_results import declared_of
 from benchmarks.freshness import RESULTS, date_of
 from benchmarks.origin import ROOT
-from benchmarks.paper_tables import written
 from benchmarks.report import read_result
+from benchmarks.result_tables import written
 from pexeso.errors import InputError
 
 NO_ORIGIN = "before results named their code"

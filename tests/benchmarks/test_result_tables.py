@@ -1,11 +1,11 @@
-"""Tables of the paper's experiments: what is written is what the results hold."""
+"""Tables of experiments: what is written is what the results hold."""
 
 import pytest
 
 from benchmarks.freshness import RESULTS
 from benchmarks.origin import ROOT
-from benchmarks.paper_tables import KINDS, written
 from benchmarks.report import read_result
+from benchmarks.result_tables import KINDS, written
 from pexeso.errors import InputError
 
 TAU = "swdc/sweep-published-tau_50d-x0.01_pexeso+pexeso-published3+pexeso_h-published3+ept_q5_d0.06_j0.6_r1_s0_cpu_t1.json"  # noqa: E501
@@ -59,3 +59,17 @@ def test_redundant_tables_and_plans_have_a_line_for_each_lake_and_number_of_tabl
     first = lines[-1].strip("| ").split(" | ")
     assert first[0] == "10,000"
     assert float(first[1]) == pytest.approx(sorted(last["seconds"])[1], abs=0.005)
+
+
+def test_a_table_that_a_benchmark_writes_itself_is_that_of_one_result():
+    told = read_result(RESULTS / "lexical" / "speed.json")
+    text = written("<!-- table: lexical lexical/speed.json -->\n<!-- end -->")
+    for rows in told["index"]["threads"].values():
+        for row in rows:
+            assert f"| {row['max_distance']} | {row['microseconds_a_value']} µs | " in text
+    for lake in told["planted"].values():
+        assert f" {lake['values']:,} values, {lake['words']:,} words |" in text
+    text = written("<!-- table: sparse lexical/sparse.json -->\n<!-- end -->")
+    for row in read_result(RESULTS / "lexical" / "sparse.json")["measured"]:
+        taken = row["microseconds_a_value"]
+        assert f"| {row['max_distance']} | {taken['search']:,} µs | {taken['scipy']:,} µs (" in text

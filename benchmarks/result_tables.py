@@ -1,4 +1,4 @@
-"""Tables of the papers' experiments in the documentation, written from stored results.
+"""Tables of experiments in the documentation, written from stored results.
 
 A table stands between ``<!-- table: KIND FILE ... -->`` and ``<!-- end -->``; files are those below
 ``benchmarks/results``, and the kinds are in `KINDS`. ``python -m benchmarks figures`` writes all of
@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from statistics import median
 from typing import Any
 
+from benchmarks import lexical_speed, sparse_speed
 from benchmarks.freshness import RESULTS
 from benchmarks.report import markdown_table, read_result
 from pexeso.errors import InputError
@@ -436,6 +437,16 @@ def _plans(results: Sequence[Result]) -> str:
     )
 
 
+def _of_one(table: Callable[[Result], str]) -> Callable[[Sequence[Result]], str]:
+    """Return the kind of a table that a benchmark writes itself, of one result."""
+
+    def written_by_it(results: Sequence[Result]) -> str:
+        (result,) = results
+        return table(result).strip()
+
+    return written_by_it
+
+
 KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "against-paper": _against_paper,
     "approximate": _approximate,
@@ -443,6 +454,7 @@ KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "distances": _distances,
     "filters": _filters,
     "keys": _keys,
+    "lexical": _of_one(lexical_speed.tables_of),
     "out-of-core": _out_of_core,
     "overlap": _overlap,
     "partitions": _partitions,
@@ -451,5 +463,6 @@ KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "plans": _plans,
     "redundancy": _redundancy,
     "sizes": _sizes,
+    "sparse": _of_one(sparse_speed.table_of),
     "sweep": _sweep,
 }
