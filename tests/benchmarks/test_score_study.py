@@ -218,6 +218,13 @@ def test_the_transform_cases_have_truth(shared_lakes, tmp_path):
     assert not list(asked.lake.rglob("ground_truth.csv"))
 
 
+@pytest.mark.lakes
+def test_what_lies_beside_the_tables_of_a_data_set_is_not_asked(shared_lakes, tmp_path):
+    asked = asked_lake("autofj", tmp_path / "autofj", shared_lakes)
+    assert {Path(table).suffix for table, _ in asked.keys} == {".csv"}
+    assert asked.labels.shape[1] == len(asked.keys)
+
+
 def test_no_model_of_the_stored_study_is_as_good_everywhere():
     result = read_result(RESULTS / f"{STUDY}.json")
     assert not any(result["holds"][model] for model in FEATURES)

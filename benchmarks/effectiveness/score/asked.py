@@ -131,7 +131,12 @@ def asked_lake(name: str, place: Path, shared: Path = SHARED, *, strict: bool = 
         labels[(labels == NEGATIVE) & doubtful.reshape(n, n)[asked]] = NOT_JUDGED
     if truth.partners is not None:
         # The keys of partners have no positions: text columns are listed in the order of the lake.
-        keys = [key for key, profile, _ in _columns(truth.lake) if profile.kind == "text"]
+        # A licence beside the tables may read as one; the truth is of files of commas alone.
+        keys = [
+            key
+            for key, profile, _ in _columns(truth.lake)
+            if profile.kind == "text" and key[0].endswith(".csv")
+        ]
         tables = np.array([table for table, _ in keys])
         labels[tables[asked][:, None] == tables[None]] = NOT_JUDGED
     return AskedLake(name, truth.lake, keys, [judged.texts[query] for query in asked], labels)
