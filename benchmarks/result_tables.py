@@ -122,9 +122,8 @@ _VARIED = {
 }
 
 
-def _sweep(results: Sequence[Result]) -> str:
+def _sweep(result: Result) -> str:
     """One line an algorithm, one column a value of what is varied."""
-    (result,) = results
     over = result["declared"]["over"]
     label, form = _VARIED[over]
     points = {
@@ -219,9 +218,8 @@ def _distances(results: Sequence[Result]) -> str:
     return markdown_table(["data set", "", *(f"{value:.0%}" for value in values), "index"], lines)
 
 
-def _sizes(results: Sequence[Result]) -> str:
+def _sizes(result: Result) -> str:
     """By the clock, by the number of query values."""
-    (result,) = results
     groups = result["by_size"]
     spans = ["{:,} to {:,}".format(*group["values"]) for group in groups]
     return markdown_table(
@@ -312,9 +310,8 @@ def _out_of_core(results: Sequence[Result]) -> str:
     )
 
 
-def _filters(results: Sequence[Result]) -> str:
+def _filters(result: Result) -> str:
     """Return an ablation: each set of filters, what it leaves, and its time against all."""
-    (result,) = results
     rows = result["rows"]
     every = rows[0]["arguments"]["lemmas"]
     unit = rows[0]["median_processor_seconds"]
@@ -422,9 +419,8 @@ def _redundancy(results: Sequence[Result]) -> str:
     return markdown_table([*head, "published precision"], lines)
 
 
-def _plans(results: Sequence[Result]) -> str:
+def _plans(result: Result) -> str:
     """Seconds to the proof that no plan of deletions is better, by tables and graph."""
-    (result,) = results
     groups = _grouped(result["solver"], lambda row: row["tables"])
     names = {"versions": "versions of files"}
     graphs = [row["graph"] for row in next(iter(groups.values()))]
@@ -438,13 +434,13 @@ def _plans(results: Sequence[Result]) -> str:
 
 
 def _of_one(table: Callable[[Result], str]) -> Callable[[Sequence[Result]], str]:
-    """Return the kind of a table that a benchmark writes itself, of one result."""
+    """Return the kind of a table of one result."""
 
-    def written_by_it(results: Sequence[Result]) -> str:
+    def of_the_only_one(results: Sequence[Result]) -> str:
         (result,) = results
         return table(result).strip()
 
-    return written_by_it
+    return of_the_only_one
 
 
 KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
@@ -452,7 +448,7 @@ KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "approximate": _approximate,
     "containment": _containment,
     "distances": _distances,
-    "filters": _filters,
+    "filters": _of_one(_filters),
     "keys": _keys,
     "lexical": _of_one(lexical_speed.tables_of),
     "out-of-core": _out_of_core,
@@ -460,9 +456,9 @@ KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "partitions": _partitions,
     "pivot-choice": _pivot_choice,
     "pivots": _pivots,
-    "plans": _plans,
+    "plans": _of_one(_plans),
     "redundancy": _redundancy,
-    "sizes": _sizes,
+    "sizes": _of_one(_sizes),
     "sparse": _of_one(sparse_speed.table_of),
-    "sweep": _sweep,
+    "sweep": _of_one(_sweep),
 }
