@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 
 @dataclass
@@ -75,6 +78,16 @@ class SearchStats:
             yield
         finally:
             self.add_seconds(name, time.perf_counter() - started)
+
+    def timed(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield items, and add the wall time of making each to a phase."""
+        making = iter(items)
+        while True:
+            with self.phase(name):
+                item = next(making, None)
+            if item is None:
+                return
+            yield item
 
     def add_seconds(self, phase: str, seconds: float) -> None:
         """Add wall time to a phase."""

@@ -79,7 +79,7 @@ def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bou
                     partition.vectors[:1], point[None], torch.ones(1, dtype=torch.int64), 1
                 )
                 touched = SearchStats()
-                grid_candidates(partition, query, threshold, 1 << 30, touched, Walk)
+                list(grid_candidates(partition, query, threshold, 1 << 30, touched, Walk))
                 stats.vectors_touched += touched.vectors_touched
         n = len(taus) * len(queries)
         assert trials[m].cells == len(partition.cells.grid.leaves)

@@ -52,6 +52,16 @@ class LeafPairs:
     candidate_query: torch.Tensor
     candidate_leaf: torch.Tensor
 
+    @property
+    def matching(self) -> CellPairs:
+        """Query values and leaves that match."""
+        return self.matching_query, self.matching_leaf
+
+    @property
+    def candidates(self) -> CellPairs:
+        """Query values and leaves that may match."""
+        return self.candidate_query, self.candidate_leaf
+
 
 @dataclass(frozen=True)
 class QueryGrid:
@@ -87,35 +97,42 @@ def grid_candidates(
     max_pairs: int,
     stats: SearchStats,
     walk_type: type[Walk],
-) -> Pairs | None:
+) -> Iterator[tuple[slice, Pairs]]:
     """Find candidate pairs in a grid: blocking, then Lemmas 1 and 2.
 
-    The interface is that of `pexeso.engine.interface.Kernel.candidates`; a walk of `walk_type`
-    takes the steps.
+    The interface is that of `pexeso.engine.layout.partition.Cells.candidates`; a walk of
+    `walk_type` takes the steps. Query values walk together, those with too many leaves in halves,
+    and are cut into runs by the rows of the leaves that they reach: before a row is read, and
+    without another walk.
     """
-    cells: GridCells = partition.cells
-    grid = query_grid(cells, query.mapped)
-    walk = walk_type(cells, partition.map, grid, threshold, stats)
-    leaf_pairs = block(walk)
-    stats.candidate_pairs += len(leaf_pairs.candidate_leaf)
-    stats.matching_pairs += len(leaf_pairs.matching_leaf)
-    leaves = cells.grid.leaves
-    found: list[CellPairs] = []
-    starts, sizes = leaves.first[leaf_pairs.matching_leaf], leaves.count[leaf_pairs.matching_leaf]
-    n_found = int(sizes.sum())
-    if n_found > max_pairs:
-        return None
-    stats.matched_by_map += n_found
-    for owner, rows in expand_ranges_in_chunks(starts, sizes, ROWS_AT_ONCE):
-        found.append((leaf_pairs.matching_query[owner].int(), (~rows).int()))
-    _fetch_leaves(partition, leaves, leaf_pairs.candidate_leaf)
-    for queries, rows in walk.filter_rows(leaf_pairs.candidate_query, leaf_pairs.candidate_leaf):
-        found.append((queries, rows))
-        n_found += len(rows)
-        if n_found > max_pairs:
-            return None
-    stats.candidates += n_found
-    return merge_by_query(found, len(query), partition.device)
+    todo = [(0, len(query))]
+    while todo:
+        begin, end = todo.pop()
+        grid = query_grid(partition.cells, query.mapped[begin:end])
+        walk = walk_type(partition.cells, partition.map, grid, threshold, stats)
+        leaf_pairs = block(walk, max_pairs=max_pairs if end - begin > 1 else None)
+        if leaf_pairs is None:
+            middle = (begin + end) // 2
+            todo += [(middle, end), (begin, middle)]
+            continue
+        stats.candidate_pairs += len(leaf_pairs.candidate_leaf)
+        stats.matching_pairs += len(leaf_pairs.matching_leaf)
+        _fetch_leaves(partition, walk.cells.grid.leaves, leaf_pairs.candidate_leaf)
+        sizes = walk.rows_reached(leaf_pairs)
+        for run in _runs_within(sizes, max_pairs):
+            pairs = walk.pairs(leaf_pairs, run, sizes[run])
+            stats.candidates += len(pairs)
+            yield slice(begin + run.start, begin + run.stop), pairs
+
+
+def _runs_within(sizes: torch.Tensor, limit: int) -> Iterator[slice]:
+    """Cut items into runs of one item, or of sizes that sum to at most `limit`."""
+    reached, begin, before = torch.cumsum(sizes, 0), 0, 0
+    while begin < len(sizes):
+        end = int(torch.searchsorted(reached, before + limit, right=True))
+        end = max(end, begin + 1)
+        yield slice(begin, end)
+        begin, before = end, int(reached[end - 1])
 
 
 def _fetch_leaves(partition: Partition, leaves: Level, reached: torch.Tensor) -> None:
@@ -129,7 +146,9 @@ def _fetch_leaves(partition: Partition, leaves: Level, reached: torch.Tensor) ->
         fetch_coordinates(partition, rows)
 
 
-def block(walk: Walk, max_frontier: int = MAX_FRONTIER) -> LeafPairs:
+def block(
+    walk: Walk, max_frontier: int = MAX_FRONTIER, max_pairs: int | None = None
+) -> LeafPairs | None:
     """Find the surviving pairs of query values and leaf cells.
 
     Parameters
@@ -139,28 +158,37 @@ def block(walk: Walk, max_frontier: int = MAX_FRONTIER) -> LeafPairs:
     max_frontier : int
         Cell pairs looked at together (a single pair may have more children); bounds memory to about
         ``max_frontier * P * 32`` bytes a level, besides the result.
+    max_pairs : int, optional
+        None is returned where there are more than these and those of a frontier.
     """
     query, levels = walk.query.grid, walk.cells.grid.levels
     matching, candidates = [], []
-    if Lemma.QUICK_BROWSING in walk.threshold.lemmas:
-        candidates.append(walk.same_leaves())
-    todo = [(0, pairs) for pairs in _all_pairs(query.levels[0], levels[0], max_frontier)]
+    n_found = 0
+    # Taken from the end, so that leaves come in their order.
+    todo = [(0, pairs) for pairs in _all_pairs(query.levels[0], levels[0], max_frontier)][::-1]
     while todo:
         depth, pairs = todo.pop()
         accepted, pairs = walk.near_cells(depth, *pairs)
         matching += accepted
+        n_found += sum(len(leaves) for _, leaves in accepted)
         # Cut by what the pairs will become, before they do.
         if depth + 1 < len(levels):
             todo += [
                 (depth + 1, piece)
-                for piece in pieces(pairs, walk.n_children(depth, *pairs), max_frontier)
+                for piece in pieces(pairs, walk.n_children(depth, *pairs), max_frontier)[::-1]
             ]
             continue
         for piece in pieces(pairs, query.leaves.count[pairs[0]], max_frontier):
             whole, candidate = walk.filter_leaves(*piece)
             matching.append(whole)
             candidates.append(candidate)
-    return LeafPairs(*_concatenate(matching, walk.device), *_concatenate(candidates, walk.device))
+            n_found += len(whole[1]) + len(candidate[1])
+        if max_pairs is not None and n_found > max_pairs:
+            return None
+    found = _concatenate(candidates, walk.device)
+    if Lemma.QUICK_BROWSING in walk.threshold.lemmas:
+        found = walk.merge(found, walk.same_leaves())
+    return LeafPairs(*_concatenate(matching, walk.device), *found)
 
 
 @dataclass(frozen=True)
@@ -263,7 +291,44 @@ class Walk:
             )
         return (values[whole], cells[whole]), (values[keep], cells[keep])
 
-    def filter_rows(self, queries: torch.Tensor, leaves: torch.Tensor) -> Iterator[CellPairs]:
+    def merge(self, pairs: CellPairs, others: CellPairs) -> CellPairs:
+        """Put other pairs of a query value and a leaf among those that were found."""
+        return _concatenate([pairs, others], self.device)
+
+    def rows_reached(self, leaf_pairs: LeafPairs) -> torch.Tensor:
+        """Return how many rows the leaves of each query value have, int64 (n,)."""
+        count = self.cells.grid.leaves.count
+        n_values = len(self.query.mapped)
+        reached = torch.zeros(n_values, dtype=torch.float64, device=self.device)
+        for values, leaves in (leaf_pairs.matching, leaf_pairs.candidates):
+            reached += torch.bincount(values, count[leaves], minlength=n_values)
+        return reached.long()
+
+    def pairs(self, leaf_pairs: LeafPairs, run: slice, sizes: torch.Tensor) -> Pairs:
+        """Apply L1, then L2, to the rows of the leaves of a run of query values.
+
+        Parameters
+        ----------
+        leaf_pairs : LeafPairs
+        run : slice
+            Of the query values; they have a number from 0 in the pairs returned.
+        sizes : int64 (n,)
+            Their rows, as `rows_reached` counts them.
+        """
+        leaves = self.cells.grid.leaves
+        matching, candidates = (
+            _pairs_of(run, pairs) for pairs in (leaf_pairs.matching, leaf_pairs.candidates)
+        )
+        found: list[CellPairs] = []
+        starts, counts = leaves.first[matching[1]], leaves.count[matching[1]]
+        self.stats.matched_by_map += int(counts.sum())
+        for owner, rows in expand_ranges_in_chunks(starts, counts, ROWS_AT_ONCE):
+            found.append((matching[0][owner].int(), (~rows).int()))
+        found += self._filter_rows(*candidates)
+        found = [(values - run.start, rows) for values, rows in found]
+        return merge_by_query(found, run.stop - run.start, self.device)
+
+    def _filter_rows(self, queries: torch.Tensor, leaves: torch.Tensor) -> Iterator[CellPairs]:
         """Apply L1, then L2, to the rows of leaves, about `ROWS_AT_ONCE` rows at a time.
 
         Pairs of a query value and a row are int32; a row that surely matches comes as its
@@ -323,13 +388,13 @@ class Walk:
 
 
 def _all_pairs(query_level: Level, level: Level, limit: int) -> list[CellPairs]:
-    """Pair every cell of the query with every cell, about `limit` pairs at a time."""
-    every = torch.arange(len(level), device=level.codes.device)
+    """Pair every cell with every cell of the query, about `limit` pairs at a time, by cell."""
+    every = torch.arange(len(query_level), device=level.codes.device)
     parts = torch.split(
-        torch.arange(len(query_level), device=level.codes.device),
-        max(1, limit // max(1, len(level))),
+        torch.arange(len(level), device=level.codes.device),
+        max(1, limit // max(1, len(query_level))),
     )
-    return [(part.repeat_interleave(len(level)), every.repeat(len(part))) for part in parts]
+    return [(every.repeat(len(part)), part.repeat_interleave(len(every))) for part in parts]
 
 
 def pieces(pairs: CellPairs, sizes: torch.Tensor, limit: int) -> list[CellPairs]:
@@ -352,6 +417,12 @@ def _products(
         position, n_children[owner], rounding_mode="floor"
     )
     return query_child, level.first[cells][owner] + position % n_children[owner]
+
+
+def _pairs_of(run: slice, pairs: CellPairs) -> CellPairs:
+    """Keep the pairs of a run of query values."""
+    kept = (pairs[0] >= run.start) & (pairs[0] < run.stop)
+    return pairs[0][kept], pairs[1][kept]
 
 
 def _concatenate(pairs: list[CellPairs], device: torch.device) -> CellPairs:

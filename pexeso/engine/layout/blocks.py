@@ -12,6 +12,7 @@ steps of an already small box hardly lose anything, and a search reads a quarter
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -153,9 +154,9 @@ class Blocks:
         kernel: Kernel,
         max_pairs: int,
         stats: SearchStats,
-    ) -> Pairs | None:
-        """Return the candidate pairs; which way through the boxes is fastest is the kernel's."""
-        return kernel.candidates(partition, query, threshold, max_pairs, stats)
+    ) -> Iterator[tuple[slice, Pairs | None]]:
+        """Yield all candidate pairs; which way through the boxes is fastest is the kernel's."""
+        yield slice(None), kernel.candidates(partition, query, threshold, max_pairs, stats)
 
     def corners_of(self, blocks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return lower and upper corners of the boxes of some blocks, float32 (p, A) each.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -72,8 +73,8 @@ class GridCells:
         kernel: Kernel,
         max_pairs: int,
         stats: SearchStats,
-    ) -> Pairs | None:
-        """Return the candidate pairs of the published walk, which is the same with every kernel.
+    ) -> Iterator[tuple[slice, Pairs | None]]:
+        """Yield the candidate pairs of the published walk, which is the same with every kernel.
 
         Compiled loops take its steps where the kernel is compiled and the map is the published one.
         """
@@ -82,4 +83,4 @@ class GridCells:
             from pexeso.engine.layout.grid_loops import CompiledWalk
 
             walk_type = CompiledWalk
-        return grid_candidates(partition, query, threshold, max_pairs, stats, walk_type)
+        yield from grid_candidates(partition, query, threshold, max_pairs, stats, walk_type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -77,8 +77,12 @@ class Cells(Protocol):
         kernel: Kernel,
         max_pairs: int,
         stats: SearchStats,
-    ) -> Pairs | None:
-        """Return what `pexeso.engine.interface.Kernel.candidates` returns."""
+    ) -> Iterator[tuple[slice, Pairs | None]]:
+        """Yield runs of query values, in order, with their candidate pairs.
+
+        Pairs are what `pexeso.engine.interface.Kernel.candidates` returns; None in their place says
+        that the run has too many.
+        """
 
 
 LEVEL_ARRAYS = ("codes", "first", "count", "lower", "upper")

@@ -215,21 +215,22 @@ class _Work:
             part, limited = todo.pop()
             room = self.max_pairs if len(part) > 1 else max(self.max_pairs, partition.n_values)
             limit = walk_limit(partition, part, threshold, kernel) if limited else None
-            with stats.phase("block"):
-                most = room if limit is None else min(room, limit)
-                pairs = partition.cells.candidates(partition, part, threshold, kernel, most, stats)
-            if pairs is not None:
-                yield part, pairs
-            elif limit is None or limit >= room:
-                half = len(part) // 2
-                todo += [
-                    (part.take(slice(half, None)), limited),
-                    (part.take(slice(None, half)), limited),
-                ]
-            elif products_pay(partition, part, threshold, kernel, begun=True):
-                yield from product_candidates(partition, part, threshold, self.max_pairs, stats)
-            else:
-                todo.append((part, False))
+            most = room if limit is None else min(room, limit)
+            found = partition.cells.candidates(partition, part, threshold, kernel, most, stats)
+            for values, pairs in stats.timed("block", found):
+                run = part.take(values)
+                if pairs is not None:
+                    yield run, pairs
+                elif limit is None or limit >= room:
+                    half = len(run) // 2
+                    todo += [
+                        (run.take(slice(half, None)), limited),
+                        (run.take(slice(None, half)), limited),
+                    ]
+                elif products_pay(partition, run, threshold, kernel, begun=True):
+                    yield from product_candidates(partition, run, threshold, self.max_pairs, stats)
+                else:
+                    todo.append((run, False))
 
     def search_batch(self, vectors: torch.Tensor, queries: Sequence[BatchQuery]) -> list[Found]:
         """Search all query columns in one pass, or in several if there are too many matches.

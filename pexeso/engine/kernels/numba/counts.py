@@ -31,6 +31,12 @@ EUCLIDEAN, MANHATTAN, CHEBYSHEV = 0, 1, 2
 
 NO_MATCH, MATCH, SKIPPED = 0, 1, 2
 
+PAIRS_A_TURN = 8
+"""Pairs that are worth a turn of a query value in a tile of rows."""
+
+ROWS_A_TILE = 128
+"""So few vectors stay in a cache near to the processor, with those of the query."""
+
 _WAY_OUT = "'pexeso check' lists the damage; restore the index, or build it again."
 _NO_RUN = f"The offsets of value_columns in a partition lead out of its postings: {_WAY_OUT}"
 _NO_COLUMN = f"The postings of a partition name a column that it does not have: {_WAY_OUT}"
@@ -116,7 +122,9 @@ def decide(
 ):
     """Decide the pairs of some query values.
 
-    Pairs with no column that still matters are skipped (Lemma 7).
+    Pairs with no column that still matters are skipped (Lemma 7). Where there are many pairs, all
+    values take turns with a tile of rows, whose vectors are read once if rows come in their order;
+    in another order more are read, and the same is decided.
 
     Parameters
     ----------
@@ -134,37 +142,52 @@ def decide(
         Adds distances in float32, distances in float64, vectors read, pairs skipped.
     """
     terms = np.empty(query_vectors.shape[1], np.float64)
+    n_pairs, n_rows = 0, vectors.shape[0]
+    pending = np.empty(end - begin, np.int64)
     for position in range(begin, end):
-        query = members[position]
-        for pair in range(offsets[query], offsets[query + 1]):
-            row = rows[pair]
-            sure = row < 0
-            if sure:
-                row = ~row
-            if check_columns:
-                wanted = False
-                for posting in range(column_offsets[row], column_offsets[row + 1]):
-                    column = columns[posting]
-                    if possible[column] >= needed and matched[column] < enough:
-                        wanted = True
-                        break
-                if not wanted:
-                    states[pair] = SKIPPED
-                    work[3] += 1
+        pending[position - begin] = offsets[members[position]]
+        n_pairs += offsets[members[position] + 1] - offsets[members[position]]
+    n_tiles = max(1, min(n_pairs // (PAIRS_A_TURN * max(1, end - begin)), n_rows // ROWS_A_TILE))
+    for tile in range(1, n_tiles + 1):
+        last = n_rows * tile // n_tiles
+        for position in range(begin, end):
+            query = members[position]
+            pair = pending[position - begin]
+            while pair < offsets[query + 1]:
+                row = rows[pair]
+                sure = row < 0
+                if sure:
+                    row = ~row
+                elif row >= last:
+                    break
+                pair += 1
+                if check_columns:
+                    wanted = False
+                    for posting in range(column_offsets[row], column_offsets[row + 1]):
+                        column = columns[posting]
+                        if possible[column] >= needed and matched[column] < enough:
+                            wanted = True
+                            break
+                    if not wanted:
+                        states[pair - 1] = SKIPPED
+                        work[3] += 1
+                        continue
+                if sure:
+                    states[pair - 1] = MATCH
                     continue
-            if sure:
-                states[pair] = MATCH
-                continue
-            work[0] += 1
-            quick = quick_distance(query_vectors[query], vectors[row], metric, np.float32(possibly))
-            if quick <= surely:
-                states[pair] = MATCH
-            elif quick > possibly:
-                states[pair] = NO_MATCH
-            else:
-                work[1] += 1
-                distance = defining_distance(query_vectors[query], vectors[row], metric, terms)
-                states[pair] = MATCH if distance <= tau else NO_MATCH
+                work[0] += 1
+                quick = quick_distance(
+                    query_vectors[query], vectors[row], metric, np.float32(possibly)
+                )
+                if quick <= surely:
+                    states[pair - 1] = MATCH
+                elif quick > possibly:
+                    states[pair - 1] = NO_MATCH
+                else:
+                    work[1] += 1
+                    distance = defining_distance(query_vectors[query], vectors[row], metric, terms)
+                    states[pair - 1] = MATCH if distance <= tau else NO_MATCH
+            pending[position - begin] = pair
 
 
 @loop()
