@@ -294,10 +294,12 @@ def _out_of_core(results: Sequence[Result]) -> str:
     lines = []
     for result in results:
         lake, told = result["lake"], result["summary"]["jensen-shannon"]
-        rows = result["settings"]["rows"]
+        rows, dimensions = result["settings"]["rows"], result["settings"].get("dimensions")
+        what = "" if rows == 1 else f", {rows:.0%} of the rows"
+        what += "" if dimensions is None else f", {dimensions} dimensions"
         lines.append(
             [
-                f"{lake['columns']:,}{'' if rows == 1 else f', {rows:.0%} of the rows'}",
+                f"{lake['columns']:,}{what}",
                 f"{lake['values']:,}",
                 duration(told["median_seconds"]),
                 f"{told['median_bytes_read'] / 1e6:.1f} MB, "

@@ -20,9 +20,13 @@ from pexeso.options import parse_bytes
 
 @click.command("out-of-core")
 @click.option(
-    "--data", default="lwdc", show_default=True, help="Calibrated lake: swdc, open or lwdc."
+    "--data",
+    default="lwdc",
+    show_default=True,
+    help="Calibrated lake (swdc, open or lwdc); with --dimensions one of tables (web or demo).",
 )
-@click.option("--scale", default=0.05, show_default=True, help="Of it, in (0, 1].")
+@click.option("--scale", default=0.05, show_default=True, help="Of a calibrated lake, in (0, 1].")
+@click.option("--dimensions", type=int, help="Of the hashed vectors of a lake of tables.")
 @click.option(
     "--methods",
     default="jensen-shannon",
@@ -56,7 +60,7 @@ from pexeso.options import parse_bytes
 def out_of_core_command(
     methods: str, budget: str, threads: int | None, as_json: bool, **asked: Any
 ) -> None:
-    """Search a calibrated lake on disk under a memory budget.
+    """Search a lake on disk under a memory budget.
 
     The search is compared with one in memory and with other partitions.
 
@@ -102,8 +106,9 @@ def result_path(results: Path, settings: Settings) -> Path:
 def table(result: Mapping[str, Any]) -> str:
     """Return a result as text."""
     lake, settings, base = result["lake"], result["settings"], result["settings"]["methods"][0]
+    scale = f" at the scale {settings['scale']:g}" if settings["dimensions"] is None else ""
     lines = [
-        f"{lake['name']} at the scale {settings['scale']:g}: {lake['values']:,} values of "
+        f"{lake['name']}{scale}: {lake['values']:,} values of "
         f"{lake['dimensions']} dimensions in {lake['columns']:,} columns",
         f"{settings['partitions']} partitions, {settings['queries']} query columns, budget "
         f"{settings['memory_budget'] / 2**30:g} GiB; "

@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.cutting import cut_rows
-from benchmarks.datasets import CACHE
+from benchmarks.datasets import CACHE, data_set
 from benchmarks.datasets.calibrated import calibrated_model
 from benchmarks.datasets.calibrated_data import CalibratedData
+from benchmarks.datasets.tables import TablesData
 from benchmarks.drawing import draw_queries
 from benchmarks.lake import BenchmarkLake
 from benchmarks.machine import describe_machine, find_device, pin_threads
@@ -53,9 +54,9 @@ class Settings:
     Attributes
     ----------
     data : str
-        A calibrated lake.
+        A calibrated lake; with `dimensions` one of tables, "web" or "demo".
     scale : float
-        Of it, in (0, 1].
+        Of a calibrated lake, in (0, 1].
     methods : tuple of str
         Of `benchmarks.out_of_core.methods.METHODS`; the first is what the others are compared with,
         and what is held in memory beside.
@@ -79,6 +80,8 @@ class Settings:
     memory : bool
         Whether the first index is held in memory beside, for comparison: its vectors and as much
         again must fit.
+    dimensions : int, optional
+        Of the hashed vectors of a lake of tables; calibrated lakes have their own.
     """
 
     data: str = "lwdc"
@@ -98,6 +101,7 @@ class Settings:
     rows: float = 1.0
     published: bool = False
     memory: bool = True
+    dimensions: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("partitions", "queries", "repeats", "threads"):
@@ -117,8 +121,22 @@ class Settings:
     @property
     def lake_name(self) -> str:
         """What tells the partitions of one lake from those of another, such as ``0.05-rows0.5``."""
+        lake = f"{self.scale:g}" if self.dimensions is None else f"hashing-{self.dimensions}d"
         rows = "" if self.rows == 1 else f"-rows{self.rows:g}"
-        return f"{self.scale:g}{rows}{'-published' if self.published else ''}"
+        return f"{lake}{rows}{'-published' if self.published else ''}"
+
+    def lake(self, folder: Path) -> BenchmarkLake:
+        """Make the whole lake, or read it from a folder."""
+        if self.dimensions is None:
+            model = calibrated_model(self.data)
+            return CalibratedData(model, self.scale, self.seed, folder).load()
+        made = data_set(self.data, model="hashing", dimensions=self.dimensions, seed=self.seed)
+        if not isinstance(made, TablesData):
+            raise InputError(
+                "Only lakes of tables, web and demo, are made in any number of dimensions. Got "
+                f"{self.data} instead; leave out --dimensions."
+            )
+        return replace(made, cache=folder).load()
 
 
 def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
@@ -135,9 +153,7 @@ def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
     dict
         Plain JSON.
     """
-    whole = CalibratedData(
-        calibrated_model(settings.data), settings.scale, settings.seed, folder
-    ).load()
+    whole = settings.lake(folder)
     lake = cut_rows(whole, settings.rows, settings.seed)
     layout = settings.layout
     stores = {

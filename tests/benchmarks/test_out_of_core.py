@@ -6,6 +6,7 @@ They cover the answers, the counts, and that a wrong answer is noticed.
 import doctest
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,6 +51,19 @@ def test_the_published_grid_and_fewer_rows_give_the_answers_of_brute_force(tmp_p
     assert command.result_path(tmp_path, settings).name.startswith(
         "out-of-core_0.001-rows0.5-published_random_p2_"
     )
+
+
+def test_a_lake_of_tables_in_any_number_of_dimensions(tmp_path):
+    settings = Settings("demo", 0.05, ("random",), 2, 3, 1, 0, 3, memory=False, dimensions=20)
+    result = run_out_of_core(settings, tmp_path)
+    assert result["agree"], result["differences"]
+    assert result["lake"]["dimensions"] == 20
+    assert command.result_path(tmp_path, settings).name.startswith(
+        "out-of-core_hashing-20d_random_p2_"
+    )
+    assert command.table(result).startswith("demo: ")
+    with pytest.raises(InputError, match="lakes of tables"):
+        run_out_of_core(replace(settings, data="swdc"), tmp_path)
 
 
 def test_all_indexes_give_the_same_answers_and_those_of_brute_force(result):
