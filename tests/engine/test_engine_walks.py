@@ -1,5 +1,6 @@
 """The published walk: runs of query values within a limit, by arrays and by loops alike."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -56,8 +57,21 @@ def test_runs_hold_what_one_run_holds_and_no_more_than_the_limit(case, max_pairs
     assert all(each == found[0] for each in found)
 
 
-def large_case(seed: int, n_query: int = 40) -> Case:
-    return draw_case(np.random.default_rng(seed), GRID, 5, 900, 12, n_query, "clustered", "middle")
+def large_case(seed: int, n_levels: int = 4, tau: str = "middle") -> Case:
+    chosen = replace(GRID, n_levels=n_levels)
+    return draw_case(np.random.default_rng(seed), chosen, 5, 900, 12, 40, "clustered", tau)
+
+
+@pytest.mark.parametrize("walk_type", [Walk, CompiledWalk])
+def test_query_values_are_not_parted_where_their_pairs_fit(walk_type):
+    case = large_case(3, n_levels=1, tau="paper")
+    ((_, pairs),), stats = runs_of(case, walk_type, MANY)
+    assert stats.vectors_touched > 2 * len(pairs)
+    runs, _ = runs_of(case, walk_type, 2 * len(pairs))
+    assert len(runs) == 1
+    runs, again = runs_of(case, walk_type, len(pairs) // 3)
+    assert 4 <= len(runs) <= 8
+    assert replace(again, seconds={}) == replace(stats, seconds={})
 
 
 def test_loops_list_the_rows_of_a_query_value_in_their_order():

@@ -11,7 +11,7 @@ expansion. A frontier beyond its limit is cut and finished piece by piece, so me
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 
 MAX_FRONTIER = 1 << 20
 ROWS_AT_ONCE = 1 << 20
+
+_SAMPLED = 64
+"""Of so many pairs of a query value and a leaf, one tells how many rows will be left."""
+
+_LEAST_SHARE = 1 / 16
+"""Runs are cut as if at least this share were left, so that room for their rows stays bounded."""
+
+_MARGIN = 0.9
+"""Runs are cut for this share of the pairs that may be held, as a sample is not exact."""
 
 CellPairs = tuple[torch.Tensor, torch.Tensor]
 """(Query cell or value, cell or row) pairs, int64 (p,) each."""
@@ -53,14 +62,12 @@ class LeafPairs:
     candidate_leaf: torch.Tensor
 
     @property
-    def matching(self) -> CellPairs:
-        """Query values and leaves that match."""
-        return self.matching_query, self.matching_leaf
-
-    @property
-    def candidates(self) -> CellPairs:
-        """Query values and leaves that may match."""
-        return self.candidate_query, self.candidate_leaf
+    def both(self) -> tuple[CellPairs, CellPairs]:
+        """Matching and candidate pairs."""
+        return (
+            (self.matching_query, self.matching_leaf),
+            (self.candidate_query, self.candidate_leaf),
+        )
 
 
 @dataclass(frozen=True)
@@ -101,9 +108,9 @@ def grid_candidates(
     """Find candidate pairs in a grid: blocking, then Lemmas 1 and 2.
 
     The interface is that of `pexeso.engine.layout.partition.Cells.candidates`; a walk of
-    `walk_type` takes the steps. Query values walk together, those with too many leaves in halves,
-    and are cut into runs by the rows of the leaves that they reach: before a row is read, and
-    without another walk.
+    `walk_type` takes the steps. Query values walk together, those with too many leaves in halves.
+    They are cut into as few runs as hold their pairs, since a column is given up the sooner, the
+    more values are known together.
     """
     todo = [(0, len(query))]
     while todo:
@@ -118,11 +125,45 @@ def grid_candidates(
         stats.candidate_pairs += len(leaf_pairs.candidate_leaf)
         stats.matching_pairs += len(leaf_pairs.matching_leaf)
         _fetch_leaves(partition, walk.cells.grid.leaves, leaf_pairs.candidate_leaf)
-        sizes = walk.rows_reached(leaf_pairs)
-        for run in _runs_within(sizes, max_pairs):
-            pairs = walk.pairs(leaf_pairs, run, sizes[run])
+        for run, pairs in _runs_of_pairs(walk, leaf_pairs, max_pairs):
             stats.candidates += len(pairs)
             yield slice(begin + run.start, begin + run.stop), pairs
+
+
+def _runs_of_pairs(
+    walk: Walk, leaf_pairs: LeafPairs, max_pairs: int
+) -> Iterator[tuple[slice, Pairs]]:
+    """Yield runs of query values whose pairs are about as many as may be held.
+
+    How many of the rows in their leaves will be left is told by a sample. A run that turns out to
+    have too many pairs is halved.
+    """
+    sizes = walk.rows_reached(leaf_pairs)
+    limit = max_pairs
+    if int(sizes.sum()) > max_pairs:
+        share = max(_share_left(walk, leaf_pairs), _LEAST_SHARE)
+        limit = int(_MARGIN * max_pairs / share)
+    todo = list(_runs_within(sizes, limit))[::-1]
+    while todo:
+        run = todo.pop()
+        counted = SearchStats()
+        pairs = replace(walk, stats=counted).pairs(leaf_pairs, run, sizes[run])
+        if len(pairs) > max_pairs and run.stop - run.start > 1:
+            middle = (run.start + run.stop) // 2
+            todo += [slice(middle, run.stop), slice(run.start, middle)]
+            continue
+        walk.stats.add(counted)
+        yield run, pairs
+
+
+def _share_left(walk: Walk, leaf_pairs: LeafPairs) -> float:
+    """Return the share of the rows in leaves that L1 leaves, of an even sample of the leaves."""
+    every = slice(None, None, _SAMPLED)
+    some = LeafPairs(*(side[every] for pair in leaf_pairs.both for side in pair))
+    trial = replace(walk, stats=SearchStats())
+    sizes = trial.rows_reached(some)
+    n_left = len(trial.pairs(some, slice(0, len(sizes)), sizes))
+    return max(1, n_left) / max(1, int(sizes.sum()))
 
 
 def _runs_within(sizes: torch.Tensor, limit: int) -> Iterator[slice]:
@@ -300,7 +341,7 @@ class Walk:
         count = self.cells.grid.leaves.count
         n_values = len(self.query.mapped)
         reached = torch.zeros(n_values, dtype=torch.float64, device=self.device)
-        for values, leaves in (leaf_pairs.matching, leaf_pairs.candidates):
+        for values, leaves in leaf_pairs.both:
             reached += torch.bincount(values, count[leaves], minlength=n_values)
         return reached.long()
 
@@ -316,9 +357,7 @@ class Walk:
             Their rows, as `rows_reached` counts them.
         """
         leaves = self.cells.grid.leaves
-        matching, candidates = (
-            _pairs_of(run, pairs) for pairs in (leaf_pairs.matching, leaf_pairs.candidates)
-        )
+        matching, candidates = (_pairs_of(run, pairs) for pairs in leaf_pairs.both)
         found: list[CellPairs] = []
         starts, counts = leaves.first[matching[1]], leaves.count[matching[1]]
         self.stats.matched_by_map += int(counts.sum())

@@ -109,7 +109,7 @@ class CompiledWalk(Walk):
         """Return how many rows the leaves of each query value have, int64 (n,)."""
         count = self.cells.grid.leaves.count.numpy()
         reached = np.zeros(len(self.query.mapped), np.int64)
-        for pairs in (leaf_pairs.matching, leaf_pairs.candidates):
+        for pairs in leaf_pairs.both:
             count_rows(*_arrays(pairs), count, reached)
         return torch.from_numpy(reached)
 
@@ -122,9 +122,10 @@ class CompiledWalk(Walk):
         place = offsets[:-1].copy()
         runs = (level.first.numpy(), level.count.numpy())
         span = (run.start, run.stop)
-        n_sure = rows_below(*_arrays(leaf_pairs.matching), *runs, *span, place, rows)
+        matching, candidates = (_arrays(pairs) for pairs in leaf_pairs.both)
+        n_sure = rows_below(*matching, *runs, *span, place, rows)
         n_rows, n_near = rows_near(
-            *_arrays(leaf_pairs.candidates),
+            *candidates,
             *runs,
             *span,
             self.query.mapped.numpy(),
