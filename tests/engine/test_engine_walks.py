@@ -51,7 +51,8 @@ def test_runs_hold_what_one_run_holds_and_no_more_than_the_limit(case, max_pairs
         runs, stats = runs_of(case, walk_type, max_pairs)
         assert lists_of(runs) == found[-1][0]
         assert [each.start for each, _ in runs] == [0, *(each.stop for each, _ in runs[:-1])]
-        assert all(len(pairs) <= max_pairs or len(pairs.offsets) == 2 for _, pairs in runs)
+        most = max_pairs * walk_type.pairs_for_one
+        assert all(len(pairs) <= most or len(pairs.offsets) == 2 for _, pairs in runs)
         assert stats.candidates == counted.candidates
         assert stats.matched_by_map == counted.matched_by_map
     assert all(each == found[0] for each in found)
@@ -67,9 +68,10 @@ def test_query_values_are_not_parted_where_their_pairs_fit(walk_type):
     case = large_case(3, n_levels=1, tau="paper")
     ((_, pairs),), stats = runs_of(case, walk_type, MANY)
     assert stats.vectors_touched > 2 * len(pairs)
-    runs, _ = runs_of(case, walk_type, 2 * len(pairs))
+    for_one = walk_type.pairs_for_one
+    runs, _ = runs_of(case, walk_type, 2 * len(pairs) // for_one)
     assert len(runs) == 1
-    runs, again = runs_of(case, walk_type, len(pairs) // 3)
+    runs, again = runs_of(case, walk_type, len(pairs) // 3 // for_one)
     assert 4 <= len(runs) <= 8
     assert replace(again, seconds={}) == replace(stats, seconds={})
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -112,22 +112,21 @@ def grid_candidates(
     They are cut into as few runs as hold their pairs, since a column is given up the sooner, the
     more values are known together.
     """
-    todo = [(0, len(query))]
+    todo = [slice(0, len(query))]
     while todo:
-        begin, end = todo.pop()
-        grid = query_grid(partition.cells, query.mapped[begin:end])
+        some = todo.pop()
+        grid = query_grid(partition.cells, query.mapped[some])
         walk = walk_type(partition.cells, partition.map, grid, threshold, stats)
-        leaf_pairs = block(walk, max_pairs=max_pairs if end - begin > 1 else None)
+        leaf_pairs = block(walk, max_pairs=max_pairs if _is_many(some) else None)
         if leaf_pairs is None:
-            middle = (begin + end) // 2
-            todo += [(middle, end), (begin, middle)]
+            todo += _halves(some)
             continue
         stats.candidate_pairs += len(leaf_pairs.candidate_leaf)
         stats.matching_pairs += len(leaf_pairs.matching_leaf)
         _fetch_leaves(partition, walk.cells.grid.leaves, leaf_pairs.candidate_leaf)
-        for run, pairs in _runs_of_pairs(walk, leaf_pairs, max_pairs):
+        for run, pairs in _runs_of_pairs(walk, leaf_pairs, max_pairs * walk.pairs_for_one):
             stats.candidates += len(pairs)
-            yield slice(begin + run.start, begin + run.stop), pairs
+            yield slice(some.start + run.start, some.start + run.stop), pairs
 
 
 def _runs_of_pairs(
@@ -148,12 +147,21 @@ def _runs_of_pairs(
         run = todo.pop()
         counted = SearchStats()
         pairs = replace(walk, stats=counted).pairs(leaf_pairs, run, sizes[run])
-        if len(pairs) > max_pairs and run.stop - run.start > 1:
-            middle = (run.start + run.stop) // 2
-            todo += [slice(middle, run.stop), slice(run.start, middle)]
+        if len(pairs) > max_pairs and _is_many(run):
+            todo += _halves(run)
             continue
         walk.stats.add(counted)
         yield run, pairs
+
+
+def _is_many(run: slice) -> bool:
+    return run.stop - run.start > 1
+
+
+def _halves(run: slice) -> list[slice]:
+    """Return the second half, then the first, as runs are taken from the end of a list."""
+    middle = (run.start + run.stop) // 2
+    return [slice(middle, run.stop), slice(run.start, middle)]
 
 
 def _share_left(walk: Walk, leaf_pairs: LeafPairs) -> float:
@@ -245,6 +253,8 @@ class Walk:
     threshold : Threshold
     stats : SearchStats
         Counters are added to it.
+    pairs_for_one : int
+        Pairs of a query value and a row that `pairs` gives for each one that may be held.
     """
 
     cells: GridCells
@@ -252,6 +262,8 @@ class Walk:
     query: QueryGrid
     threshold: Threshold
     stats: SearchStats
+
+    pairs_for_one: ClassVar[int] = 1
 
     @property
     def device(self) -> torch.device:
