@@ -218,14 +218,14 @@ def _distances(results: Sequence[Result]) -> str:
     return markdown_table(["data set", "", *(f"{value:.0%}" for value in values), "index"], lines)
 
 
-def _sizes(result: Result) -> str:
-    """By the clock, by the number of query values."""
-    groups = result["by_size"]
-    spans = ["{:,} to {:,}".format(*group["values"]) for group in groups]
+def _sizes(results: Sequence[Result]) -> str:
+    """By the clock, by the number of query values; of the same query columns of one lake."""
+    spans = ["{:,} to {:,}".format(*group["values"]) for group in results[0]["by_size"]]
     return markdown_table(
-        [f"{lake_of(result)}, by query values", *spans],
+        [f"{lake_of(results[0])}, by query values", *spans],
         [
-            [_named(name), *(duration(group["median_seconds"][name]) for group in groups)]
+            [_named(name), *(duration(size["median_seconds"][name]) for size in result["by_size"])]
+            for result in results
             for name in result["algorithms"]
         ],
     )
@@ -460,7 +460,7 @@ KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "pivots": _pivots,
     "plans": _of_one(_plans),
     "redundancy": _redundancy,
-    "sizes": _of_one(_sizes),
+    "sizes": _sizes,
     "sparse": _of_one(sparse_speed.table_of),
     "sweep": _of_one(_sweep),
 }

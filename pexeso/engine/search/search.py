@@ -75,7 +75,8 @@ def search_partition(
     max_pairs : int
         Most (query value, stored value) pairs held at a time; a query column with more candidates
         is taken in parts. A single query value may exceed it, up to the number of stored values.
-        Where a device runs out of memory it is lowered.
+        Where a device runs out of memory it is lowered. Loops over the published grid hold twice as
+        many, since these take less than half the memory.
     outlook : PartitionProbe, optional
         What the partition's summary says of these values at this threshold, where it has been
         looked at.
