@@ -1,6 +1,4 @@
-"""Blocking: which query values can match something in which leaf cells.
-
-No distance is computed.
+"""Blocking: which query values can match something in which leaf cells, without any distance.
 
 Algorithm 1 of the paper walks the query's grid and the index's grid together. Here a level is one
 step: a frontier of (query cell, index cell) pairs, each lemma a mask over it, children by range
@@ -107,10 +105,9 @@ def grid_candidates(
 ) -> Iterator[tuple[slice, Pairs]]:
     """Find candidate pairs in a grid: blocking, then Lemmas 1 and 2.
 
-    The interface is that of `pexeso.engine.layout.partition.Cells.candidates`; a walk of
-    `walk_type` takes the steps. Query values walk together, those with too many leaves in halves.
-    They are cut into as few runs as hold their pairs, since a column is given up the sooner, the
-    more values are known together.
+    The interface is that of `pexeso.engine.layout.partition.Cells.candidates`. Query values walk
+    together, those with too many leaves in halves. They are cut into as few runs as hold their
+    pairs, since a column is given up the sooner, the more values are known together.
     """
     todo = [slice(0, len(query))]
     while todo:

@@ -81,7 +81,8 @@ class Cells(Protocol):
         """Yield runs of query values, in order, with their candidate pairs.
 
         Pairs are what `pexeso.engine.interface.Kernel.candidates` returns; None in their place says
-        that the run has too many.
+        that the run has too many. There may be more than `max_pairs` where these take less than
+        half of `pexeso.engine.vector_space.BYTES_A_PAIR`.
         """
 
 
