@@ -17,7 +17,7 @@ from pexeso.build.append import require_files
 from pexeso.build.build import session_for
 from pexeso.build.job import BuildJob, build_bar
 from pexeso.build.lake_source.changes import CHANGED, GONE, REREAD, UNCHANGED, find_changes
-from pexeso.build.lake_source.source import LISTING, FolderSource
+from pexeso.build.lake_source.source import LISTING_SCHEMA, FolderSource
 from pexeso.build.recorded import options_of
 from pexeso.io.location import Location
 from pexeso.parts.base import OfParts
@@ -131,8 +131,8 @@ def _read_again(job: BuildJob, source: FolderSource) -> int:
     found = job.stage(
         "changes", lambda folder, meter: find_changes(job, source, folder, compare="modified")
     )
-    same = job.frame("changes", "changes").where(f"change = '{UNCHANGED}'").select("table")
-    job.read(source, job.frame("list", LISTING).join(same, "table", "left_semi"))
+    same = job.frame("changes", "changes").where(f"change = '{UNCHANGED}'")
+    job.read(source, same.select(LISTING_SCHEMA.names))
     return found[CHANGED] + found[REREAD] + found[GONE]
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.dataset import dataset
 
 from pexeso.build.build import session_for
 from pexeso.build.job import BuildJob, Update, build_bar, folder_counts, ids_of
@@ -131,7 +133,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
         job.tell("commit")
         return Update(store.manifest.generation, False, **counts, of_parts=folder_counts())
     first_id = job.next_column()
-    job.read(source, job.frame("changes", LISTING))
+    job.read(source, job.stages.folder("changes") / LISTING, found.get("bytes"))
     added = job.write_catalog(first_id, job.stages.folder("changes") / SKIPPED)
     skipped, written = job.left_out(), job.write_parts()
     gone = ids_of(store, removed)
@@ -159,7 +161,6 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
 
 def _names(job: BuildJob, kinds: Sequence[str]) -> pa.Array:
     """Read the names of the tables of some kinds of change, sorted; as many as have changed."""
-    frame = job.frame("changes", "changes").where(
-        " or ".join(f"change = '{kind}'" for kind in kinds)
-    )
-    return frame.select("table").toArrow()["table"].combine_chunks().sort()
+    changes = dataset(job.stages.folder("changes") / "changes")
+    found = changes.to_table(columns=["table"], filter=pc.field("change").isin(kinds))
+    return found["table"].combine_chunks().sort()

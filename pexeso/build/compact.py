@@ -10,13 +10,14 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pexeso.build import in_driver
 from pexeso.build.build import session_for
 from pexeso.build.job import BuildJob, Update, build_bar, folder_counts
 from pexeso.build.lake_source.changes import live_rows
 from pexeso.build.numbering import write_numbered, write_tables
 from pexeso.build.recorded import options_of
 from pexeso.io.location import Location
-from pexeso.lake.catalog import COLUMNS, TABLES
+from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
 from pexeso.runtime.progress import with_bar
 from pexeso.store.id_ranges import merge_ranges
 from pexeso.store.opening import open_store_anywhere, open_writer
@@ -91,6 +92,11 @@ def compact(
 def rewrite_catalog(job: BuildJob) -> dict[str, Any]:
     """Write all of the catalog that holds as one folder."""
     job.empty_catalog()
-    write_tables(live_rows(job.spark, job.index, TABLES), job.writer.catalog_folder)
-    write_numbered(live_rows(job.spark, job.index, COLUMNS), job.writer.catalog_folder)
+    if in_driver.catalog_fits(job.index):
+        catalog = Catalog(job.index.catalog_files)
+        tables, columns = catalog.tables(), catalog.columns()
+    else:
+        tables, columns = (live_rows(job.spark, job.index, kind) for kind in (TABLES, COLUMNS))
+    write_tables(tables, job.writer.catalog_folder)
+    write_numbered(columns, job.writer.catalog_folder)
     return {}

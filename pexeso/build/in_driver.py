@@ -21,14 +21,21 @@ import pyarrow.parquet as pq
 from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.report import Task
 from pexeso.lake import record_schema
-from pexeso.lake.catalog import COLUMNS_SCHEMA, TABLES_SCHEMA
+from pexeso.lake.catalog import (
+    COLUMNS,
+    COLUMNS_SCHEMA,
+    TABLES,
+    TABLES_SCHEMA,
+    damage_made_plain,
+)
+from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
     from pexeso.build.stages import Facts
 
 IN_DRIVER_BYTES = 64 << 20
-"""Most bytes of records, and of the names of files that are no tables, that the driver puts
-together."""
+"""Most bytes of records, of the names of files that are no tables, and of a catalog that the driver
+puts together."""
 
 _FILE = "part-00000.parquet"
 
@@ -47,10 +54,25 @@ def fits_the_driver(facts: Facts, skipped: Path) -> bool:
     n_bytes = facts.get("report", {}).get("bytes_out")
     if n_bytes is None:
         return False
-    for path in skipped.glob("*.parquet"):
+    return n_bytes + sum(map(_n_bytes, skipped.glob("*.parquet"))) <= IN_DRIVER_BYTES
+
+
+def catalog_fits(store: Store) -> bool:
+    """Return whether the driver can hold the catalog of an index."""
+    files = (
+        path
+        for kind in (TABLES, COLUMNS)
+        for folder in store.catalog_files(kind)
+        for path in folder
+    )
+    return sum(map(_n_bytes, files)) <= IN_DRIVER_BYTES
+
+
+def _n_bytes(path: Path) -> int:
+    """Return the bytes of a file of Parquet once it is read."""
+    with damage_made_plain(path):
         found = pq.read_metadata(path)
-        n_bytes += sum(found.row_group(n).total_byte_size for n in range(found.num_row_groups))
-    return n_bytes <= IN_DRIVER_BYTES
+    return sum(found.row_group(n).total_byte_size for n in range(found.num_row_groups))
 
 
 def write_records(

@@ -102,12 +102,12 @@ def number_columns(
     return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, first_id)
 
 
-def write_numbered(records: DataFrame, folder: str | os.PathLike[str]) -> Written:
+def write_numbered(records: DataFrame | pa.Table, folder: str | os.PathLike[str]) -> Written:
     """Write the catalog of columns as sorted files, with the ids that they have.
 
     Parameters
     ----------
-    records : DataFrame
+    records : DataFrame or pa.Table
         Columns, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA`.
     """
     return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, None)

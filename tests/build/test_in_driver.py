@@ -1,5 +1,6 @@
 """Steps of small builds without jobs of Spark's: they leave what Spark leaves."""
 
+import os
 from functools import partial
 
 import pyarrow as pa
@@ -130,16 +131,27 @@ def test_an_index_is_the_same_with_and_without_jobs_of_sparks(
     if model == "hashing":
         build = partial(build, dimensions=16)
     paths = [tmp_path / name for name in ("here", "by-spark")]
-    build(paths[0])
-    with monkeypatch.context() as patched:
-        patched.setattr(in_driver, "IN_DRIVER_BYTES", -1)
-        patched.setattr(source.FolderSource, "is_small", lambda self: False)
-        build(paths[1])
-    assert contents(paths[0]) == contents(paths[1])
+
+    def do_both(work):
+        """Do it with and without jobs of Spark's; return what it says, which is the same."""
+        said = [work(paths[0])]
+        with monkeypatch.context() as patched:
+            patched.setattr(in_driver, "IN_DRIVER_BYTES", -1)
+            patched.setattr(source.FolderSource, "is_small", lambda self: False)
+            said.append(work(paths[1]))
+        assert contents(paths[0]) == contents(paths[1])
+        return said
+
+    do_both(build)
     (lake / "capitals.csv").write_bytes((small_lake / "nested" / "capitals.tsv").read_bytes())
-    assert open_index(paths[0]).append().columns_added
-    with monkeypatch.context() as patched:
-        patched.setattr(in_driver, "IN_DRIVER_BYTES", -1)
-        patched.setattr(source.FolderSource, "is_small", lambda self: False)
-        open_index(paths[1]).append()
-    assert contents(paths[0]) == contents(paths[1])
+    (lake / "numbers.csv").unlink()
+    (lake / "letter.docx").write_bytes(b"no table")
+    os.utime(lake / "cities.csv", ns=(0, 0))
+    here, there = do_both(lambda path: open_index(path).append(delete_missing=True))
+    assert here == there
+    assert (here.new, here.deleted, here.unchanged, here.columns_added) == (1, 1, 3, 1)
+    (lake / "cities.csv").write_bytes(b"city\nOslo\nRome\nBern\nParis\nMadrid\n")
+    here, there = do_both(lambda path: open_index(path).append())
+    assert here == there
+    assert here.changed == 1
+    do_both(lambda path: open_index(path).compact())

@@ -1,29 +1,50 @@
 """Detection of the tables of a lake that are new, changed or gone since an index was written.
 
-Listings are compared in Spark's tasks.
+Listings are compared in Spark's tasks, short ones in this process; what a row means is decided by
+the same function.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow.dataset import dataset
+
+from pexeso.build import in_driver
 from pexeso.build.lake_source.source import (
     LISTING,
     LISTING_SCHEMA,
     SKIPPED,
+    SKIPPED_SCHEMA,
     FolderSource,
+    n_reading_tasks,
     spark_schema,
 )
+from pexeso.build.report import Task
 from pexeso.build.stages import Facts
-from pexeso.io.location import read_parquet, spark_path
-from pexeso.lake.catalog import COLUMNS, COLUMNS_SCHEMA, REMOVED, TABLES, TABLES_SCHEMA
+from pexeso.build.tasks import compare_contents
+from pexeso.io.location import Location, read_parquet, spark_path
+from pexeso.lake.catalog import (
+    COLUMNS,
+    COLUMNS_SCHEMA,
+    REMOVED,
+    TABLES,
+    TABLES_SCHEMA,
+    Catalog,
+)
 from pexeso.lake.containers.formats import READERS
+from pexeso.parts.base import Batches
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from pexeso.build.job import BuildJob
 
@@ -31,7 +52,13 @@ NEW, CHANGED, GONE, UNCHANGED = "new", "changed", "gone", "unchanged"
 REREAD = "reread"
 """Of a format that is read in another way than when the index was written."""
 
-_DOUBTFUL = "doubtful"
+_DOUBTFUL, _KNOWN_SKIPPED = "doubtful", "skipped before"
+
+_TO_READ = (NEW, CHANGED, REREAD)
+_KNOWN = ("n_bytes", "modified", "version", "fingerprint")
+_THERE = pa.schema([*LISTING_SCHEMA, SKIPPED_SCHEMA.field("reason")])
+_JUDGED = _THERE.append(pa.field("change", pa.string()))
+_LEFT = {"changes": _JUDGED, LISTING: LISTING_SCHEMA, SKIPPED: SKIPPED_SCHEMA}
 
 SCHEMAS = {TABLES: TABLES_SCHEMA, COLUMNS: COLUMNS_SCHEMA}
 
@@ -46,49 +73,109 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
     Returns
     -------
     dict
-        How many are ``new``, ``changed``, ``reread``, ``gone``, ``unchanged``; ``rows``, how many
-        rows the catalog will get.
+        How many are ``new``, ``changed``, ``reread``, ``gone``, ``unchanged``; ``bytes``, those of
+        the files to read; ``rows``, how many rows the catalog will get.
     """
+    judge = partial(
+        judged, root=source.root, compare=compare, stale_formats=stale_formats(job.index)
+    )
+    if source.is_small() and in_driver.catalog_fits(job.index):
+        _judge_here(job, judge, folder)
+    else:
+        _judge_in_tasks(job, judge, folder)
+    counted: Counter[str] = Counter()
+    n_bytes = 0
+    for batch in dataset(folder / "changes").to_batches(columns=["change", "n_bytes"]):
+        changes = batch["change"]
+        counted.update({row["values"]: row["counts"] for row in changes.value_counts().to_pylist()})
+        to_read = pc.is_in(changes, value_set=pa.array(_TO_READ))
+        n_bytes += pc.sum(batch["n_bytes"].filter(to_read)).as_py() or 0
+    facts = {kind: counted[kind] for kind in (NEW, CHANGED, REREAD, GONE, UNCHANGED)}
+    n_rows = sum(counted[kind] for kind in (*_TO_READ, SKIPPED))
+    return {**facts, "bytes": n_bytes, "rows": n_rows}
+
+
+def _judge_here(job: BuildJob, judge: Task, folder: Path) -> None:
+    """Compare a short listing in this process, which takes less time than one job of Spark's."""
+    known = Catalog(job.index.catalog_files).tables(["table", *_KNOWN])
+    known = known.rename_columns(["table", *(f"old_{name}" for name in _KNOWN)])
+    there = pa.concat_tables(
+        [_THERE.empty_table(), *(pq.read_table(_left(job, name)) for name in (LISTING, SKIPPED))],
+        promote_options="default",
+    )
+    pairs = there.append_column("there", pa.repeat(True, len(there))).join(
+        known.append_column("known", pa.repeat(True, len(known))), "table", join_type="full outer"
+    )
+    rows = pa.Table.from_batches(judge(iter(pairs.to_batches())), schema=_JUDGED)
+    change = rows["change"]
+    for name, chosen in (
+        ("changes", rows),
+        (LISTING, rows.filter(pc.is_in(change, value_set=pa.array(_TO_READ)))),
+        (SKIPPED, rows.filter(pc.equal(change, SKIPPED))),
+    ):
+        (folder / name).mkdir()
+        pq.write_table(chosen.select(_LEFT[name].names), folder / name / "part.parquet")
+
+
+def _judge_in_tasks(job: BuildJob, judge: Task, folder: Path) -> None:
     from pyspark.sql import functions as sql
 
-    spark = job.spark
-    listing, skipped = job.frame("list", LISTING), job.frame("list", SKIPPED)
-    known = live_rows(spark, job.index, TABLES).select(
-        "table",
-        *(
-            sql.col(name).alias(f"old_{name}")
-            for name in ("n_bytes", "modified", "version", "fingerprint")
-        ),
+    listed = job.stages.finished("list") or {}
+    n_tasks = n_reading_tasks(job.spark, listed.get("bytes") or 0)
+    known = live_rows(job.spark, job.index, TABLES).select(
+        "table", *(sql.col(name).alias(f"old_{name}") for name in _KNOWN)
     )
-    judged = listing.join(known.withColumn("known", sql.lit(True)), "table", "left").withColumn(
-        "change", _judgement(compare, stale_formats(job.index))
+    there = job.frame("list", LISTING).unionByName(
+        job.frame("list", SKIPPED), allowMissingColumns=True
     )
-    judged.write.parquet(spark_path(folder / "judged"))
-    judged = read_parquet(spark, folder / "judged")
-    doubtful = judged.where(sql.col("change") == _DOUBTFUL)
-    columns = [*LISTING_SCHEMA.names, "old_fingerprint"]
-    resolved = source.changed(doubtful.select(*columns))
-    decided = (
-        judged.where(sql.col("change") != _DOUBTFUL).select("table", "change").unionByName(resolved)
+    pairs = there.withColumn("there", sql.lit(True)).join(
+        known.withColumn("known", sql.lit(True)), "table", "full"
     )
-    there = listing.select("table").unionByName(skipped.select("table"))
-    gone = known.join(there, "table", "left_anti").select("table", sql.lit(GONE).alias("change"))
-    decided.unionByName(gone).write.parquet(spark_path(folder / "changes"))
-    changes = read_parquet(spark, folder / "changes")
-    to_read = listing.join(
-        changes.where(f"change in ('{NEW}', '{CHANGED}', '{REREAD}')").select("table"),
-        "table",
-        "left_semi",
-    )
-    to_read.write.parquet(spark_path(folder / LISTING))
-    skipped.join(known, "table", "left_anti").write.parquet(spark_path(folder / SKIPPED))
-    counts = {
-        row.change: row.n
-        for row in changes.groupBy("change").agg(sql.count("*").alias("n")).collect()
-    }
-    facts = {kind: counts.get(kind, 0) for kind in (NEW, CHANGED, REREAD, GONE, UNCHANGED)}
-    n_skipped = read_parquet(spark, folder / SKIPPED).count()
-    return {**facts, "rows": facts[NEW] + facts[CHANGED] + facts[REREAD] + n_skipped}
+    # By file: one that holds several tables is opened once.
+    rows = pairs.repartition(n_tasks, "path").mapInArrow(judge, spark_schema(_JUDGED))
+    rows.write.parquet(spark_path(folder / "changes"))
+    rows = read_parquet(job.spark, folder / "changes")
+    for name, kinds in ((LISTING, _TO_READ), (SKIPPED, [SKIPPED])):
+        chosen = rows.where(sql.col("change").isin(*kinds)).select(_LEFT[name].names)
+        chosen.write.parquet(spark_path(folder / name))
+
+
+def _left(job: BuildJob, name: str) -> Path:
+    return job.stages.folder("list") / name
+
+
+def judged(
+    batches: Batches, *, root: Path | Location, compare: str, stale_formats: Sequence[str]
+) -> Batches:
+    """Say of each file of a listing or of a catalog what became of it.
+
+    Parameters
+    ----------
+    batches
+        One row a file: what a listing has, ``there`` and ``reason`` among it, and what the catalog
+        has, ``known`` among it; null where it is not in the one or in the other.
+    root : Path or Location
+        The lake.
+    compare : {"modified", "content"}
+        See `pexeso.build.append.append`.
+    stale_formats : sequence of str
+        Formats of which all files are read again.
+
+    Yields
+    ------
+    RecordBatch
+        What the listing has, and ``change``. Files that are no tables are left out where the
+        catalog knows them.
+    """
+    for batch in batches:
+        change = _judgement(batch, compare, stale_formats)
+        doubtful = batch.filter(pc.equal(change, _DOUBTFUL))
+        if len(doubtful):
+            compared = pa.Table.from_batches(compare_contents(iter([doubtful]), root=root))
+            places = pc.index_in(batch["table"], value_set=compared["table"].combine_chunks())
+            change = pc.coalesce(compared["change"].combine_chunks().take(places), change)
+        rows = batch.select(_THERE.names).append_column("change", change)
+        yield rows.filter(pc.not_equal(change, _KNOWN_SKIPPED)).cast(_JUDGED)
 
 
 def stale_formats(store: Store) -> list[str]:
@@ -100,24 +187,34 @@ def stale_formats(store: Store) -> list[str]:
     return [name for name, version in READERS.items() if known.get(name) != version]
 
 
-def _judgement(compare: str, stale: Sequence[str]) -> Column:
-    """Return what the listing alone tells of a table."""
-    from pyspark.sql import functions as sql
+def _judgement(batch: pa.RecordBatch, compare: str, stale: Sequence[str]) -> pa.Array:
+    """Return what the listing alone tells of each file."""
 
-    same_size = sql.col("n_bytes") == sql.col("old_n_bytes")
-    same_time = (sql.col("modified") == sql.col("old_modified")) & sql.col("version").eqNullSafe(
-        sql.col("old_version")
-    )
-    comparable = same_size & sql.col("old_fingerprint").isNotNull()
-    trusted = same_size & sql.coalesce(same_time, sql.lit(False))
+    def has(name: str) -> pa.Array:
+        return batch[name].is_valid()
+
+    def same(name: str) -> pa.Array:
+        return pc.equal(batch[name], batch[f"old_{name}"]).fill_null(False)
+
+    is_known = has("known")
+    is_unversioned = pc.and_not(pc.invert(has("version")), has("old_version"))
+    same_version = pc.or_(same("version"), is_unversioned)
+    comparable = pc.and_(same("n_bytes"), has("old_fingerprint"))
+    trusted = pc.and_(same("n_bytes"), pc.and_(same("modified"), same_version))
     if compare == "content":
-        trusted = trusted & sql.col("old_fingerprint").isNull()
-    return (
-        sql.when(sql.col("known").isNull(), NEW)
-        .when(sql.col("format").isin(*stale), REREAD)
-        .when(trusted, UNCHANGED)
-        .when(comparable, _DOUBTFUL)
-        .otherwise(CHANGED)
+        trusted = pc.and_not(trusted, has("old_fingerprint"))
+    is_stale = pc.is_in(batch["format"], value_set=pa.array(stale, pa.string()))
+    cases = {
+        GONE: pc.invert(has("there")),
+        _KNOWN_SKIPPED: pc.and_(has("reason"), is_known),
+        SKIPPED: has("reason"),
+        NEW: pc.invert(is_known),
+        REREAD: is_stale,
+        UNCHANGED: trusted,
+        _DOUBTFUL: comparable,
+    }
+    return pc.case_when(
+        pa.StructArray.from_arrays(cases.values(), names=list(cases)), *cases, CHANGED
     )
 
 

@@ -135,14 +135,19 @@ class FolderSource:
     Parameters
     ----------
     lake : path, URL or Place
+
+    Attributes
+    ----------
+    root : Path or Location
+        Where it is, absolute.
     """
 
     is_files = True
 
     def __init__(self, lake: str | os.PathLike[str] | Location) -> None:
         root, self._single = look_at_lake(lake)
-        self._root = root if isinstance(root, Location) else root.absolute()
-        self.name = str(self._root)
+        self.root = root if isinstance(root, Location) else root.absolute()
+        self.name = str(self.root)
         self._is_small: bool | None = None
 
     def is_small(self) -> bool:
@@ -151,12 +156,12 @@ class FolderSource:
         The sizes are read once. A lake on other storage is not examined and counts as large.
         """
         if self._is_small is None:
-            self._is_small = not isinstance(self._root, Location) and self._look_at_sizes()
+            self._is_small = not isinstance(self.root, Location) and self._look_at_sizes()
         return self._is_small
 
     def _look_at_sizes(self) -> bool:
         n_bytes = n_files = 0
-        for folder, _, names in os.walk(self._root):
+        for folder, _, names in os.walk(self.root):
             for name in names:
                 try:
                     n_bytes += os.lstat(os.path.join(folder, name)).st_size
@@ -170,11 +175,11 @@ class FolderSource:
     def list_into(self, spark: SparkSession, folder: Path) -> Facts:
         """See `Source.list_into`."""
         if self._single is not None or self.is_small():  # sooner done than Spark's first job
-            found, skipped = find_tables(self._root)
+            found, skipped = find_tables(self.root)
             return _write_listing(
                 folder, list(map(table_row, found)), list(map(skipped_row, skipped))
             )
-        list_lake(spark, self._root, folder / LISTING, folder / SKIPPED, folder / "rounds")
+        list_lake(spark, self.root, folder / LISTING, folder / SKIPPED, folder / "rounds")
         remove_tree(folder / "rounds")
         return _listing_facts(spark, folder)
 
@@ -192,7 +197,7 @@ class FolderSource:
         cores = spark.sparkContext.defaultParallelism
         read = partial(
             tasks.read_tables,
-            root=self._root,
+            root=self.root,
             rules=options.rules,
             normaliser=options.normaliser,
             max_table_bytes=options.max_table_bytes,
@@ -209,18 +214,10 @@ class FolderSource:
             done = numbers.mapInArrow(write, "folder string").collect()
             gather_records(attempts, [row.folder for row in done], folder)
             return
-        n_tasks = max(4 * cores, n_bytes // READ_BYTES_PER_TASK)
+        n_tasks = n_reading_tasks(spark, n_bytes)
         files = read_parquet(spark, listing) if isinstance(listing, Path) else listing
         schema = spark_schema(record_schema.SCHEMA)
         _write_by_kind(deal_out(files, n_tasks).mapInArrow(measured(read), schema), folder)
-
-    def changed(self, doubtful: DataFrame) -> DataFrame:
-        """Compare files by content, and return ``table, change``.
-
-        `doubtful` has the fields of `LISTING_SCHEMA`, with ``old_fingerprint``.
-        """
-        compare = partial(tasks.compare_contents, root=self._root)
-        return doubtful.mapInArrow(compare, "table string, change string")
 
 
 class SparkSource:
@@ -338,6 +335,11 @@ def _read_hands(
     """Read the files of the hands whose numbers come in."""
     numbers = (number for batch in batches for number in batch.column(0).to_pylist())
     yield from read(batch for number in numbers for batch in hands[number].to_batches())
+
+
+def n_reading_tasks(spark: SparkSession, n_bytes: int) -> int:
+    """Return how many tasks read the files of a large lake."""
+    return max(4 * spark.sparkContext.defaultParallelism, n_bytes // READ_BYTES_PER_TASK)
 
 
 def deal_out(listing: DataFrame, n_tasks: int) -> DataFrame:

@@ -1,0 +1,108 @@
+"""What became of each file between two listings, as plain rules say it."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.build.lake_source.changes import judged
+from pexeso.build.lake_source.source import LISTING_SCHEMA
+from pexeso.lake.containers.formats import READERS
+from pexeso.lake.containers.reader import table_fingerprint
+
+SCHEMA = pa.schema(
+    [
+        *LISTING_SCHEMA,
+        *((name, pa.string()) for name in ("reason", "old_version", "old_fingerprint")),
+        *((name, pa.int64()) for name in ("old_n_bytes", "old_modified")),
+        *((name, pa.bool_()) for name in ("there", "known")),
+    ]
+)
+FORMAT, STALE = list(READERS)[:2]
+maybe = st.sampled_from([None, 1, 2])
+text = st.sampled_from([None, "a", "b"])
+listed = st.fixed_dictionaries(
+    {
+        "there": st.just(True),
+        "format": st.sampled_from([FORMAT, STALE]),
+        "n_bytes": maybe,
+        "modified": maybe,
+        "version": text,
+    }
+)
+skipped = st.just({"there": True, "reason": "no table"})
+known = st.fixed_dictionaries(
+    {
+        "known": st.just(True),
+        "old_n_bytes": maybe,
+        "old_modified": maybe,
+        "old_version": text,
+        "old_fingerprint": text,
+    }
+)
+pairs = st.one_of(
+    listed,
+    skipped,
+    known,
+    st.builds(lambda one, other: one | other, st.one_of(listed, skipped), known),
+)
+
+
+def expected(row, compare):
+    """Return what became of a file, for files that are not there to be compared."""
+    if not row.get("there"):
+        return "gone"
+    if row.get("reason"):
+        return None if row.get("known") else "skipped"
+    if not row.get("known"):
+        return "new"
+    if row["format"] == STALE:
+        return "reread"
+    same_size = row["n_bytes"] is not None and row["n_bytes"] == row["old_n_bytes"]
+    same_time = row["modified"] is not None and row["modified"] == row["old_modified"]
+    same = same_size and same_time and row["version"] == row["old_version"]
+    if same and not (compare == "content" and row["old_fingerprint"] is not None):
+        return "unchanged"
+    return "changed"  # where the content is asked, the file is not there
+
+
+@given(st.lists(pairs, max_size=20), st.sampled_from(["modified", "content"]))
+def test_files_are_judged_as_plain_rules_say(rows, compare):
+    rows = [{"table": f"t{n}", "path": f"/nowhere/t{n}", **row} for n, row in enumerate(rows)]
+    batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+    found = pa.Table.from_batches(
+        judged(iter([batch]), root=Path("/nowhere"), compare=compare, stale_formats=[STALE])
+    )
+    wanted = {row["table"]: change for row in rows if (change := expected(row, compare))}
+    assert dict(zip(found["table"].to_pylist(), found["change"].to_pylist(), strict=True)) == wanted
+
+
+@pytest.mark.parametrize("compare", ["modified", "content"])
+def test_files_of_another_time_are_compared_by_what_is_in_them(tmp_path, compare):
+    rows = []
+    for n in range(6):
+        path = tmp_path / f"{n}.csv"
+        path.write_text(f"city\nOslo {n}\n", encoding="utf-8")
+        rows.append(
+            {
+                "table": path.name,
+                "path": str(path),
+                "format": FORMAT,
+                "n_bytes": 12,
+                "modified": n % 2,
+                "there": True,
+                "known": True,
+                "old_n_bytes": 12,
+                "old_modified": 0,
+                "old_fingerprint": "other" if n < 3 else table_fingerprint(path, None),
+            }
+        )
+    batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+    [found] = judged(iter([batch]), root=tmp_path, compare=compare, stale_formats=[])
+    changed = {0, 1, 2} if compare == "content" else {1}
+    assert found["table"].to_pylist() == [row["table"] for row in rows]
+    assert found["change"].to_pylist() == [
+        "changed" if n in changed else "unchanged" for n in range(6)
+    ]
