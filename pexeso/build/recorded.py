@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from embed.half import SINGLE
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.vector_space import LAYOUT_VERSION
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.options import BuildOptions
@@ -17,6 +15,10 @@ from pexeso.store.local.reader import Store
 
 def described(options: BuildOptions) -> dict[str, Any]:
     """Return what an index records of the options that it was built with, as plain JSON."""
+    # They bring torch, for which nobody waits who has misspelt a folder.
+    from pexeso.engine.layout.options import PartitionLayoutOptions
+    from pexeso.engine.vector_space import LAYOUT_VERSION
+
     return {
         "model": options.model,
         "grid": vars(PartitionLayoutOptions(**options.grid())),
