@@ -6,7 +6,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup browser demo test kill-test flip-test fuzz-test bench-all check format docs clean
+.PHONY: help setup browser demo test test-all kill-test flip-test fuzz-test bench-all check format docs clean
 
 PYTHON ?=
 VENV := .venv
@@ -28,8 +28,11 @@ setup: $(STAMP) ## create .venv and install the pinned packages
 demo: $(STAMP) ## index the demo lake and run two searches
 	@$(BIN)/pexeso demo $(ARGS)
 
-test: $(STAMP) ## run all tests in two processes (ARGS="tests/lake -x" for some; JOBS=0: in one)
+test: $(STAMP) ## run the tests in two processes (ARGS="tests/lake -x" for some; JOBS=0: in one)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-all: export ALL_TESTS := 1
+test-all: test ## run the long tests too (most of an hour)
 
 kill-test: $(STAMP) ## kill builds and updates at 200 random moments (an hour; SHORT=1: a minute)
 	@$(BIN)/python tests/robustness/kill_run.py $(if $(SHORT),--short) $(ARGS)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from long_runs import EVERYTHING
 from process_watch import watch_over_this_process
 from s3_server import bucket, s3_process, s3_server  # noqa: F401  (fixtures)
 
@@ -31,11 +32,20 @@ def pytest_configure() -> None:
     watch_over_this_process()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the tests so that files with slow tests come first.
+def pytest_report_header() -> str | None:
+    """Tell that some tests do not take part."""
+    return None if EVERYTHING else "tests marked long are left out; make test-all runs all"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out long tests unless all are to run or they are named, and begin with slow files.
 
     If two processes share the work, neither has a long file left at the end.
     """
+    if not EVERYTHING and not any("::" in argument for argument in config.args):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

@@ -35,7 +35,7 @@ def test_on_a_part_of_the_demo_lake(spark, tmp_path, capsys):
 
 
 @pytest.mark.lakes
-@pytest.mark.slow
+@pytest.mark.long
 def test_on_a_real_lake(spark, lake_folder, tmp_path, capsys):
     """Compare with brute force in the same partitions, on some tables of a real lake.
 

@@ -336,7 +336,7 @@ SMALL = {"n_rows": 60, "n_true": 1, "n_noise": 2}
 
 
 @pytest.mark.lakes
-@pytest.mark.slow
+@pytest.mark.long
 def test_real_targets_are_joined_by_equal_text(tmp_path):
     if not all((SHARED / name / "tables.tar.gz").is_file() for name in LAKES):
         pytest.skip("the real lakes are not on this machine")

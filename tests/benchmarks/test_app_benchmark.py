@@ -31,6 +31,7 @@ def test_figures_are_medians_and_ratios_of_the_same_round():
     assert figures["paste_over_search"]["median"] == 2.0
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_server_is_measured(tmp_path, spark):
     names = write_lake(tmp_path / "lake", 2 * ROWS, seed=0)

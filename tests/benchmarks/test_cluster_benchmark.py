@@ -278,7 +278,7 @@ def test_what_cannot_be_made_is_refused(arguments, said):
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_small_run_agrees_and_leaves_no_process(tmp_path):
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     asked = Asked(

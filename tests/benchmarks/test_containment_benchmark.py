@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from long_runs import long_but
 
 from benchmarks.containment import main, straightness
 from benchmarks.containment_equal import ThinDatasketch, lowered
@@ -34,7 +35,7 @@ def lake_of(sets, queries, own=None):
     )
 
 
-@pytest.mark.parametrize("data", ["planted", "power"])
+@pytest.mark.parametrize("data", long_but(["power"], ["planted", "power"]))
 def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys, data):
     monkeypatch.setitem(sys.modules, "datasketch", None)
     asked = [

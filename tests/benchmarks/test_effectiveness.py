@@ -354,6 +354,7 @@ def shop(judged, lake, tmp_path, index_path):
     return Workshop(judged.texts, lake, tmp_path, path=index_path)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_methods_find_what_they_can_and_the_index_answers_the_same(
     shop, judged, lake, monkeypatch, tmp_path

@@ -305,10 +305,9 @@ def test_the_gpu_benchmark_names_the_code_that_is_declared():
 
 def test_a_change_of_a_page_leaves_the_engine_fresh():
     page = {**LOADED, "pexeso/html/page.html": b"other", "pexeso/server/app.py": b"other = 1"}
-    changed = {one.name for one in known_results() if digests_differ(one, page)}
-    assert changed == {"app"}
+    assert changed_by(page) == {"app"}
     engine = {**LOADED, "pexeso/engine/metrics.py": b"other = 1"}
-    changed = {one.name for one in known_results() if digests_differ(one, engine)}
+    changed = changed_by(engine)
     assert {"speed", "gpu", "out-of-core"} <= changed
     assert not changed & {"transform", "reading", "acquisition", "effectiveness", "embedding"}
 
@@ -330,6 +329,13 @@ def test_a_change_of_a_kernel_for_another_device_or_of_the_grid_leaves_searches_
 
 def digests_differ(one, code):
     return code_digest(one.code, code) != code_digest(one.code)
+
+
+def changed_by(code):
+    """Return the benchmarks of which a result is stale with other code."""
+    by_code = {one.code: one for one in known_results()}
+    differ = {each: digests_differ(one, code) for each, one in by_code.items()}
+    return {one.name for one in known_results() if differ[one.code]}
 
 
 # What is written names its origin.

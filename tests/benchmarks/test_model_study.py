@@ -65,6 +65,7 @@ def test_tables_have_both_distances_of_each_model():
     assert "| sentence | 0.15 | .250 .750 | .500 |" in text
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not (SHARED / "entity-pairs").is_dir(), reason="needs the shared data sets")
 def test_fasttext_is_trained_on_the_lake_of_a_data_set(tmp_path):
     pytest.importorskip("fasttext")

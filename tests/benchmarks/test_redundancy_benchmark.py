@@ -36,6 +36,7 @@ def test_nested_columns_are_refused_by_the_truth_of_large_lakes(tmp_path):
         coded_containment(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_small_lake_is_measured(spark, monkeypatch):
     monkeypatch.setitem(measuring.DERIVED, "derived-24MB", (100_000, 12, 3))

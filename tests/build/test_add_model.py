@@ -90,7 +90,7 @@ def test_the_main_model_can_be_one_of_vectors(built, tmp_path):
     assert index.check() == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_updates_before_and_after(lake, tmp_path, spark):
     """The files of the tables may be gone by then: what the index holds is embedded.
 
@@ -126,6 +126,7 @@ def test_updates_before_and_after(lake, tmp_path, spark):
     assert index.overlap(["Oslo"])[0].table == "more.csv"
 
 
+@pytest.mark.long
 def test_several_models_at_once_with_their_options(lake, tmp_path, spark, first):
     """Options of vectors are for the models that have them, in a build and later."""
     (tmp_path / "words.txt").write_text(vectors_of_all_words(), encoding="utf-8")

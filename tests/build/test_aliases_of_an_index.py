@@ -213,6 +213,7 @@ def test_joins_bring_rows_of_aliases(pairs_of_indexes):
     assert all(any(row is not None for row in rows) for rows in ours)
 
 
+@pytest.mark.long
 def test_updates_keep_the_aliases(folder, pairs_of_indexes):
     late = ("01.csv", "03.csv", "04.csv")
     indexes = []
@@ -276,6 +277,7 @@ def test_bad_tables_of_aliases_are_refused_before_a_build(folder, pairs_of_index
         build_index(folder / "lake0", folder / "never.pexeso", aliases={"a": "b"})
 
 
+@pytest.mark.long
 def test_an_index_elsewhere_carries_its_aliases(
     folder, pairs_of_indexes, s3_server, bucket, monkeypatch, tmp_path
 ):

@@ -6,6 +6,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from long_runs import long_but
 
 from pexeso.build import in_driver
 from pexeso.build.lake_source import source
@@ -119,7 +120,7 @@ def contents(path):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("model", ["lexical", "hashing"])
+@pytest.mark.parametrize("model", long_but(["hashing"], ["lexical", "hashing"]))
 def test_an_index_is_the_same_with_and_without_jobs_of_sparks(
     small_lake, tmp_path, spark, monkeypatch, model
 ):

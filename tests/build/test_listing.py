@@ -45,7 +45,9 @@ def rows_of(spark, folder):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("first", "more"), [(1, 1), (2, 7), (1000, 1000)])
+@pytest.mark.parametrize(
+    ("first", "more"), [pytest.param(1, 1, marks=pytest.mark.long), (2, 7), (1000, 1000)]
+)
 def test_the_listing_is_that_of_one_walk(spark, lake, tmp_path, first, more):
     root, _ = look_at_lake(lake)
     places = [tmp_path / name for name in ("tables", "skipped", "scratch")]

@@ -260,6 +260,7 @@ def test_deleting_needs_no_spark_and_names_what_is_not_there(built, tmp_path):
     assert not index.delete([]).committed
 
 
+@pytest.mark.long
 def test_compacting_leaves_no_trace_of_what_was_deleted(built, tmp_path):
     lake, index = copy_of(built, tmp_path)
     index.delete(["t1.csv"])

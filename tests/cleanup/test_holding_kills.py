@@ -43,7 +43,7 @@ def test_tables_are_whole_in_one_place_after_a_kill_and_the_call_goes_on():
     assert done.stdout.startswith("40 calls (10 apply elsewhere, 10 apply here, 10 undo elsewhere,")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tables_are_whole_in_one_place_whatever_the_step_of_the_kill():
     done = run(str(HERE / "holding_kills.py"), "--every-step")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from long_runs import long_but
 
 from benchmarks.redundancy.contents import read_contents
 from benchmarks.redundancy.fixed import WORKED_EDGES, messy_lake, worked_lake
@@ -63,7 +64,7 @@ def test_a_messy_lake_as_all_rows_compared(spark, tmp_path, options):
     }
 
 
-@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+@pytest.mark.parametrize("file_format", long_but(["csv"], ["parquet", "csv"]))
 def test_derived_tables_as_all_rows_compared(spark, tmp_path, file_format):
     synthetic_lake(tmp_path, n_bytes=2_000_000, n_tables=40, n_roots=6, file_format=file_format)
     for options in ({}, {"min_containment": 0.8}):
@@ -72,6 +73,7 @@ def test_derived_tables_as_all_rows_compared(spark, tmp_path, file_format):
         assert len(found) > 10
 
 
+@pytest.mark.long
 def test_older_versions_of_files_as_all_rows_compared(spark, lake_folder):
     versions = lake_folder("containment")
     found = edges_of(find_containments(spark, versions))

@@ -55,6 +55,7 @@ def test_the_worked_lake(spark, tmp_path):
     assert {table.name for table in left.tables} == set(plan.keep)
 
 
+@pytest.mark.long
 def test_derived_tables(spark, tmp_path):
     synthetic_lake(tmp_path, n_bytes=600_000, n_tables=24, n_roots=4)
     plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
@@ -105,6 +106,7 @@ class Known:
         return "SELECT" if (parent, child) in self.feasible else None
 
 
+@pytest.mark.long
 def test_looking_only_for_statements_that_are_needed_finds_a_plan_of_least_cost():
     rng = np.random.default_rng(5)
     n_asked = n_pairs = 0

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from layouts import LAYOUTS, drop_pages, laid_out
+from long_runs import long_but
 
 from pexeso.diagnostics.check import check_index
 from pexeso.index import build_index
@@ -64,7 +65,7 @@ def arguments(index: Path) -> list[str]:
     return [part.format(index=index, query=f"{query}:word") for part in SEARCH]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", long_but(["projection-blocks", "pivots-grid"], LAYOUTS))
 def test_a_layout_gives_the_same_answers_cold_and_warm(indexes, layout, run):
     index = indexes[layout]
     assert [each for each in check_index(index) if each.is_failure] == []

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from long_runs import long_but
 
 from pexeso.index import build_index
 
@@ -19,11 +20,8 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENCODED, PATTERN, SEPARATORS = "a%20b ü#", "[x]{y,z}*?", "c:d\\'\"=1&"
 TOGETHER = f"{ENCODED} {PATTERN} {SEPARATORS}"
-NAMES = [TOGETHER, ENCODED, PATTERN, SEPARATORS] if os.environ.get("EVERY_NAME") else [TOGETHER]
-"""The characters together.
-
-EVERY_NAME=1 takes them apart too, which says which of them does harm.
-"""
+NAMES = long_but([TOGETHER], [TOGETHER, ENCODED, PATTERN, SEPARATORS])
+"""The characters together, and taken apart, which says which of them does harm."""
 
 OPTIONS = ("--model", "hashing", "--dimensions", "64")
 TABLE = "city,people\nOslo,1\nMadrid,2\nVienna,3\nLisbon,4\nDublin,5\n"
@@ -137,7 +135,7 @@ def test_every_command_takes_any_name(run, plain, tmp_path, name):
     outcome(run, "doctor", there)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_checkout_home_and_temporary_folder_may_have_any_name(small_lake, tmp_path):
     name = TOGETHER
     for part in ("checkout", "home", "temporary"):

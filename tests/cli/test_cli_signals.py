@@ -9,17 +9,13 @@ import time
 
 import psutil
 import pytest
+from long_runs import long_but
 
 from pexeso.cli.errors import Interrupted
 from pexeso.cli.signals import Stopped
 
 WAIT_SECONDS = 300
-SIGNALS = (
-    [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
-    if os.environ.get("EVERY_SIGNAL")
-    else [signal.SIGTERM]
-)
-"""A build takes half a minute: EVERY_SIGNAL=1 stops one by each."""
+SIGNALS = long_but([signal.SIGTERM], [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 
 OPTIONS = (
     "--model",

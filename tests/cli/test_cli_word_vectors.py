@@ -88,6 +88,7 @@ def query(tmp_path):
     return f"{path}:city"
 
 
+@pytest.mark.long
 def test_a_fasttext_file_as_published_and_weighted(run, lake, binary, query, tmp_path):
     package, path = binary
     mean = built(run, lake, tmp_path / "mean", "--model", path, "--value-vectors", "mean")

@@ -39,6 +39,7 @@ def write_lake(folder, n_columns):
     return folder
 
 
+@pytest.mark.long
 def test_ten_times_the_columns_take_hardly_more_of_the_driver(cluster, run_on, tmp_path):
     places = []
     for n_columns in (COLUMNS, 10 * COLUMNS):

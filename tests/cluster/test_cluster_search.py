@@ -32,6 +32,7 @@ def answers_in(path):
     ]
 
 
+@pytest.mark.long
 def test_a_search_outlives_a_worker_and_answers_as_one_machine(
     start_on, small_index, queries, tmp_path
 ):

@@ -17,6 +17,7 @@ from composite_lakes import (
 from composite_oracle import best_mapping, keys_of, search
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import EVERYTHING
 
 from pexeso.composite.bloom import Bloom
 from pexeso.composite.loops import best_tables
@@ -424,6 +425,7 @@ def test_wide_tables_of_few_values(seed):
         assert in_short(found) == expected
 
 
+@pytest.mark.long
 def test_a_thousand_columns_of_few_values_take_no_time():
     """Columns for three values of a key are a thousand to the third here."""
     rng = np.random.default_rng(0)
@@ -434,7 +436,7 @@ def test_a_thousand_columns_of_few_values_take_no_time():
     assert time.process_time() - begin < 20
 
 
-CORPORA = 3000
+CORPORA = 3000 if EVERYTHING else 800
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import permutations
 
 import pytest
+from long_runs import long_but
 
 import pexeso
 from pexeso.composite_search import similar
@@ -172,7 +173,7 @@ KEYS = (
 
 
 @pytest.mark.parametrize("columns", KEYS, ids=",".join)
-@pytest.mark.parametrize("max_distance", [None, 0.0, 0.6])
+@pytest.mark.parametrize("max_distance", long_but([None, 0.6], [None, 0.0, 0.6]))
 @pytest.mark.parametrize("kind", ["by_letters", "by_vectors"])
 def test_the_answer_is_that_of_plain_loops(request, lake, kind, columns, max_distance):
     index = request.getfixturevalue(kind)
@@ -216,6 +217,7 @@ def test_pairs_of_a_match_are_told_with_their_distances(by_letters):
     assert "similar_pairs" not in match.to_dict()
 
 
+@pytest.mark.long
 def test_every_text_of_a_value_is_found_not_only_the_one_that_the_index_keeps(by_letters):
     """The date stands as 25/12/2000 in another row of the column."""
     query = {"who": ["Bob"], "day": ["25 Dec 2000"]}

@@ -26,6 +26,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from doc_pages import PAGES, ROOT, Block, Step, blocks, make_targets, same_output, steps
+from long_runs import long_but
 
 from pexeso.cli.main import cli
 
@@ -234,6 +235,14 @@ class _Checker(doctest.OutputChecker):
         )
 
 
+LONG = (
+    "docs/how-to/models.md",
+    "docs/how-to/join-by-a-learned-rule.md",
+    "docs/how-to/join-by-several-columns.md",
+)
+"""Pages whose commands take half a minute each."""
+
+
 def runs(page: Path) -> bool:
     found = blocks(page.read_text(encoding="utf-8"))
     return any(
@@ -245,7 +254,10 @@ def runs(page: Path) -> bool:
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if runs(page)],
+    long_but(
+        [page for page in PAGES if page.relative_to(ROOT).as_posix() not in LONG],
+        filter(runs, PAGES),
+    ),
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_a_page_shows_what_happens(page, tmp_path, monkeypatch, spark, lake_index, demo_once):

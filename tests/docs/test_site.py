@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from browsers import started_browser
 from doc_pages import PAGES, ROOT
+from long_runs import long_but
 
 import pexeso
 
@@ -215,7 +216,7 @@ def test_a_browser_asks_no_other_host_and_finds_by_search(browser, start):
     assert errors == []
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", long_but(["light"], ["light", "dark"]))
 def test_pages_of_each_kind_have_no_barrier_that_axe_finds(browser, start, colours):
     axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
     [script] = Path(axe.__file__).parent.rglob("axe.min.js")

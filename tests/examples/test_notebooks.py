@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from doc_pages import same_output
+from long_runs import long_but
 from write_notebooks import EXAMPLES, METADATA, NOTEBOOKS, execute, link_tables
 
 FEWEST_CODE_CELLS = 8
@@ -50,7 +51,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", long_but(NOTEBOOKS[:2], NOTEBOOKS))
 def test_a_notebook_shows_what_happens(name, folder):
     assert differences(kept(name), execute(EXAMPLES / name, folder)) == {}, (
         f"run examples/write_notebooks.py {name}, and look at what has changed"

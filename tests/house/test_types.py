@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from long_runs import long_but
 
 import pexeso
 
@@ -41,14 +42,14 @@ def test_the_home_of_every_public_name_is_checked():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("checker", long_but(["basedpyright"], CHECKERS))
 def test_the_public_surface_has_no_wrong_type(checker):
     code, said = check(checker)
     assert code == 0, said
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("checker", long_but(["basedpyright"], CHECKERS))
 def test_what_a_user_gets_is_seen(checker, tmp_path):
     right = "assert_type(found[0], pexeso.Match)"
     text = USER.read_text(encoding="utf-8")

@@ -111,7 +111,7 @@ def test_the_licence_comes_along(wheel):
     assert f"pexeso-{__version__}.dist-info/licenses/LICENSE" in wheel
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_installed_is_the_wheel_and_the_demo_works(installed, tmp_path):
     where = "import pexeso; print(pexeso.__file__)"
     module = Path(run_installed(tmp_path, installed / "python", "-c", where).strip())

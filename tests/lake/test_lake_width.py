@@ -17,7 +17,7 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.table import MAX_COLUMNS
 from pexeso.lake.records import lake_records
 
-MANY = 1_000_000
+MANY, MANY_KEYS = 1_000_000, 100_000
 
 
 def spreadsheet(rows, dimension=""):
@@ -103,8 +103,8 @@ WIDE = {
     "rows.csv": lambda: (
         ",".join(f"c{at}" for at in range(MANY)) + "\n" + "1," * MANY + "\n"
     ).encode(),
-    "object.json": lambda: json.dumps([{f"k{at}": at for at in range(MANY)}]).encode(),
-    "lines.jsonl": lambda: (json.dumps({f"k{at}": at for at in range(MANY)}) + "\n").encode(),
+    "object.json": lambda: json.dumps([{f"k{at}": at for at in range(MANY_KEYS)}]).encode(),
+    "lines.jsonl": lambda: (json.dumps({f"k{at}": at for at in range(MANY_KEYS)}) + "\n").encode(),
     "file.parquet": parquet,
     "cells.xlsx": lambda: spreadsheet(far_cells()),
 }

@@ -24,7 +24,7 @@ from pexeso.mcp.serving import make_server
 
 pytestmark = pytest.mark.spark
 
-N_CALLS = int(os.environ.get("PEXESO_FUZZED_CALLS", "300"))
+N_CALLS = int(os.environ.get("PEXESO_FUZZED_CALLS", "150"))
 CLIENTS = 4
 SECRET = "the secret of another folder"
 

@@ -74,6 +74,7 @@ def test_torch_gives_the_answers_of_compiled_loops_and_other_kernels_are_refused
         pexeso.open_index(path, kernel="numpy")
 
 
+@pytest.mark.long
 def test_updates_give_the_answers_of_a_fresh_build(lake, tmp_path, spark):
     folder = tmp_path / "lake"
     shutil.copytree(lake, folder)

@@ -53,7 +53,7 @@ def test_an_index_keeps_its_model_where_it_is_sent_and_renewed(built):
     assert other.store.manifest.options["model"] == "hashing"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_updates_keep_every_model(built, lake, tmp_path, spark):
     folder = tmp_path / "lake"
     shutil.copytree(lake, folder)
@@ -81,6 +81,7 @@ def test_updates_keep_every_model(built, lake, tmp_path, spark):
     }
 
 
+@pytest.mark.long
 def test_several_partitions_of_each_model(lake, built, tmp_path, spark):
     both = build(lake, tmp_path / "both", "lexical,hashing", n_partitions=2)
     assert both.with_model("hashing").store.n_partitions == 2

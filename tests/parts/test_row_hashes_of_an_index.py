@@ -150,6 +150,7 @@ def test_adding_the_part_gives_what_building_with_it_gives(built):
     assert shard_bytes(built / "added.pexeso") == shard_bytes(built / "with.pexeso")
 
 
+@pytest.mark.long
 def test_updates_keep_the_graph_and_compaction_is_a_fresh_build(built, tmp_path, spark):
     lake, path = tmp_path / "lake", tmp_path / "updated.pexeso"
     shutil.copytree(built / "lake", lake)

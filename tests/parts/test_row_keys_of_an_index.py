@@ -12,6 +12,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from bare_indexes import without_parts
+from long_runs import long_but
 
 from pexeso.diagnostics.estimate import estimate_build
 from pexeso.errors import InputError
@@ -194,6 +195,7 @@ def test_adding_the_part_gives_what_building_with_it_gives(built):
     assert shard_bytes(built / "added.pexeso") == shard_bytes(built / "with.pexeso")
 
 
+@pytest.mark.long
 def test_random_updates_keep_the_answers_and_compaction_is_a_fresh_build(built, tmp_path, spark):
     lake, path = tmp_path / "lake", tmp_path / "updated.pexeso"
     shutil.copytree(built / "lake", lake)
@@ -272,7 +274,7 @@ def frame_of(spark, n_partitions):
     return frame.repartition(n_partitions, "zone")
 
 
-@pytest.mark.parametrize("n_partitions", [1, 5])
+@pytest.mark.parametrize("n_partitions", long_but([5], [1, 5]))
 def test_rows_of_a_spark_table_are_found(tmp_path, spark, n_partitions):
     frame = frame_of(spark, n_partitions)
     index = build_index(frame, tmp_path / "s.pexeso", parts=["composite"])
@@ -284,6 +286,7 @@ def test_rows_of_a_spark_table_are_found(tmp_path, spark, n_partitions):
     assert index.check() == []
 
 
+@pytest.mark.long
 def test_rows_of_a_spark_table_that_is_too_large_are_left_out_and_told_of(tmp_path, spark):
     options = {"parts": ["composite"], "max_table_bytes": 1500}
     index = build_index(frame_of(spark, 1), tmp_path / "s.pexeso", **options)

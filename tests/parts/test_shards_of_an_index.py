@@ -76,6 +76,7 @@ def built(tmp_path_factory, spark):
     return folder
 
 
+@pytest.mark.long
 def test_spark_builds_what_one_machine_builds(built):
     index, columns = open_index(built / "with.pexeso"), columns_of(built / "lake")
     assert index.parts == PARTS
@@ -135,6 +136,7 @@ def test_parts_added_later_are_those_of_a_build(built, tmp_path):
     assert index.search(["Oslo 1"], k=3).to_dict()["results"], "semantic search is as it was"
 
 
+@pytest.mark.long
 def test_updates_keep_token_sets_as_a_build_would_make_them(built, tmp_path):
     shutil.copytree(built / "with.pexeso", tmp_path / "lake.pexeso")
     shutil.copytree(built / "lake", tmp_path / "lake")
@@ -179,6 +181,7 @@ def test_tables_that_changed_wait_for_the_next_append(built, tmp_path):
     agrees(index, columns)
 
 
+@pytest.mark.long
 def test_spark_tables_have_the_tokens_of_files_and_cannot_be_read_again(built, tmp_path, spark):
     spark.createDataFrame(
         pa.table({"a": ["x", "y", "z", "u", "v"], "n": [1.0, 2.0, 3.0, 1e7, 0.5]})

@@ -180,6 +180,7 @@ def test_every_verb_and_report_knows_a_part_that_is_registered(lake, tmp_path, s
     assert [match.table for match in index.search(["Oslo", "Rome"], min_joinability=1)] == ["a.csv"]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_it_is_added_to_an_index_that_has_none(lake, tmp_path, spark):
     index = build_index(lake, tmp_path / "toy.pexeso", **OPTIONS)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_runs import long_but
 
 import pexeso
 from embed.half import HalfPrecision, in_half
@@ -83,6 +84,7 @@ def require_right_answers(index):
         assert found
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_half_stores_the_rounded_vectors(built):
     half, single = built["half"], built["single"]
@@ -130,7 +132,7 @@ def test_estimates_tell_it_and_count_the_bytes(lake):
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["half", "single"])
+@pytest.mark.parametrize("name", long_but(["half"], ["half", "single"]))
 def test_updates_and_partitions_keep_it(built, lake, tmp_path, name, spark):
     index = pexeso.build_index(
         lake, tmp_path / "index", vector_precision=name, n_partitions=2, **SETTINGS

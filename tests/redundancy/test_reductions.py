@@ -46,6 +46,7 @@ def drawn(rng):
     return keep.astype(float), *edges
 
 
+@pytest.mark.long
 def test_the_least_cost_stays_as_it_is():
     rng, n_less, n_unable = np.random.default_rng(4), 0, 0
     for _ in range(N_GRAPHS):

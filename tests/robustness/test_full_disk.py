@@ -69,6 +69,7 @@ def can_mount(folder: Path) -> bool:
     return subprocess.run(mount, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_the_old_index_and_a_rerun_finishes(tmp_path, small_lake, small_index):
     place = tmp_path / "disk"
     place.mkdir()

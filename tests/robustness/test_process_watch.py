@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from long_runs import long_but
 
 TESTS = Path(__file__).resolve().parent.parent
 WAIT_SECONDS = 120
@@ -117,7 +118,7 @@ def require_none(folder):
         time.sleep(0.2)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", long_but([2], [0, 2]))
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_is_left_by_a_run_that_is_stopped(start, tmp_path, number, workers):
     process = start(SLEEPERS, "-n", str(workers), until=["one", "two"] if workers else ["one"])
@@ -146,7 +147,7 @@ def test_no_process_is_left_by_a_worker_that_is_killed(start, tmp_path):
     require_none(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_cluster_is_left_by_a_killed_run(start, tmp_path):
     process = start(CLUSTER, until=["one"])
     assert sum("java" in each.name() for each in of_the_run(tmp_path)) == 2

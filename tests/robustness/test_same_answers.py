@@ -2,9 +2,8 @@
 
 The code that libraries choose for a processor and its layout of a partition do not matter.
 
-By default a part of the demo lake is asked under a few settings; with ``SAME_ANSWERS=all`` under
-all of them, compiled loops included, and the whole demo lake is indexed and asked by commands under
-each.
+A part of the demo lake is asked under one setting; in `make test-all` under all of them, compiled
+loops included, and the whole demo lake is indexed and asked by commands under each.
 """
 
 import json
@@ -17,6 +16,7 @@ from pathlib import Path
 import answers_worker
 import pytest
 import torch
+from long_runs import long_but
 
 from pexeso.engine.layout import maps, partition
 
@@ -50,7 +50,6 @@ SETTINGS = {
     },
     "no simd in numpy": {"NPY_DISABLE_CPU_FEATURES": "AVX512_SKX AVX512F AVX2 FMA3"},
 }
-EVERY = os.environ.get("SAME_ANSWERS") == "all"
 SHORT = ("old kernels",)
 CORES = {"old kernels": "local[1]", "avx2": "local[16]"}
 COMMANDS = (
@@ -75,7 +74,7 @@ def usual() -> str:
     return json.dumps(answers_worker.answers(*answers_worker.demo_lake()), sort_keys=True)
 
 
-@pytest.mark.parametrize("name", SETTINGS if EVERY else SHORT)
+@pytest.mark.parametrize("name", long_but(SHORT, SETTINGS))
 def test_answers_are_the_same_bits_under_other_kernels(name, tmp_path):
     done = subprocess.run(
         [sys.executable, str(WORKER)],
@@ -160,7 +159,7 @@ def outputs_of(name: str, folder: Path) -> dict[str, object]:
 
 
 @pytest.mark.spark
-@pytest.mark.skipif(not EVERY, reason="indexes the demo lake six times: SAME_ANSWERS=all")
+@pytest.mark.long
 def test_commands_on_the_demo_lake_answer_alike_under_every_setting(tmp_path):
     expected = outputs_of("as it is", tmp_path / "usual")
     for name in SETTINGS:

@@ -90,6 +90,7 @@ print(reader(Pair(left=np.array([1]), right=np.array([2]))))
 """
 
 
+@pytest.mark.long
 def test_a_loop_is_compiled_anew_where_the_views_or_numbers_it_imports_were_changed(tmp_path):
     """Fields of the same type in another order: what was compiled would read the wrong arrays."""
 

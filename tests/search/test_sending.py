@@ -64,7 +64,10 @@ def plain(result):
     return {name: value for name, value in told.items() if name != "stats"}
 
 
-@pytest.mark.parametrize(("method", "kernel"), [("fork", "compiled"), ("spawn", "auto")])
+@pytest.mark.parametrize(
+    ("method", "kernel"),
+    [("fork", "compiled"), pytest.param("spawn", "auto", marks=pytest.mark.long)],
+)
 def test_other_processes_search_and_show_results(small_index, tmp_path, method, kernel):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")

@@ -157,6 +157,7 @@ def test_an_error_of_ours_in_a_task_arrives_as_itself(spark, index):
         distributed.on_spark(broken, spark).search(["oslo"])
 
 
+@pytest.mark.long
 def test_searches_stay_on_spark_after_every_update(spark, tmp_path, monkeypatch):
     lake = tmp_path / "lake"
     lake.mkdir()
@@ -213,7 +214,7 @@ def test_passes_keep_all_cores_busy(spark, index):
     assert distributed.passes_of(index, spark) * index.store.n_partitions >= wanted
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_run_is_taken_up_where_it_stopped(index, tmp_path):
     queries = tmp_path / "queries.jsonl"
     lines = [{"id": f"q{number}", "values": WORDS[number % 7 :: 3]} for number in range(40)]

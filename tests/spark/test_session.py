@@ -166,7 +166,7 @@ def test_a_running_session_is_used_and_left_running(spark):
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_session_without_a_java_of_the_machine_leaves_nothing_behind(tmp_path):
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -291,7 +291,7 @@ def test_java_that_refuses_a_setting_is_one_sentence(tmp_path):
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_wrong_sql_setting_is_told_and_a_second_start_works(tmp_path):
     program = """
         import psutil

@@ -177,6 +177,7 @@ def test_duckdb_cases_every_character():
         assert {unicodedata.category(chr(point)) for point in title} == {"Cn"}
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_cases_every_character_that_both_know(spark):
     small, capitals, title = characters_that_differ(in_spark(spark, CASED, CHARACTER_ROWS))

@@ -16,6 +16,7 @@ def graph_now(path, before=None):
     return updated_graph(Market.of(open_index(path)._opened), before)
 
 
+@pytest.mark.long
 def test_a_graph_follows_its_index(spark, tmp_path):
     lake, path = tmp_path / "lake", tmp_path / "lake.pexeso"
     tables = shop_tables()
