@@ -33,7 +33,7 @@ def pytest_configure() -> None:
 
 
 def pytest_report_header() -> str | None:
-    """Tell that some tests do not take part."""
+    """Return the line that names what is left out."""
     return None if EVERYTHING else "tests marked long are left out; make test-all runs all"
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from long_runs import EVERYTHING
 from mcp.client.client import Client
 from write_tools import FILE
 
@@ -24,7 +25,7 @@ from pexeso.mcp.serving import make_server
 
 pytestmark = pytest.mark.spark
 
-N_CALLS = int(os.environ.get("PEXESO_FUZZED_CALLS", "150"))
+N_CALLS = int(os.environ.get("PEXESO_FUZZED_CALLS", "300" if EVERYTHING else "150"))
 CLIENTS = 4
 SECRET = "the secret of another folder"
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from long_runs import EVERYTHING
 
 from pexeso.diagnostics.check import check_index
 from pexeso.index import open_index
@@ -112,7 +113,7 @@ def test_readers_beside_an_append_and_a_compaction_see_one_state_or_the_other(
     more = "town\n" + "\n".join([*VALUES, "Paris"]) + "\n"
     (lake / "more.csv").write_text(more, encoding="utf-8")
     states = [answer(index)]
-    readers = [start_reader(index, 0) for _ in range(READERS // 2)]
+    readers = [start_reader(index, 0) for _ in range(READERS if EVERYTHING else 2)]
     try:
         for reader in readers:
             assert reader.stdout.readline() == "open\n"

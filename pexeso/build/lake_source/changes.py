@@ -147,7 +147,7 @@ def _left(job: BuildJob, name: str) -> Path:
 def judged(
     batches: Batches, *, root: Path | Location, compare: str, stale_formats: Sequence[str]
 ) -> Batches:
-    """Say of each file of a listing or of a catalog what became of it.
+    """Decide what became of each file of a listing or of a catalog.
 
     Parameters
     ----------
