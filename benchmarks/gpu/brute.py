@@ -175,7 +175,8 @@ def run_brute_force(
                 work = _Match(finder, piece, taken, rounded, low, high, batch.tau)
                 work.scan()
                 batch_seconds += device_seconds(work.scan, device, 1)
-            del finder, piece
+            # The next piece takes their room; the last work holds them too.
+            del finder, piece, work
         for number, query in enumerate(queries):
             rows, values = (torch.cat(each) for each in zip(*pairs[number], strict=True))
             columns, counts = count_columns(

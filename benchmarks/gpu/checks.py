@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.checking import difference, normal_form
 from benchmarks.gpu.building import build_tensors
-from benchmarks.gpu.clock import Clock
+from benchmarks.gpu.timing import Clock
 from pexeso.engine.interface import KernelChoice
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions

@@ -16,14 +16,16 @@ import torch
 from benchmarks.datasets.calibrated import MODELS
 from benchmarks.gpu.ceilings import measure_ceilings
 from benchmarks.gpu.checks import WrongAnswerError, check_kernels
-from benchmarks.gpu.clock import Clock
 from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
 from benchmarks.gpu.lakes import Wanted
-from benchmarks.gpu.table import RESULTS, slug, table, write_json
+from benchmarks.gpu.table import CODE, CODES, RESULTS, WORDS, slug, table, write_json
+from benchmarks.gpu.timing import Clock
+from benchmarks.gpu.words import N_VALUES, measure_words
 from benchmarks.machine import describe_machine, find_device
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.errors import PexesoError
 
+DATA = (*MODELS, WORDS)
 KERNELS = {"cuda": ("triton", "torch"), "cpu": ("torch",)}
 _SHARE_OF_CHECKS = 0.3
 
@@ -61,8 +63,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--data",
         type=_data,
-        default=tuple(MODELS),
-        help=f"data sets, with commas between: {','.join(MODELS)} (default: all)",
+        default=DATA,
+        help=f"data sets, with commas between: {','.join(DATA)} (default: all, in this order)",
     )
     made.add_argument(
         "--scale",
@@ -100,7 +102,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[str, Any]:
-    """Run every part that there is time for; the file is written after each data set."""
+    """Run every part that there is time for; each data set gets a file as soon as it is through."""
     kernels = KERNELS[device.type]
     result: dict[str, Any] = {
         "machine": _machine(device),
@@ -113,7 +115,6 @@ def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[s
         "left_out": clock.left_out,
         "seconds": 0.0,
     }
-    path = asked.output / f"{slug(result['machine']['device'])}.json"
     clock.say(f"device {result['machine']['device']}, kernels {', '.join(kernels)}")
     result["checks"] = check_kernels(device, kernels, clock, _SHARE_OF_CHECKS * asked.seconds)
     result["ceilings"] = measure_ceilings(device)
@@ -126,15 +127,20 @@ def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[s
     )
     rate = FIRST_RATE[device.type]
     for name in asked.data:
-        measured = run_data_set(
-            name, asked.scale, wanted, device, kernels, result["ceilings"], clock, rate
-        )
+        if name == WORDS:
+            measured = measure_words(device, clock, max(1000, int(N_VALUES * asked.scale)))
+        else:
+            measured = run_data_set(
+                name, asked.scale, wanted, device, kernels, result["ceilings"], clock, rate
+            )
+            if measured is not None:
+                rate = max(rate, measured["lake"]["build_vectors_per_second"])
+        result["seconds"] = clock.elapsed
         if measured is not None:
             result["data"].append(measured)
-            rate = max(rate, measured["lake"]["build_vectors_per_second"])
-        result["seconds"] = clock.elapsed
-        write_json(path, result)
-    clock.say(f"written: {path}")
+            path = asked.output / f"{slug(result['machine']['device'])}_{name}.json"
+            write_json(path, {**result, "data": [measured]}, CODES.get(name, CODE))
+            clock.say(f"written: {path}")
     return result
 
 
@@ -172,10 +178,10 @@ def _driver() -> str:
 
 def _data(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
-    unknown = [name for name in names if name not in MODELS]
+    unknown = [name for name in names if name not in DATA]
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"data sets are {', '.join(MODELS)}. Got {', '.join(unknown)} instead."
+            f"data sets are {', '.join(DATA)}. Got {', '.join(unknown)} instead."
         )
     return names
 

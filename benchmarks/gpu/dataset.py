@@ -12,17 +12,19 @@ from benchmarks.datasets.calibrated import calibrated_model
 from benchmarks.drawing import SIZE_CLASSES, size_class
 from benchmarks.gpu.brute import BruteResult, run_brute_force
 from benchmarks.gpu.checks import WrongAnswerError
-from benchmarks.gpu.clock import Clock
 from benchmarks.gpu.fitting import fitting_scale, free_bytes
 from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
-from benchmarks.gpu.measure import measure_batch, measure_single
+from benchmarks.gpu.measure import ColumnValuesNeededError, measure_batch, measure_single
 from benchmarks.gpu.products import measure_products
-from benchmarks.gpu.timing import spread
+from benchmarks.gpu.timing import Clock, spread
 from benchmarks.lake import Answer, BenchmarkQuery
 from pexeso.engine.kernels.choice import choose_kernel
 
 CHECKED_A_CLASS = 3
 CHECKED_TYPICAL = 5
+MULTIPLIED = 3
+"""Typical query columns that products are asked, in every precision and size of block."""
+
 BATCHES = (1, 10, 100, 1000)
 """Typical query columns asked in one call."""
 
@@ -83,17 +85,21 @@ def run_data_set(
         device.type == "cpu" or fitting_scale(model, fits, *asked, values_of_columns=True) == fits
     )
     lake = ResidentLake(model, fits, device, keeps_values_of_columns=keeps)
+    result: dict[str, object] = {"data": name}
     try:
         make_lake(lake, wanted, clock)
-        result: dict[str, object] = {"data": name, "lake": lake.facts}
+        result["lake"] = lake.facts
         if lake.typical:
             result["typical"] = _typical(lake, wanted.queries, kernels[0], ceilings, clock)
-        return result | _search_and_check(lake, kernels, ceilings, clock)
+        result |= _search_and_check(lake, kernels, ceilings, clock)
     except torch.OutOfMemoryError as error:
-        clock.leave_out(name, f"the device ran out of memory: {str(error).splitlines()[0]}")
-        return None
+        reason = str(error).splitlines()[0]
+        clock.leave_out(f"the rest of {name}", f"the device ran out of memory: {reason}")
+    except ColumnValuesNeededError as error:
+        clock.leave_out(f"the rest of {name}", str(error))
     finally:
         lake.release()
+    return result if "lake" in result else None
 
 
 def _typical(
@@ -146,7 +152,7 @@ def _typical(
     own = spread([single["seconds"][number] for number in range(len(few))])["median_seconds"]
     result["brute"] = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
     if len(lake.parts) == 1:
-        result["brute"] |= measure_products(lake, few, brute.answers)
+        result["brute"] |= measure_products(lake, few[:MULTIPLIED], brute.answers[:MULTIPLIED])
     result["ratios"] = {way: each["median_seconds"] / own for way, each in result["brute"].items()}
     if brute.batch_seconds is not None and result["batches"]:
         result["brute"]["fused_kernel_in_a_batch"] = {

@@ -19,8 +19,7 @@ from benchmarks.datasets.calibrated import CalibratedModel, VectorChunks, plan_l
 from benchmarks.datasets.calibrated_columns import ColumnPlan, piece_seed, postings
 from benchmarks.drawing import SIZE_CLASSES, choose_columns
 from benchmarks.gpu.building import build_from_pieces
-from benchmarks.gpu.clock import Clock
-from benchmarks.gpu.timing import wait_for
+from benchmarks.gpu.timing import Clock, wait_for
 from benchmarks.lake import BenchmarkQuery
 from pexeso.engine.arrays import offsets_of
 from pexeso.engine.layout.options import PartitionLayoutOptions

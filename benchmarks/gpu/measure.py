@@ -14,27 +14,44 @@ from benchmarks.drawing import SIZE_CLASSES, size_class
 from benchmarks.gpu.lakes import ResidentLake
 from benchmarks.gpu.timing import spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
+from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.interface import KernelChoice
-from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.search.search import BatchQuery, search_batch_partition
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import MAX_PAIRS, Goal
 
 REPEATS = 3
 BATCH_REPEATS = 3
 
 
+class ColumnValuesNeededError(Exception):
+    """A kernel cannot do a search by itself, and the lake has no values of columns."""
+
+
 def search(
     lake: ResidentLake, query: BenchmarkQuery, kernel: KernelChoice, stats: SearchStats
 ) -> Answer:
-    """Search all partitions, one after the other."""
-    goal = Goal(query.max_distance, query.needed)
+    """Search all partitions, one after the other, as an index does.
+
+    Raises
+    ------
+    ColumnValuesNeededError
+    """
+    goal, weights = Goal(query.max_distance, query.needed), query.weights.numpy()
     found = []
     for part in lake.parts:
-        columns, counts = search_partition(
-            part.partition, query.vectors, query.weights, query.total, goal, stats, kernel=kernel
+        space = DenseSpace(part.partition.options)
+        columns, counts = space.search(
+            part.partition, query.vectors, weights, query.total, goal, stats,
+            kernel=kernel, max_pairs=MAX_PAIRS,
+        )  # fmt: skip
+        found.append((torch.from_numpy(columns) + part.first_column, torch.from_numpy(counts)))
+    if not lake.keeps_values_of_columns and "verify" in stats.seconds:
+        raise ColumnValuesNeededError(
+            f"{query.name} has more candidates than a search holds at a time, and there is no room "
+            "for the values of each column, which searches in parts read"
         )
-        found.append((columns + part.first_column, counts))
-    columns, counts = (torch.cat(each) for each in zip(*found, strict=True))
-    return columns, counts
+    return _joined(found)
 
 
 def search_batch(
@@ -52,8 +69,18 @@ def search_batch(
             part.partition, vectors, queries, max_distance, stats, kernel=kernel
         )
         for number, (columns, counts) in enumerate(answers):
-            found[number].append((columns + part.first_column, counts))
-    return [tuple(torch.cat(each) for each in zip(*of_query, strict=True)) for of_query in found]
+            found[number].append(
+                (columns + part.first_column if part.first_column else columns, counts)
+            )
+    return [_joined(of_query) for of_query in found]
+
+
+def _joined(found: list[Answer]) -> Answer:
+    """Bring the answers of partitions together."""
+    if len(found) == 1:
+        return found[0]
+    columns, counts = (torch.cat(each) for each in zip(*found, strict=True))
+    return columns, counts
 
 
 def measure_single(

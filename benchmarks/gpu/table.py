@@ -11,8 +11,19 @@ from typing import Any
 
 from benchmarks.origin import ROOT, origin_of
 
-CODE = ("pexeso/engine", "benchmarks/gpu")
+CODE = (
+    "pexeso/engine",
+    "!pexeso/engine/sparse",
+    "benchmarks/gpu",
+    "!benchmarks/gpu/words.py",
+    "benchmarks/algorithms/brute_triton",
+    "benchmarks/algorithms/brute_gemm",
+)
 """What the figures depend on."""
+
+WORDS = "words"
+CODES = {WORDS: ("pexeso/engine/sparse", "embed/words.py", "benchmarks/gpu/words.py")}
+"""Of what does not depend on `CODE`."""
 
 RESULTS = ROOT / "benchmarks" / "results" / "gpu"
 COLUMNS = (
@@ -41,7 +52,7 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def write_json(path: Path, result: Mapping[str, Any]) -> None:
+def write_json(path: Path, result: Mapping[str, Any], code: Sequence[str]) -> None:
     """Write a result with its origin, whole or not at all.
 
     Not by `benchmarks.report`, since this command does with few packages.
@@ -49,7 +60,7 @@ def write_json(path: Path, result: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     unfinished.write_text(
-        json.dumps({**result, "origin": origin_of(CODE)}, indent=1) + "\n", encoding="utf-8"
+        json.dumps({**result, "origin": origin_of(code)}, indent=1) + "\n", encoding="utf-8"
     )
     os.replace(unfinished, path)
 
@@ -69,7 +80,8 @@ def table(result: Mapping[str, Any]) -> str:
             f"float16 product {ceilings['product_flop_per_second'] / 1e12:,.1f} TFLOP/s"
         )
     rows: list[Sequence[str]] = [COLUMNS]
-    for data in result["data"]:
+    lakes = [data for data in result["data"] if "lake" in data]
+    for data in lakes:
         rows += _rows(data)
     widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]
     for row in rows:
@@ -78,7 +90,14 @@ def table(result: Mapping[str, Any]) -> str:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
-    lines += [_lake_line(data) for data in result["data"]]
+    lines += [_lake_line(data) for data in lakes]
+    lines += [
+        f"{data['data']}: {data['values']:,} values as bags of words, "
+        f"{data['device']['median_seconds'] * 1e3:.2f} ms a query column on the device, "
+        f"{data['host']['median_seconds'] * 1e3:.2f} ms by compiled loops on the host"
+        for data in result["data"]
+        if data["data"] == WORDS
+    ]
     lines += [f"left out: {each['part']}: {each['reason']}" for each in result["left_out"]]
     lines.append(f"took {result['seconds']:.0f} s")
     return "\n".join(lines)
@@ -86,8 +105,10 @@ def table(result: Mapping[str, Any]) -> str:
 
 def _rows(data: Mapping[str, Any]) -> list[Sequence[str]]:
     name, ratios = data["data"], data.get("ratios", {})
-    single = data["single"]
     rows = _typical_rows(name, data["typical"]) if "typical" in data else []
+    if "single" not in data:
+        return rows
+    single = data["single"]
     rows.append(
         _row(name, f"one, {data['kernel']}", single, ratios.get("brute"), ratios.get("floor"))
     )

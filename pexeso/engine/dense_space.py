@@ -11,9 +11,12 @@ from typing import ClassVar
 import numpy as np
 import torch
 
+from pexeso.engine.building.building import check_vectors
 from pexeso.engine.fetching import Pages, fetch_cells
 from pexeso.engine.interface import KernelChoice
+from pexeso.engine.kernels.unmapped import UnmappedQuery
 from pexeso.engine.layout.blocks import BLOCK_SIZE, FANOUT
+from pexeso.engine.layout.maps import MAX_DIMENSIONS
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.layout.plausibility import require_plausible_cells, require_plausible_rows
@@ -42,6 +45,11 @@ it."""
 
 QUERY_VALUES_AT_ONCE, LAKE_VALUES_AT_ONCE = 1 << 9, 1 << 13
 """What the search for nearest values compares at a time: 32 MiB of distances."""
+
+
+_SURELY_UNIT = 2.0**-11
+"""Of a squared length summed in float32, which is off by ``2**-10`` at most: the length is then off
+by less than three quarters of what the check allows."""
 
 
 @dataclass(frozen=True)
@@ -175,9 +183,13 @@ class DenseSpace(VectorSpace):
         probe: DenseProbe | None = None,
     ) -> Found:
         """Search by cells and distances."""
+        rows = torch.from_numpy(weights)
+        seen = None if probe is None else probe.seen
+        if seen is None and partition.device.type != "cpu":
+            seen = unseen_on_host(partition, vectors, rows, total, goal, stats)
         columns, counts = search_partition(
-            partition, vectors, torch.from_numpy(weights), total, goal, stats, _tensor(left_out),
-            kernel=kernel, max_pairs=max_pairs, outlook=None if probe is None else probe.seen,
+            partition, vectors, rows, total, goal, stats, _tensor(left_out),
+            kernel=kernel, max_pairs=max_pairs, outlook=seen,
         )  # fmt: skip
         return columns.numpy(), counts.numpy()
 
@@ -275,3 +287,43 @@ def in_steps(vectors: torch.Tensor) -> torch.Tensor:
     if vectors.dtype == torch.float64:
         return vectors
     return torch.round(vectors.double() * STEPS_OF_ONE)
+
+
+def unseen_on_host(
+    partition: Partition,
+    vectors: torch.Tensor,
+    weights: torch.Tensor,
+    total: int,
+    goal: Goal,
+    stats: SearchStats,
+) -> PartitionProbe:
+    """Return a query column that stays on the host until a partition on a device is searched.
+
+    Zero vectors and values that never occur are left out.
+
+    Raises
+    ------
+    InputError
+        A vector is neither zero nor of unit length.
+    """
+    with stats.phase("map"):
+        real = _real(vectors.numpy(force=True), weights)
+        if len(real) < len(vectors):
+            vectors, weights = vectors[real], weights[real]
+        query = UnmappedQuery(partition, vectors, weights, total)
+        threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
+        return PartitionProbe(query, real, threshold, None)
+
+
+def _real(vectors: np.ndarray, weights: torch.Tensor) -> torch.Tensor:
+    """Return which values can match something, int64; refuse vectors that are not of unit length.
+
+    A search on a device asks it of a few values at a time, where the steps of a full check take
+    longer than all that they compute: it is asked only where something may be wrong or zero.
+    """
+    if vectors.ndim == 2 and vectors.dtype == np.float32 and vectors.shape[1] <= MAX_DIMENSIONS:
+        squares = np.einsum("ij,ij->i", vectors, vectors)
+        if (np.abs(squares - 1.0) < _SURELY_UNIT).all() and (weights.numpy() > 0).all():
+            return torch.arange(len(vectors))
+    real = check_vectors(vectors)
+    return real[weights[real] > 0]

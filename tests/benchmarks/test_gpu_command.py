@@ -16,12 +16,13 @@ from benchmarks.checking import normal_form
 from benchmarks.datasets.calibrated import calibrated_model, plan_lake
 from benchmarks.gpu import brute, checks, command, fitting
 from benchmarks.gpu.brute import ProductFinder, run_brute_force
-from benchmarks.gpu.clock import Clock
 from benchmarks.gpu.dataset import run_data_set
 from benchmarks.gpu.fitting import fitting_scale
 from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
-from benchmarks.gpu.measure import search
+from benchmarks.gpu.measure import ColumnValuesNeededError, search
 from benchmarks.gpu.products import measure_products
+from benchmarks.gpu.table import table
+from benchmarks.gpu.timing import Clock
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
@@ -74,8 +75,8 @@ from benchmarks.gpu import checks, fitting
 from benchmarks.gpu.command import main
 fitting.RESERVE_BYTES = 1 << 28
 checks.CASES = checks.CASES[3:4]
-sys.exit(main(["--device", "cpu", "--data", "swdc,open", "--scale", "0.001", "--seconds", "300", \
-"--queries", "5", "--batch", "6", "--json",
+sys.exit(main(["--device", "cpu", "--data", "swdc,open,words", "--scale", "0.001", \
+"--seconds", "300", "--queries", "5", "--batch", "6", "--json",
                "--output", {str(tmp_path)!r}]))
 """
     done = subprocess.run(
@@ -95,23 +96,29 @@ sys.exit(main(["--device", "cpu", "--data", "swdc,open", "--scale", "0.001", "--
         "data  what",
         "swdc  one, torch",
         "swdc  batch of",
+        "words: ",
     ):
         assert any(line.startswith(start) for line in lines), start
-    (path,) = tmp_path.glob("cpu*.json")
-    result = json.loads(path.read_text(encoding="utf-8"))
-    assert json.loads(lines[-1])["data"] == result["data"]
+    results = {
+        path.stem.rpartition("_")[2]: json.loads(path.read_text(encoding="utf-8"))
+        for path in tmp_path.glob("cpu*.json")
+    }
+    whole = json.loads(lines[-1])
+    assert [data["data"] for data in whole["data"]] == ["swdc", "open", "words"]
+    for data in whole["data"]:
+        assert results.pop(data["data"])["data"] == [data]
+    assert not results
+    assert whole["data"][2]["columns_found"] >= 20
+    swdc = whole["data"][0]
     assert {
         "machine",
-        "origin",
         "settings",
         "checks",
         "ceilings",
         "data",
         "left_out",
         "seconds",
-    } == result.keys()
-    assert [data["data"] for data in result["data"]] == ["swdc", "open"]
-    swdc = result["data"][0]
+    } == whole.keys()
     assert swdc["lake"]["values"] == 8600
     assert swdc["checked"] == 5
     assert swdc["single"]["queries"] == 5
@@ -157,8 +164,33 @@ def test_a_device_that_is_too_small_is_told(monkeypatch):
         run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
     )
     assert clock.left_out == [
-        {"part": "swdc", "reason": "the device ran out of memory: no room for the test"}
+        {
+            "part": "the rest of swdc",
+            "reason": "the device ran out of memory: no room for the test",
+        }
     ]
+
+
+def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch):
+    def run_out(*given):
+        raise torch.OutOfMemoryError("no room for the test")
+
+    monkeypatch.setattr("benchmarks.gpu.dataset._search_and_check", run_out)
+    clock, wanted = Clock(300), Wanted(OPTIONS, queries=3, batch=3)
+    result = run_data_set("swdc", 0.0005, wanted, CPU, ("torch",), CEILINGS, clock, 1e6)
+    assert result["typical"]["checked"] == 3
+    assert [each["part"] for each in clock.left_out] == ["the rest of swdc"]
+    machine = {"device": "cpu", "packages": {"torch": "2"}}
+    told = {"machine": machine, "checks": [], "ceilings": {}, "left_out": [], "seconds": 1.0}
+    lines = table({**told, "data": [result]}).splitlines()
+    assert any(line.startswith("swdc  typical, ") for line in lines)
+
+
+def test_without_the_values_of_columns_a_kernel_must_search_by_itself(monkeypatch):
+    lake = small_lake()
+    lake.keeps_values_of_columns = False
+    with pytest.raises(ColumnValuesNeededError, match="there is no room for the values of each"):
+        search(lake, lake.queries[0], choose_kernel("torch", CPU), SearchStats())
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")

@@ -19,11 +19,14 @@ from engine_lakes import (
     unit,
 )
 
+from pexeso.engine.dense_space import unseen_on_host
 from pexeso.engine.interface import Pairs, Threshold
 from pexeso.engine.kernels.torch_kernel import TorchKernel
-from pexeso.engine.kernels.triton import column, counter, search, workspace
+from pexeso.engine.kernels.triton import counter, search, workspace
 from pexeso.engine.kernels.triton.kernel import TritonKernel
 from pexeso.engine.kernels.triton.search import DecidedPairs
+from pexeso.engine.kernels.triton.values import QueryPlaces
+from pexeso.engine.layout.blocks import pad_axes
 from pexeso.engine.layout.maps import slack
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
@@ -250,7 +253,8 @@ def test_levels_slabs_and_the_order_of_query_values(monkeypatch):
         assert answer[0].numel()
 
 
-def test_counts_in_many_slices(monkeypatch):
+@pytest.mark.parametrize("max_pairs", [50, ROOM])
+def test_counts_in_many_slices(monkeypatch, max_pairs):
     rng = np.random.default_rng(7)
     case = draw_case(
         rng,
@@ -264,12 +268,76 @@ def test_counts_in_many_slices(monkeypatch):
     )
     for name in ("BITMAP_BYTES", "CELL_BYTES", "ENTRIES_AT_ONCE"):
         monkeypatch.setattr(counter, name, 1)
-    monkeypatch.setattr(column, "BITMAP_BYTES", 1)
     answer = search_partition(
-        *case.arguments(), Goal(case.tau, min_count=2), SearchStats(), kernel=TritonKernel()
+        *case.arguments(),
+        Goal(case.tau, min_count=2),
+        SearchStats(),
+        kernel=TritonKernel(),
+        max_pairs=max_pairs,
     )
     assert as_dict(answer) == case.joinable(2)
     check_batch(case, rng)
+
+
+@pytest.mark.parametrize("max_pairs", [50, ROOM])
+@pytest.mark.parametrize("n_query", [5, 40])
+@pytest.mark.parametrize("map_name", ["projection", "pivots"])
+def test_a_query_column_that_is_still_on_the_host(map_name, n_query, max_pairs):
+    rng = np.random.default_rng(n_query)
+    options = PartitionLayoutOptions(map=map_name, n_axes=3 if map_name == "projection" else None)
+    case = draw_case(rng, options, 9, 70, 12, n_query, "clustered", "middle")
+    case.query[n_query // 2] = 0
+    case.weights[0] = 0
+    partition, vectors, weights, total = case.arguments()
+    goal, stats = Goal(case.tau, min_count=2), SearchStats()
+    seen = unseen_on_host(partition, vectors, weights, total, goal, stats)
+    kernel = TritonKernel()
+    for _ in range(2):
+        answer = search_partition(
+            partition,
+            vectors,
+            weights,
+            total,
+            goal,
+            stats,
+            kernel=kernel,
+            max_pairs=max_pairs,
+            outlook=seen,
+        )
+        assert as_dict(answer) == case.joinable(2)
+    assert len(answer[0])
+
+
+@pytest.mark.parametrize("dims", [3, 20, 130])
+def test_values_are_prepared_as_tensor_operations_do(dims):
+    """The program maps, rounds and lays out, and places without a value are far from everything."""
+    rng = np.random.default_rng(dims)
+    options = PartitionLayoutOptions(map="projection", n_axes=min(dims, 7), block_size=16)
+    case = draw_case(rng, options, dims, 50, 6, 11, "clustered", "middle")
+    query, _ = real_query(case)
+    n, n_coordinates = len(query), case.partition.blocks.codes.shape[1]
+    places = QueryPlaces(16, dims, n_coordinates, torch.device("cpu"))
+    places.send(query, 4)
+    space = workspace.Workspaces().take(
+        TritonKernel._most(case.partition, ROOM),
+        case.partition.blocks.n_levels,
+        1,
+        query.vectors.device,
+    )
+    threshold = threshold_of(case, query.mapped, case.tau)
+    search.CandidateSearch(case.partition, places, threshold, space).launch()
+    right = pad_axes(query.mapped).t()
+    assert places.header.tolist() == [n, 4]
+    assert (places.points[:, :n] - right).abs().max() < 2**-20
+    assert (places.points[:, n:] == -1e6).all()
+    last = query.mapped.shape[1] - 1
+    np.testing.assert_array_equal(places.upper_points[last, :n], -places.points[last, :n])
+    np.testing.assert_array_equal(places.halves[:n], query.vectors.half())
+    squares = query.vectors.half().double().square().sum(1)
+    np.testing.assert_allclose(places.squares[:n], squares, rtol=1e-5)
+    short = query.mapped[:, last] <= threshold.tau - threshold.slack
+    np.testing.assert_array_equal(places.may_accept[:n], short.to(torch.int8))
+    assert not places.may_accept[n:].any()
 
 
 def test_many_dimensions_are_left_to_tensor_operations(monkeypatch):

@@ -77,6 +77,7 @@ KERNEL_PACKAGES = {
             "kernel",
             "lists",
             "search",
+            "values",
             "workspace",
         )
     },

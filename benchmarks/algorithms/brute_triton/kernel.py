@@ -132,9 +132,11 @@ class PairFinder:
         if not len(values) or not n_queries:
             return 0
         block_queries = min(128, max(16, triton.next_power_of_2(n_queries)))
+        # The fastest of a dozen on one H200, for 16, 32 and 128 query values at a time.
+        block_values = 256 if block_queries == 32 else 128
         query_tiles = triton.cdiv(n_queries, block_queries)
         self._counter.zero_()
-        _pairs_above_kernel[(triton.cdiv(len(values), 128) * query_tiles,)](
+        _pairs_above_kernel[(triton.cdiv(len(values), block_values) * query_tiles,)](
             values,
             queries,
             limits,
@@ -147,11 +149,11 @@ class PairFinder:
             dimensions,
             self._capacity,
             query_tiles,
-            BLOCK_VALUES=128,
+            BLOCK_VALUES=block_values,
             BLOCK_QUERIES=block_queries,
             BLOCK_DIMENSIONS=64 if values.dtype == torch.float16 else 32,
-            num_warps=4 if block_queries <= 64 else 8,
-            num_stages=3,
+            num_warps=2 if block_queries == 16 else 4,
+            num_stages=3 if block_queries != 32 else 1,
         )
         return int(self._counter)
 

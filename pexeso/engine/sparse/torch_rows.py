@@ -224,6 +224,8 @@ def _matrix(
     offsets = offsets_of(np.bincount(places // max(1, shape[1]), minlength=shape[0]))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        # Said of the copy on a device, where what is copied was checked.
+        warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
         return torch.sparse_csr_tensor(
             torch.from_numpy(offsets),
             torch.from_numpy(places % max(1, shape[1])),

@@ -115,30 +115,32 @@ def walk_level(
         near = (gap <= limit) & there[:, None] & (child < n_below)[None, :]
         alive = tl.sum(near.to(tl.int32), 0)
         tested += tl.sum(there.to(tl.int32), 0) * GROUP
-        wide = alive > 0
-        if LAST:
-            wide = alive > few
-            kept = near & (alive <= few)[None, :]
+        # Most groups are ruled out whole, and a place in a list is a trip to memory.
+        if tl.max(alive, 0) > 0:
+            wide = alive > 0
+            if LAST:
+                wide = alive > few
+                kept = near & (alive <= few)[None, :]
+                append(
+                    pair_queries,
+                    pair_blocks,
+                    n_pairs,
+                    pair_capacity,
+                    tl.reshape(tl.broadcast_to(members[:, None], (TILE, GROUP)), (TILE * GROUP,)),
+                    tl.reshape(tl.broadcast_to(child[None, :], (TILE, GROUP)), (TILE * GROUP,)),
+                    tl.reshape(kept, (TILE * GROUP,)),
+                )
+            # One bit each, so that their sum is their union.
+            bits = tl.sum(near.to(tl.int32) << lanes[:, None], 0)
             append(
-                pair_queries,
-                pair_blocks,
-                n_pairs,
-                pair_capacity,
-                tl.reshape(tl.broadcast_to(members[:, None], (TILE, GROUP)), (TILE * GROUP,)),
-                tl.reshape(tl.broadcast_to(child[None, :], (TILE, GROUP)), (TILE * GROUP,)),
-                tl.reshape(kept, (TILE * GROUP,)),
+                next_units,
+                next_bits,
+                n_next,
+                next_capacity,
+                (tile.to(tl.int64) << 32) | child.to(tl.int64),
+                bits,
+                wide,
             )
-        # One bit each, so that their sum is their union.
-        bits = tl.sum(near.to(tl.int32) << lanes[:, None], 0)
-        append(
-            next_units,
-            next_bits,
-            n_next,
-            next_capacity,
-            (tile.to(tl.int64) << 32) | child.to(tl.int64),
-            bits,
-            wide,
-        )
     tl.atomic_add(work + BOXES_TESTED, tested.to(tl.int64), sem="relaxed")
 
 

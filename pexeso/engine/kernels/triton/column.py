@@ -1,23 +1,41 @@
 """The whole search for one query column on CUDA.
 
-Kernels are launched one after the other, with one wait for the device at the end.
+Kernels are launched one after the other, with one wait for the device at the end. Launching them
+takes the host several times as long as the device needs for what they do in a lake of some million
+values. So the launches of a search that is asked again are recorded as a graph, which is started as
+a whole: one for each partition, threshold and number of tiles of query values.
 """
 
 from __future__ import annotations
 
+import threading
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass
+
 import torch
 
 from pexeso.engine.interface import Query, Threshold
-from pexeso.engine.kernels.triton.counter import BITMAP_BYTES, words_of
+from pexeso.engine.kernels.triton import counter as counter
+from pexeso.engine.kernels.triton.counter import words_of
 from pexeso.engine.kernels.triton.counts import add_weights, take_counts
-from pexeso.engine.kernels.triton.lists import n_programs
-from pexeso.engine.kernels.triton.search import CandidateSearch
-from pexeso.engine.kernels.triton.workspace import Workspace
+from pexeso.engine.kernels.triton.lists import counting_grid
+from pexeso.engine.kernels.triton.search import TILES, CandidateSearch, is_ordered
+from pexeso.engine.kernels.triton.values import QueryPlaces
+from pexeso.engine.kernels.triton.workspace import READ_AT_ONCE, Workspace
+from pexeso.engine.layout.maps import ProjectionMap
 from pexeso.engine.layout.partition import Partition
+from pexeso.engine.lemmas import ALL_LEMMAS
 from pexeso.engine.stats import SearchStats
 
-_READ_AT_ONCE = 512
-"""Columns that are read together with the counters: nearly always all there are."""
+RECORDED_VALUES = 256
+"""Query values of a search that is recorded, at most: with more the host has the time to launch."""
+
+MOST_RECORDINGS = 64
+"""Recordings that a thread keeps, the last used ones: some 100 kilobytes each and what the driver
+takes for a graph."""
+
+Found = tuple[torch.Tensor, torch.Tensor]
 
 
 class ColumnSearch:
@@ -25,88 +43,90 @@ class ColumnSearch:
 
     Parameters
     ----------
+    query : Query or QueryPlaces
+    weights : int64 (n,)
+        Of each query value.
+    min_count : int64 (1,)
+        On the device, as the weights are.
     space : Workspace
-        With all counters at zero.
     """
 
     def __init__(
-        self, partition: Partition, query: Query, threshold: Threshold, space: Workspace
+        self,
+        partition: Partition,
+        query: Query | QueryPlaces,
+        min_count: torch.Tensor,
+        threshold: Threshold,
+        space: Workspace,
     ) -> None:
         self._partition, self._query, self._space = partition, query, space
+        self._min_count = min_count
         self._candidates = CandidateSearch(partition, query, threshold, space)
 
-    def run(
-        self, min_count: int, stats: SearchStats
-    ) -> tuple[dict[str, int], torch.Tensor, torch.Tensor]:
-        """Run the search, and return the needed list lengths and the columns and counts.
+    def launch(self) -> torch.Tensor:
+        """Launch everything, and return the memory that it uses besides the workspace's lists."""
+        self._candidates.launch()
+        return self._count()
 
-        Columns and counts are given as far as they fit.
+    def found(self, stats: SearchStats) -> tuple[dict[str, int], Found]:
+        """Wait, and return the needed list lengths and the columns and counts, as far as they fit.
 
         Parameters
         ----------
         stats : SearchStats
             Gets the work that was done where every list was long enough.
-
-        Returns
-        -------
-        needed : dict of str to int
-        columns, counts : int64 (r,), on the CPU
         """
-        self._candidates.launch()
-        self._count(min_count)
         space = self._space
-        state_block = space.state[: space.n_counters + 2 * _READ_AT_ONCE].cpu()
-        counters = state_block[: space.n_counters].tolist()
+        counters, found = space.read()
         needed = space.needed(counters)
         if all(needed[name] <= size for name, size in space.room.items()):
             self._candidates.tell(stats, counters)
         n_columns = min(needed["columns"], space.room["columns"])
-        found = state_block[space.n_counters :]
-        if n_columns > _READ_AT_ONCE:
+        if n_columns > READ_AT_ONCE:
             found = space.columns[: 2 * n_columns].cpu()
-        found = found[: 2 * n_columns].reshape(-1, 2)
-        return needed, found[:, 0], found[:, 1]
+        columns, counts = found[: 2 * n_columns].reshape(-1, 2).T.clone()
+        return needed, (columns, counts)
 
-    def _count(self, min_count: int) -> None:
+    def _count(self) -> torch.Tensor:
         """Sum the weights of matching query values per column, and list columns with enough."""
-        partition, space, device = self._partition, self._space, self._partition.device
-        n_words = words_of(partition)
-        zeros = torch.zeros(
-            2 * partition.n_columns + len(self._query) * n_words, dtype=torch.int32, device=device
-        )
-        cells, seen = (
-            zeros[: 2 * partition.n_columns].view(torch.int64),
-            zeros[2 * partition.n_columns :],
-        )
+        partition, space = self._partition, self._space
+        n, n_words, n_columns = len(self._query), words_of(partition), partition.n_columns
+        n_at_once = max(1, min(n, counter.BITMAP_BYTES // (4 * n_words)))
+        zeros = space.zeros(2 * n_columns + n_at_once * n_words)
+        cells, seen = zeros[: 2 * n_columns].view(torch.int64), zeros[2 * n_columns :]
         csr = partition.value_columns
-        grid = (n_programs(device),)
+        # Few entries as a rule, of which one may be in a hundred thousand columns.
+        grid = counting_grid(partition.device, 1, 32)
         listed = (*space.matches, space.n_matches, space.room["matches"])
-        add_weights[grid](
-            *listed,
-            0,
-            cells,
-            self._query.weights,
-            csr.offsets,
-            csr.members,
-            seen,
-            n_words,
-            cells,
-            cells,
-            cells,
-            cells,
-            0,
-            LISTED=True,
-            SINGLE=False,
-            CELLS=False,
-            ENTRIES=16,
-            LANES=16,
-        )
+        for begin in range(0, n, n_at_once):
+            if begin:
+                seen.zero_()
+            add_weights[grid](
+                *listed,
+                begin,
+                begin + n_at_once,
+                cells,
+                self._query.weights,
+                csr.offsets,
+                csr.members,
+                seen,
+                n_words,
+                cells,
+                cells,
+                cells,
+                cells,
+                0,
+                LISTED=True,
+                SINGLE=False,
+                CELLS=False,
+                ENTRIES=16,
+                LANES=32,
+            )
         take_counts[grid](
             *listed,
             cells,
             cells,
-            cells,
-            min_count,
+            self._min_count,
             csr.offsets,
             csr.members,
             cells,
@@ -116,10 +136,129 @@ class ColumnSearch:
             LISTED=True,
             CELLS=False,
             ENTRIES=16,
-            LANES=16,
+            LANES=32,
         )
+        return zeros
 
 
-def fits(partition: Partition, n_queries: int) -> bool:
-    """Return whether the bitmap of counted (query value, column) pairs fits `BITMAP_BYTES`."""
-    return 4 * n_queries * words_of(partition) <= BITMAP_BYTES
+@dataclass
+class _Recording:
+    """A search that was asked before.
+
+    Attributes
+    ----------
+    partition : weak reference
+        A graph leads to the memory of a partition, which it does not keep.
+    space : Workspace
+    places : QueryPlaces
+    asked : bool
+        Whether its programs have run, and so are compiled.
+    graph : torch.cuda.CUDAGraph or None
+        Made when the search is asked for the second time.
+    held : Tensor or None
+        Memory that the graph leads to besides.
+    """
+
+    partition: weakref.ReferenceType[Partition]
+    space: Workspace
+    places: QueryPlaces
+    asked: bool = False
+    graph: torch.cuda.CUDAGraph | None = None
+    held: torch.Tensor | None = None
+
+    def launch(self, search: ColumnSearch) -> None:
+        """Launch a search: one after the other at first, and as a graph from the second time on."""
+        if not self.asked:
+            search.launch()
+            self.asked = True
+            return
+        if self.graph is None:
+            self.graph, self.held = _record(search)
+        self.graph.replay()
+
+
+def _record(search: ColumnSearch) -> tuple[torch.cuda.CUDAGraph, torch.Tensor]:
+    """Record the launches of a search; nothing runs."""
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        # Other threads may go on allocating.
+        graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            held = search.launch()
+        finally:
+            graph.capture_end()
+    return graph, held
+
+
+class ColumnSearches(threading.local):
+    """The searches of each thread for single query columns."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[object, ...], _Recording] = OrderedDict()
+
+    def run(
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        min_count: int,
+        space: Workspace,
+        stats: SearchStats,
+    ) -> tuple[dict[str, int], Found]:
+        """Search for a query column; see `ColumnSearch.found`."""
+        recording = None
+        if not isinstance(partition.map, ProjectionMap) or is_ordered(len(query)):
+            places, least = query, torch.full((1,), min_count, device=partition.device)
+        else:
+            n_places = _n_places(len(query), threshold)
+            if may_record(partition.device) and n_places <= RECORDED_VALUES:
+                recording = self._recording(partition, threshold, n_places, space)
+            places = recording.places if recording else _places(partition, n_places)
+            places.send(query, min_count)
+            least = places.min_count
+        search = ColumnSearch(partition, places, least, threshold, space)
+        if recording:
+            recording.launch(search)
+        else:
+            search.launch()
+        return search.found(stats)
+
+    def forget(self) -> None:
+        """Let the recordings go, and their memory."""
+        self._kept.clear()
+
+    def _recording(
+        self, partition: Partition, threshold: Threshold, n_places: int, space: Workspace
+    ) -> _Recording:
+        key = (id(partition), threshold, n_places)
+        kept = self._kept.pop(key, None)
+        if kept is None or kept.partition() is not partition or kept.space is not space:
+            kept = _Recording(weakref.ref(partition), space, _places(partition, n_places))
+        self._kept[key] = kept
+        while len(self._kept) > MOST_RECORDINGS:
+            self._kept.popitem(last=False)
+        return kept
+
+
+def _n_places(n: int, threshold: Threshold) -> int:
+    """Return for how many query values a search is launched.
+
+    It is a number of whole tiles, so that there are few different ones. Where a filter is switched
+    off nothing rules the others out, and there are none.
+    """
+    if threshold.lemmas != ALL_LEMMAS:
+        return n
+    tile = TILES[n > TILES[0]]
+    return -(-n // tile) * tile
+
+
+def _places(partition: Partition, n_places: int) -> QueryPlaces:
+    return QueryPlaces(
+        n_places, partition.dimensions, partition.blocks.codes.shape[1], partition.device
+    )
+
+
+def may_record(device: torch.device) -> bool:
+    """Return whether launches can be recorded."""
+    return device.type == "cuda"

@@ -5,17 +5,22 @@ Query values are handled in runs that fit in them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
-from pexeso.engine.arrays import expand_ranges
-from pexeso.engine.interface import Pairs
+from pexeso.engine.arrays import offsets_of
+from pexeso.engine.interface import Groups, Pairs
 from pexeso.engine.kernels.triton.counts import add_weights, take_counts
-from pexeso.engine.kernels.triton.lists import n_programs
+from pexeso.engine.kernels.triton.lists import counting_grid
 from pexeso.engine.layout.partition import Partition
+from pexeso.engine.postings import Csr
 
 BITMAP_BYTES = 1 << 28
 CELL_BYTES = 1 << 28
+"""At least: a device of more than 32 GiB gives a 128th of its memory for cells."""
+
 ENTRIES_AT_ONCE = 1 << 21
 """Matches that are counted together in a batch."""
 
@@ -54,11 +59,11 @@ class ColumnCounter:
         )
         single = len(targets) > 1
         cells, also, touched, n_touched = targets if single else targets * 4
-        add_weights[(n_programs(self._device),)](
+        add_weights[counting_grid(self._device, 8, 8)](
             *listed,
             cells,
             len(listed[1]),
-            positions[0],
+            *positions,
             *of_place,
             self._csr.offsets,
             self._csr.members,
@@ -82,21 +87,26 @@ class ColumnCounter:
         of_place: tuple[torch.Tensor, torch.Tensor],
         needed: torch.Tensor,
         cells: torch.Tensor,
+        most: int,
     ) -> tuple[torch.Tensor, ...]:
         """Empty the cells of some positions, and return the columns with enough matches.
 
         The result is query column, column and count.
+
+        Parameters
+        ----------
+        most : int
+            Columns that the rows have in all, each counted as often as it comes.
         """
-        room = min(len(cells), int(self._csr.sizes_of(listed[1].long()).sum()))
+        room = min(len(cells), most)
         out = torch.empty((room, 3), dtype=torch.int64, device=self._device)
         n_out = torch.zeros(1, dtype=torch.int64, device=self._device)
-        take_counts[(n_programs(self._device),)](
+        take_counts[counting_grid(self._device, 8, 8)](
             *listed,
             n_out,
             len(listed[1]),
             *of_place,
             needed,
-            0,
             self._csr.offsets,
             self._csr.members,
             cells,
@@ -109,6 +119,61 @@ class ColumnCounter:
             LANES=32,
         )
         return tuple(out[: int(n_out)].unbind(1))
+
+
+def cell_bytes() -> int:
+    """Return the bytes of cells that a search may take on any device of this machine."""
+    devices = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
+    return max(CELL_BYTES, min((device.total_memory for device in devices), default=0) // 128)
+
+
+def count_groups(
+    partition: Partition, matches: Pairs, groups: Groups, n_bytes: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Count matches for many query columns, in cells (query column, column).
+
+    As many query columns are counted at a time as `n_bytes` of cells have room for.
+    """
+    device, n_columns = partition.device, max(1, partition.n_columns)
+    sizes = groups.offsets[1:] - groups.offsets[:-1]
+    owner = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes)
+    entries = matches.sizes[groups.members]
+    postings = _postings_of(matches, partition.value_columns)[groups.members]
+    # What the host has to know, in one copy.
+    known = torch.cat([offsets_of(entries), offsets_of(postings), groups.offsets]).tolist()
+    n = len(entries) + 1
+    ends, posting_ends, bounds = known[:n], known[n : 2 * n], known[2 * n :]
+    chunk_size = max(1, n_bytes // 8 // n_columns)
+    cells = torch.zeros(min(chunk_size, len(sizes)) * n_columns, dtype=torch.int64, device=device)
+    counter, found = ColumnCounter(partition), []
+    for first in range(0, len(sizes), chunk_size):
+        begin, end = bounds[first], bounds[min(first + chunk_size, len(sizes))]
+        place_cells = (owner - first) * n_columns
+        runs = [
+            (begin + low, begin + high)
+            for low, high in runs_of(ends[begin : end + 1], counter.n_places)
+        ]
+        listed = None
+        for run in runs:
+            listed = _entries_of(matches, groups.members, entries, run, ends)
+            counter.add(listed, run, (place_cells, groups.weights), (cells,))
+        for run in runs:
+            if len(runs) > 1:
+                listed = _entries_of(matches, groups.members, entries, run, ends)
+            most = posting_ends[run[1]] - posting_ends[run[0]]
+            found.append(counter.take(listed, (place_cells, owner), groups.needed, cells, most))
+    nothing = torch.zeros(0, dtype=torch.int64, device=device)
+    which, column, count = (torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True))
+    return which, column, count
+
+
+def _postings_of(matches: Pairs, columns: Csr) -> torch.Tensor:
+    """Return the columns that the matches of each query value have in all, int64 (n,)."""
+    ends = torch.zeros(len(matches) + 1, dtype=torch.int64, device=matches.rows.device)
+    for begin in range(0, len(matches), ENTRIES_AT_ONCE):
+        rows = matches.rows[begin : begin + ENTRIES_AT_ONCE].long()
+        ends[begin + 1 : begin + 1 + len(rows)] = columns.sizes_of(rows)
+    return torch.cumsum(ends, 0)[matches.offsets].diff()
 
 
 def words_of(partition: Partition) -> int:
@@ -141,9 +206,23 @@ def runs_of(ends: list[int], n_places: int) -> list[tuple[int, int]]:
     return runs
 
 
-def entries_of(
-    matches: Pairs, members: torch.Tensor, sizes: torch.Tensor, begin: int, end: int
+def _entries_of(
+    matches: Pairs,
+    members: torch.Tensor,
+    sizes: torch.Tensor,
+    run: tuple[int, int],
+    ends: Sequence[int],
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """List the matches of a run of places: place and row."""
-    position, match = expand_ranges(matches.offsets[members[begin:end]], sizes[begin:end])
-    return position + begin, matches.rows[match]
+    """List the matches of a run of places: place and row.
+
+    Unlike `pexeso.engine.arrays.expand_ranges` it need not ask the device how many there are.
+    """
+    begin, end = run
+    n, device = ends[end] - ends[begin], members.device
+    place = torch.repeat_interleave(
+        torch.arange(begin, end, device=device), sizes[begin:end], output_size=n
+    )
+    first = offsets_of(sizes[begin:end])[:-1]
+    starts = matches.offsets[members[begin:end]] - first
+    match = torch.arange(n, device=device) + starts[place - begin]
+    return place, matches.rows[match]

@@ -6,6 +6,9 @@ Whether a (query value, column) pair was seen before stands in a bitmap; an atom
 first who comes. Sorting the pairs instead, as `TorchKernel` does, takes several passes over them
 and some twenty launches: more than a whole search may take. A bitmap of 17 query values over 49
 million columns has 104 MB, 30 microseconds of an H200's memory.
+
+A launch has two axes: entries are shared among the programs of the first, and the columns of each
+entry among those of the second, since a value that is everywhere has some hundred thousand columns.
 """
 
 from __future__ import annotations
@@ -40,13 +43,14 @@ def entries_at(positions, rows, start, total, ENTRIES: tl.constexpr):  # noqa: N
     return position, tl.where(row < 0, -1 - row, row), there
 
 
-@triton.jit(do_not_specialize=["entry_capacity", "first_place", "n_words", "capacity"])
+@triton.jit(do_not_specialize=["entry_capacity", "first_place", "end_place", "n_words", "capacity"])
 def add_weights(
     positions,
     rows,
     n_entries,
     entry_capacity,
     first_place,
+    end_place,
     place_cells,
     place_weights,
     column_offsets,
@@ -74,8 +78,9 @@ def add_weights(
         A match of each; complements are rows too.
     n_entries : int64
         Where `LISTED`: how many of them were found, of which `entry_capacity` at most are there.
-    first_place : int
-        The place whose bits come first in `seen`.
+    first_place, end_place : int
+        The place whose bits come first in `seen`, and the first that has none: entries of places
+        before and from there on are left out.
     place_cells : int64
         First cell of each place, where `CELLS`; else 0, for a single query column.
     place_weights : int64
@@ -91,7 +96,7 @@ def add_weights(
     for start in range(tl.program_id(0) * ENTRIES, total, tl.num_programs(0) * ENTRIES):
         position, row, there = entries_at(positions, rows, start, total, ENTRIES)
         weight = tl.load(place_weights + position, mask=there, other=0)
-        there = there & (weight > 0)
+        there = there & (weight > 0) & (position >= first_place) & (position < end_place)
         base = position * 0
         if CELLS:
             base = tl.load(place_cells + position, mask=there, other=0)
@@ -99,7 +104,7 @@ def add_weights(
         end = tl.load(column_offsets + row + 1, mask=there, other=0)
         longest = tl.max(end - begin, 0).to(tl.int32)
         weights = tl.broadcast_to(weight[:, None], (ENTRIES, LANES))
-        for shift in range(0, longest, LANES):
+        for shift in range(tl.program_id(1) * LANES, longest, tl.num_programs(1) * LANES):
             posting = begin[:, None] + shift + tl.arange(0, LANES)[None, :]
             inside = posting < end[:, None]
             column = tl.load(columns + posting, mask=inside, other=0)
@@ -121,7 +126,7 @@ def add_weights(
                 )
 
 
-@triton.jit(do_not_specialize=["entry_capacity", "least", "capacity"])
+@triton.jit(do_not_specialize=["entry_capacity", "capacity"])
 def take_counts(
     positions,
     rows,
@@ -130,7 +135,6 @@ def take_counts(
     place_cells,
     place_groups,
     needed,
-    least,
     column_offsets,
     columns,
     cells,
@@ -152,8 +156,7 @@ def take_counts(
     Parameters
     ----------
     needed : int64
-        Count that each query column (group) needs, where `CELLS`; else `least` is that of the only
-        one.
+        Count that each query column (group) needs; without `CELLS` there is one.
     out : int64 (capacity, 3)
         Gets query column, column and count where `CELLS`; else (capacity, 2), column and count.
     """
@@ -162,17 +165,16 @@ def take_counts(
         position, row, there = entries_at(positions, rows, start, total, ENTRIES)
         base = position * 0
         group = position * 0
-        enough = position * 0 + least
         if CELLS:
             base = tl.load(place_cells + position, mask=there, other=0)
             group = tl.load(place_groups + position, mask=there, other=0)
-            enough = tl.load(needed + group, mask=there, other=0)
+        enough = tl.load(needed + group, mask=there, other=0)
         begin = tl.load(column_offsets + row, mask=there, other=0)
         end = tl.load(column_offsets + row + 1, mask=there, other=0)
         longest = tl.max(end - begin, 0).to(tl.int32)
         nothing = tl.zeros((ENTRIES, LANES), tl.int64)
         groups = tl.broadcast_to(group[:, None], (ENTRIES, LANES))
-        for shift in range(0, longest, LANES):
+        for shift in range(tl.program_id(1) * LANES, longest, tl.num_programs(1) * LANES):
             posting = begin[:, None] + shift + tl.arange(0, LANES)[None, :]
             inside = posting < end[:, None]
             column = tl.load(columns + posting, mask=inside, other=0)

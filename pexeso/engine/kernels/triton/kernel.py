@@ -22,12 +22,16 @@ from __future__ import annotations
 
 import torch
 
-from pexeso.engine.arrays import offsets_of
 from pexeso.engine.interface import Counts, Groups, Limits, Pairs, Query, Threshold
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.kernels.triton import counter as triton_counter
-from pexeso.engine.kernels.triton.column import ColumnSearch, fits
-from pexeso.engine.kernels.triton.counter import ColumnCounter, entries_of, runs_of, slices_of
+from pexeso.engine.kernels.triton.column import ColumnSearches
+from pexeso.engine.kernels.triton.counter import (
+    ColumnCounter,
+    cell_bytes,
+    count_groups,
+    slices_of,
+)
 from pexeso.engine.kernels.triton.lists import INTERPRETED
 from pexeso.engine.kernels.triton.search import (
     CandidateSearch,
@@ -36,7 +40,7 @@ from pexeso.engine.kernels.triton.search import (
     n_slabs,
     next_power_of_2,
 )
-from pexeso.engine.kernels.triton.workspace import Workspaces
+from pexeso.engine.kernels.triton.workspace import FIRST_ROOM, Workspaces
 from pexeso.engine.layout.blocks import Blocks
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.stats import SearchStats
@@ -55,9 +59,6 @@ class TritonKernel(TorchKernel):
     """
 
     name = "triton"
-    working_bytes = (
-        triton_counter.BITMAP_BYTES + triton_counter.CELL_BYTES + triton_counter.ENTRY_BYTES
-    )
 
     def __init__(self) -> None:
         if not (INTERPRETED or torch.cuda.is_available()):
@@ -65,7 +66,11 @@ class TritonKernel(TorchKernel):
                 "The kernel triton needs a CUDA GPU, and torch finds none. Use the kernel auto; "
                 "for tests set TRITON_INTERPRET=1 before triton is imported."
             )
-        self._spaces = Workspaces()
+        self._spaces, self._searches = Workspaces(), ColumnSearches()
+        self._cell_bytes = cell_bytes()
+        self.working_bytes = (
+            triton_counter.BITMAP_BYTES + self._cell_bytes + triton_counter.ENTRY_BYTES
+        )
 
     def search(
         self,
@@ -78,14 +83,10 @@ class TritonKernel(TorchKernel):
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Search with a single wait for the device, at the end.
 
-        None is returned where lists or bitmaps would be too long.
+        None is returned where lists would be too long.
         """
         _check_device(partition.device)
-        if not (
-            isinstance(partition.cells, Blocks)
-            and decides(partition)
-            and fits(partition, len(query))
-        ):
+        if not (isinstance(partition.cells, Blocks) and decides(partition)):
             return None
         if not len(partition.blocks) or not len(query):
             nothing = torch.zeros(0, dtype=torch.int64)
@@ -95,11 +96,9 @@ class TritonKernel(TorchKernel):
             space = self._spaces.take(
                 most, partition.blocks.n_levels, n_slabs(len(query)), partition.device
             )
-            needed, columns, counts = ColumnSearch(partition, query, threshold, space).run(
-                min_count, stats
-            )
+            needed, found = self._searches.run(partition, query, threshold, min_count, space, stats)
             if not self._too_short(needed, space.room):
-                return columns, counts
+                return found
             if not self._grow(needed, space.room, most):
                 return None
 
@@ -133,13 +132,14 @@ class TritonKernel(TorchKernel):
 
     def forget(self) -> None:
         """Let the lists go, and the room that earlier searches turned out to need."""
-        self._spaces = Workspaces()
+        self._spaces, self._searches = Workspaces(), ColumnSearches()
 
     @staticmethod
     def _most(partition: Partition, max_pairs: int) -> dict[str, int]:
         """Return how long each list may be."""
         units = max(max_pairs, len(partition.blocks))
-        columns = max(1, partition.n_columns)
+        # As many as there is room for at first, so that small partitions share a workspace.
+        columns = max(FIRST_ROOM["columns"], partition.n_columns)
         return {
             "rows": max_pairs,
             "matches": max_pairs,
@@ -157,6 +157,7 @@ class TritonKernel(TorchKernel):
         short = {name: size for name, size in needed.items() if size > room[name]}
         if any(size > most[name] for name, size in short.items()):
             return False
+        self._searches.forget()
         self._spaces.forget()
         self._spaces.room.update({name: next_power_of_2(size) for name, size in short.items()})
         return True
@@ -233,39 +234,7 @@ class TritonKernel(TorchKernel):
         As many query columns are handled at a time as the cells have room for.
         """
         _check_device(partition.device)
-        device, n_columns = partition.device, max(1, partition.n_columns)
-        sizes = groups.offsets[1:] - groups.offsets[:-1]
-        owner = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes)
-        entries = matches.sizes[groups.members]
-        ends, bounds = offsets_of(entries).tolist(), groups.offsets.tolist()
-        chunk_size = max(1, triton_counter.CELL_BYTES // 8 // n_columns)
-        cells = torch.zeros(
-            min(chunk_size, len(sizes)) * n_columns, dtype=torch.int64, device=device
-        )
-        counter = ColumnCounter(partition)
-        found: list[tuple[torch.Tensor, ...]] = []
-        for first in range(0, len(sizes), chunk_size):
-            begin, end = bounds[first], bounds[min(first + chunk_size, len(sizes))]
-            positions = slice(begin, end)
-            place_cells = (owner[positions] - first) * n_columns
-            runs = runs_of(ends[begin : end + 1], counter.n_places)
-            for low, high in runs:
-                listed = entries_of(
-                    matches, groups.members[positions], entries[positions], low, high
-                )
-                counter.add(listed, (low, high), (place_cells, groups.weights[positions]), (cells,))
-            for low, high in runs:
-                listed = entries_of(
-                    matches, groups.members[positions], entries[positions], low, high
-                )
-                found.append(
-                    counter.take(listed, (place_cells, owner[positions]), groups.needed, cells)
-                )
-        nothing = torch.zeros(0, dtype=torch.int64, device=device)
-        which, column, count = (
-            torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True)
-        )
-        return which, column, count
+        return count_groups(partition, matches, groups, self._cell_bytes)
 
 
 def _check_device(device: torch.device) -> None:

@@ -54,13 +54,26 @@ INTERPRETED = not isinstance(slots, triton.JITFunction)
 """Whether Triton's interpreter runs the programs (``TRITON_INTERPRET=1`` when triton was imported):
 on any device, slowly."""
 
-_PROGRAMS_AN_SM = 8
+_PROGRAMS = 8
 _INTERPRETED_PROGRAMS = 2
 
 
 @cache
-def n_programs(device: torch.device) -> int:
-    """Return how many programs a launch has."""
+def n_programs(device: torch.device, a_multiprocessor: int = _PROGRAMS) -> int:
+    """Return how many programs a launch has, so many for each multiprocessor."""
     if INTERPRETED:
         return _INTERPRETED_PROGRAMS
-    return _PROGRAMS_AN_SM * torch.cuda.get_device_properties(device).multi_processor_count
+    return a_multiprocessor * torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def counting_grid(device: torch.device, n_programs_each: int, n_shares: int) -> tuple[int, int]:
+    """Return the two axes of a launch that counts columns (`pexeso.engine.kernels.triton.counts`).
+
+    Parameters
+    ----------
+    n_programs_each : int
+        Programs for each multiprocessor, that share the entries.
+    n_shares : int
+        Programs that share the columns of an entry.
+    """
+    return n_programs(device, n_programs_each), 2 if INTERPRETED else n_shares

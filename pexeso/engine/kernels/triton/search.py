@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import cache
 
-import numpy as np
 import torch
 
 from pexeso.engine.arrays import offsets_of
@@ -14,10 +11,12 @@ from pexeso.engine.interface import Pairs, Query, Threshold, pairs_by_query
 from pexeso.engine.kernels.triton import boxes as boxes
 from pexeso.engine.kernels.triton import distances as distances
 from pexeso.engine.kernels.triton import lists as lists
+from pexeso.engine.kernels.triton import values as values
+from pexeso.engine.kernels.triton.trees import largest_square_on, tree_of
+from pexeso.engine.kernels.triton.values import QueryPlaces, order_values
 from pexeso.engine.kernels.triton.workspace import Workspace
 from pexeso.engine.layout.blocks import pad_axes
 from pexeso.engine.layout.maps import ProjectionMap, square_with_room
-from pexeso.engine.layout.ordering import order_by_splits
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.precision import FLOAT16_ROUNDOFF, Band, difference_band, product_band
@@ -30,7 +29,7 @@ int32 has bits."""
 SLAB = 1 << 14
 """Query values of one run of launches; more go slab after slab into the same list."""
 
-DENSE_UNITS = 1 << 16
+DENSE_UNITS = 1 << 12
 """(tile of query values, group of boxes) pairs that are tested outright rather than reached from a
 coarser level."""
 
@@ -42,6 +41,9 @@ FEW, FEW_DIMENSIONS = 4, 24
 
 ORDERED_FROM = 1 << 10
 """Query values from which on bringing neighbours together pays."""
+
+WALKING_PROGRAMS = 32
+"""Programs of `walk_level` for each multiprocessor: most of their time they wait for boxes."""
 
 MOST_DIMENSIONS = 1024
 """More, and tensor operations decide: the tree of the defining distance would not fit in
@@ -74,12 +76,18 @@ class CandidateSearch:
 
     Parameters
     ----------
+    query : Query or QueryPlaces
+        Mapped values, or those of a query column, which a program maps (`prepares`).
     space : Workspace
-        With all counters at zero, and `n_slabs` slabs.
+        With `n_slabs` slabs.
     """
 
     def __init__(
-        self, partition: Partition, query: Query, threshold: Threshold, space: Workspace
+        self,
+        partition: Partition,
+        query: Query | QueryPlaces,
+        threshold: Threshold,
+        space: Workspace,
     ) -> None:
         self._partition, self._query, self._threshold, self._space = (
             partition,
@@ -100,13 +108,18 @@ class CandidateSearch:
         self._accepts = bool(threshold.lemmas & _ACCEPTING) and partition.map.may_accept(
             partition.lower_corner, accept
         )
-        # Neighbours in one tile share most of their boxes.
-        ordered = len(query) >= min(ORDERED_FROM, SLAB + 1)
-        self._order = order_by_splits(query.mapped, self._tile).int() if ordered else None
+        self._order = None
+        if isinstance(query, QueryPlaces):
+            self._matches_of = query.matches_of
+            return
+        if is_ordered(len(query)):
+            # Neighbours in one tile share most of their boxes.
+            self._order = order_values(query.mapped, self._tile, partition.dimensions).int()
         self._matches_of = torch.zeros(len(query), dtype=torch.int64, device=self._device)
 
     def launch(self) -> None:
         """Launch everything up to the list of matches; nothing is read back."""
+        self._space.counters.zero_()
         for slab, begin in enumerate(range(0, len(self._query), SLAB)):
             self._run_slab(self._space.lengths[slab], begin, min(begin + SLAB, len(self._query)))
 
@@ -159,12 +172,17 @@ class CandidateSearch:
         self._test_rows(lengths[-2], n_rows)
         if self._decides:
             if end - begin > self._few:
-                self._multiply(lengths[-3], n_rows)
+                self._multiply(lengths[len(self._starts) - 2], n_rows)
             self._decide(n_rows)
 
     def _prepare(self, begin: int, end: int) -> None:
         """Lay the query values of a slab out axis by axis."""
         query = self._query
+        accept = self._threshold.tau - self._threshold.slack
+        self._accept = max(accept, 0.0) ** 2 * (1.0 - 2.0**-16) if self._projected else accept
+        if isinstance(query, QueryPlaces):
+            self._prepare_places(query, accept)
+            return
         self._members: torch.Tensor | slice = slice(begin, end)
         self._names = self._matches_of
         if self._order is not None:
@@ -178,12 +196,46 @@ class CandidateSearch:
         )
         self._points = pad_axes(mapped).t().contiguous()
         self._upper, self._able = self._points, self._names
-        accept = self._threshold.tau - self._threshold.slack
         if self._accepts:
             upper, able = self._partition.map.upper_points(mapped, accept)
             self._upper = pad_axes(upper, self._partition.map.upper_fill).t().contiguous()
             self._able = able.to(torch.int8)
-        self._accept = max(accept, 0.0) ** 2 * (1.0 - 2.0**-16) if self._projected else accept
+        if self._decides:
+            self._halves = query.vectors[self._members].half()
+            self._squares = self._halves.float().square_().sum(1)
+
+    def _prepare_places(self, places: QueryPlaces, accept: float) -> None:
+        """Map and round the values of a query column, all of them, by a program."""
+        axes = self._partition.map.axes
+        n_coordinates = self._blocks.codes.shape[1]
+        width = next_power_of_2(n_coordinates)
+        self._launch(
+            values.prepare_values,
+            places.header,
+            places.vectors,
+            axes,
+            places.points,
+            places.upper_points,
+            places.may_accept,
+            places.halves,
+            places.squares,
+            places.n_places,
+            accept,
+            DIMENSIONS=self._partition.dimensions,
+            N_AXES=len(axes),
+            AXES=n_coordinates,
+            WIDTH=width,
+            CHUNK=max(16, min(64, 2048 // width)),
+            programs=places.n_places,
+        )
+        self._members, self._n_members = slice(0, places.n_places), places.n_places
+        self._names = self._matches_of
+        self._points, self._upper, self._able = (
+            places.points,
+            places.upper_points,
+            places.may_accept,
+        )
+        self._halves, self._squares = places.halves, places.squares
 
     def _walk(self, lengths: list[torch.Tensor]) -> None:
         """Test boxes from the first level on that is worth it, down to the blocks."""
@@ -213,7 +265,7 @@ class CandidateSearch:
                 lengths[level],
                 space.room["units"],
                 *space.pairs,
-                lengths[last + 1],
+                lengths[-2],
                 space.room["pairs"],
                 space.work,
                 starts[level],
@@ -231,6 +283,7 @@ class CandidateSearch:
                 TILE=self._tile,
                 **self._axes(),
                 num_warps=self._tile // 16,
+                programs=lists.n_programs(self._device, WALKING_PROGRAMS),
             )
 
     def _test_rows(self, n_pairs: torch.Tensor, n_rows: torch.Tensor) -> None:
@@ -266,14 +319,13 @@ class CandidateSearch:
 
     def _multiply(self, n_units: torch.Tensor, n_rows: torch.Tensor) -> None:
         partition, dimensions, space = self._partition, self._partition.dimensions, self._space
-        halves = self._query.vectors[self._members].half()
         band = tile_band(self._threshold.tau, dimensions)
         self._launch(
             distances.multiply_tiles,
             self._names,
             partition.vectors,
-            halves,
-            halves.float().square_().sum(1),
+            self._halves,
+            self._squares,
             space.units[2],
             space.bits[2],
             n_units,
@@ -297,7 +349,7 @@ class CandidateSearch:
 
     def _decide(self, n_rows: torch.Tensor) -> None:
         partition, dimensions, space = self._partition, self._partition.dimensions, self._space
-        tree = _tree(dimensions, self._device)
+        tree = tree_of(dimensions, self._device)
         band = difference_band(partition.metric, self._threshold.tau, dimensions)
         self._launch(
             distances.decide_rows,
@@ -307,7 +359,7 @@ class CandidateSearch:
             self._query.vectors,
             partition.vectors,
             tree,
-            _largest_square(self._threshold.tau, self._device),
+            largest_square_on(self._threshold.tau, self._device),
             *self._found(),
             band.surely,
             band.possibly,
@@ -356,8 +408,10 @@ class CandidateSearch:
         n_axes = self._blocks.codes.shape[1]
         return {"AXES": n_axes, "UNROLL": next(step for step in (16, 8, 4) if n_axes % step == 0)}
 
-    def _launch(self, program: object, *arguments: object, **options: object) -> None:
-        program[(lists.n_programs(self._device),)](*arguments, **options)
+    def _launch(
+        self, program: object, *arguments: object, programs: int | None = None, **options: object
+    ) -> None:
+        program[(programs or lists.n_programs(self._device),)](*arguments, **options)
 
 
 def decides(partition: Partition) -> bool:
@@ -368,57 +422,14 @@ def decides(partition: Partition) -> bool:
     )
 
 
+def is_ordered(n_queries: int) -> bool:
+    """Return whether so many query values are brought into an order before they walk."""
+    return n_queries >= min(ORDERED_FROM, SLAB + 1)
+
+
 def n_slabs(n_queries: int) -> int:
     """Return the number of runs of launches for so many query values."""
     return max(1, -(-n_queries // SLAB))
-
-
-def largest_square(tau: float) -> float:
-    """Return the largest float64 number whose square root, rounded, is at most tau."""
-    square = tau * tau
-    while math.sqrt(square) > tau:
-        square = math.nextafter(square, 0.0)
-    while math.sqrt(math.nextafter(square, math.inf)) <= tau:
-        square = math.nextafter(square, math.inf)
-    return square
-
-
-def tree_places(dimensions: int) -> np.ndarray:
-    """Order entries so that adding neighbours repeatedly sums them as `tree_sum` does.
-
-    See `pexeso.engine.metrics.tree_sum`.
-
-    Parameters
-    ----------
-    dimensions : int
-        At least 1.
-
-    Returns
-    -------
-    int32 (D,)
-        The entry at each place, or -1; D is the power of two from `dimensions` on.
-    """
-    rest, positions = np.arange(dimensions), np.zeros(dimensions, np.int64)
-    width, level = dimensions, 0
-    while width > 1:
-        half = (width + 1) // 2
-        upper = rest >= half
-        positions |= upper.astype(np.int64) << level
-        rest -= half * upper
-        width, level = half, level + 1
-    tree = np.full(1 << level, -1, np.int32)
-    tree[positions] = np.arange(dimensions)
-    return tree
-
-
-@cache
-def _tree(dimensions: int, device: torch.device) -> torch.Tensor:
-    return torch.from_numpy(tree_places(dimensions)).to(device)
-
-
-@cache
-def _largest_square(tau: float, device: torch.device) -> torch.Tensor:
-    return torch.full((1,), largest_square(tau), dtype=torch.float64, device=device)
 
 
 def tile_band(tau: float, dimensions: int) -> Band:

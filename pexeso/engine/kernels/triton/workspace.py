@@ -21,6 +21,9 @@ FIRST_ROOM = {
 }
 """Items that each list has room for at first."""
 
+READ_AT_ONCE = 512
+"""Columns that are read together with the counters: nearly always all there are."""
+
 _HEADER = 16
 _N_MATCHES, _N_COLUMNS = 8, 10
 
@@ -37,7 +40,7 @@ class Workspace:
     room : dict of str to int
         Items of each list.
     n_levels : int
-        Of boxes.
+        Of boxes, at most.
     n_slabs : int
         Runs of launches, each with counters of its own.
 
@@ -56,10 +59,16 @@ class Workspace:
         self.n_lists = n_levels + 2
         self.n_counters = _HEADER + 2 * n_slabs * self.n_lists
         self.state = torch.zeros(
-            self.n_counters + 2 * room["columns"], dtype=torch.int64, device=device
+            self.n_counters + 2 * max(READ_AT_ONCE, room["columns"]),
+            dtype=torch.int64,
+            device=device,
+        )
+        self._read = torch.empty(
+            self.n_counters + 2 * READ_AT_ONCE, dtype=torch.int64, pin_memory=device.type == "cuda"
         )
         self.counters = self.state[: self.n_counters]
         self.work = self.state[: lists.N_COUNTERS.value]
+        self._scratch = torch.empty(0, dtype=torch.int32, device=device)
         self.n_matches = self.state[_N_MATCHES : _N_MATCHES + 1]
         self.n_columns = self.state[_N_COLUMNS : _N_COLUMNS + 1]
         self.columns = self.state[self.n_counters :]
@@ -93,6 +102,23 @@ class Workspace:
     def matches(self) -> tuple[torch.Tensor, ...]:
         """Query values and complements of rows, int32."""
         return self._lists(2, "matches")
+
+    def zeros(self, n: int) -> torch.Tensor:
+        """Return zeros, int32 (n,), in memory that is kept."""
+        if len(self._scratch) < n:
+            self._scratch = torch.empty(
+                1 << (n - 1).bit_length(), dtype=torch.int32, device=self._device
+            )
+        return self._scratch[:n].zero_()
+
+    def read(self) -> tuple[list[int], torch.Tensor]:
+        """Wait for the device, and return the counters and the first columns that were found."""
+        if self._device.type == "cuda":
+            self._read.copy_(self.state[: len(self._read)], non_blocking=True)
+            torch.cuda.current_stream(self._device).synchronize()
+        else:
+            self._read.copy_(self.state[: len(self._read)])
+        return self._read[: self.n_counters].tolist(), self._read[self.n_counters :]
 
     def needed(self, counters: list[int]) -> dict[str, int]:
         """Return how long each list would have to be, from `counters` as read back."""
@@ -132,21 +158,19 @@ class Workspaces(threading.local):
     def take(
         self, most: dict[str, int], n_levels: int, n_slabs: int, device: torch.device
     ) -> Workspace:
-        """Return a workspace with all counters at zero; the last one again where it fits."""
+        """Return a workspace; the last one again where it fits."""
         room = {name: min(size, most[name]) for name, size in self.room.items()}
         last, self._last = self._last, None
-        if last is not None and (last.room, last.n_levels, last.n_slabs, last.state.device) == (
-            room,
-            n_levels,
-            n_slabs,
-            device,
+        if (
+            last is None
+            or (last.room, last.state.device) != (room, device)
+            or last.n_levels < n_levels
+            or last.n_slabs < n_slabs
         ):
-            last.counters.zero_()
-            self._last = last
-            return last
-        del last
-        self._last = Workspace(room, n_levels, n_slabs, device)
-        return self._last
+            del last
+            last = Workspace(room, n_levels, n_slabs, device)
+        self._last = last
+        return last
 
     def forget(self) -> None:
         """Let the memory go."""

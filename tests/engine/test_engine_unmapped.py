@@ -1,0 +1,60 @@
+"""Query columns that stay on the host: checked as ever, and mapped when they are asked for."""
+
+import numpy as np
+import pytest
+import torch
+from engine_lakes import draw_case
+
+from pexeso.engine.building.building import check_vectors
+from pexeso.engine.dense_space import unseen_on_host
+from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.search.summary import prepare_query
+from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import Goal
+from pexeso.errors import InputError
+
+
+@pytest.mark.parametrize("map_name", ["projection", "pivots"])
+def test_it_is_the_query_that_tensor_operations_prepare(map_name):
+    rng = np.random.default_rng(0)
+    options = PartitionLayoutOptions(map=map_name, n_axes=3 if map_name == "projection" else None)
+    partition, vectors, weights, total = draw_case(
+        rng, options, 9, 60, 12, 20, "clustered", "middle"
+    ).arguments()
+    vectors[3], weights[5] = 0, 0
+    query, real = prepare_query(partition, vectors, weights, total)
+    seen = unseen_on_host(partition, vectors, weights, total, Goal(0.06), SearchStats())
+    given = seen.query
+    assert len(given) == len(query) < 20
+    assert given.total == query.total
+    some = torch.tensor([4, 0])
+    for mine, right in ((given, query), (given.take(some), query.take(some))):
+        for name in ("vectors", "mapped", "weights"):
+            assert torch.equal(getattr(mine, name), getattr(right, name))
+    assert torch.equal(seen.real, real)
+
+
+@pytest.mark.parametrize("dims", [3, 300, 16_384])
+@pytest.mark.parametrize(
+    "factor",
+    [1, 1 + 4e-4, 1 - 4e-4, 1 + 9.9e-4, 1 - 9.9e-4, 1.0011, 0.9989, 0, 1e30, np.inf, np.nan],
+)
+def test_what_is_not_of_unit_length_is_refused_as_ever(dims, factor):
+    rng = np.random.default_rng(dims)
+    vectors = rng.normal(size=(8, dims))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    options = PartitionLayoutOptions(map="projection", n_axes=3)
+    partition = draw_case(rng, options, 4, 30, 5, 4, "uniform", "middle").partition
+    with np.errstate(invalid="ignore", over="ignore"):
+        vectors[3] *= np.float32(factor)
+
+    def told(work):
+        try:
+            return work().tolist()
+        except InputError as error:
+            return str(error)
+
+    rows, ones = torch.from_numpy(vectors), torch.ones(8, dtype=torch.int64)
+    right = told(lambda: check_vectors(vectors))
+    asked = (partition, rows, ones, 8, Goal(0.06), SearchStats())
+    assert told(lambda: unseen_on_host(*asked).real) == right
