@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.report import Task
+from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake import record_schema
 from pexeso.lake.catalog import (
     COLUMNS,
@@ -157,12 +158,8 @@ def write_catalog(
     postings = postings.select(["column_id", "value", "text", "count"])
     return {
         "columns": columns.n_kept,
-        "postings": _write(postings, folder / "postings"),
-        "values": _write(pa.table({"value": postings["value"].unique()}), folder / "values"),
+        "postings": write_parquet_folder(postings, folder / "postings"),
+        "values": write_parquet_folder(
+            pa.table({"value": postings["value"].unique()}), folder / "values"
+        ),
     }
-
-
-def _write(rows: pa.Table, folder: Path) -> int:
-    folder.mkdir()
-    pq.write_table(rows, folder / _FILE)
-    return rows.num_rows
