@@ -3,6 +3,7 @@
 import gc
 import os
 from functools import partial
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +12,9 @@ from long_runs import long_but
 
 from pexeso.build import in_driver
 from pexeso.build.lake_source import source
+from pexeso.errors import IndexCorruptError
 from pexeso.index import build_index, open_index
+from pexeso.lake.catalog import files_in
 from pexeso.lake.record_schema import SCHEMA, batch_of
 
 RECORDS = [
@@ -106,6 +109,14 @@ def test_the_driver_never_holds_a_long_list_of_files_that_are_no_tables(tmp_path
         rows = pa.table([names, ["no table"] * 1000], schema=source.SKIPPED_SCHEMA)
         pq.write_table(rows, tmp_path / f"{number}.parquet", compression="zstd")
         assert in_driver.fits_the_driver(read, tmp_path) == (number < 2)
+
+
+def test_a_damaged_file_is_called_one_of_the_catalog_only_where_it_is(tmp_path):
+    (tmp_path / "tables-00000.parquet").write_bytes(b"PAR1, and no more")
+    with pytest.raises(IndexCorruptError, match="is not a catalog that pexeso wrote"):
+        in_driver.catalog_fits(SimpleNamespace(catalog_files=files_in([tmp_path])))
+    with pytest.raises(pa.ArrowInvalid, match="Parquet"):
+        in_driver.fits_the_driver({"report": {"bytes_out": 0}}, tmp_path)
 
 
 def contents(path):
