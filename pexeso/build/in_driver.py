@@ -23,13 +23,7 @@ from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.report import Task
 from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake import record_schema
-from pexeso.lake.catalog import (
-    COLUMNS,
-    COLUMNS_SCHEMA,
-    TABLES,
-    TABLES_SCHEMA,
-    damage_made_plain,
-)
+from pexeso.lake.catalog import COLUMNS_SCHEMA, TABLES_SCHEMA, damage_made_plain
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
@@ -59,10 +53,18 @@ def fits_the_driver(facts: Facts, skipped: Path) -> bool:
     return n_bytes + sum(map(_n_bytes, skipped.glob("*.parquet"))) <= IN_DRIVER_BYTES
 
 
-def catalog_fits(store: Store) -> bool:
-    """Return whether the driver can hold the catalog of an index."""
+def catalog_fits(store: Store, *kinds: str) -> bool:
+    """Return whether the driver can hold the catalog of an index.
+
+    Parameters
+    ----------
+    store : Store
+    kinds : str
+        What is needed of it: `TABLES`, `COLUMNS` or both. Files of the other kind are not looked
+        at, which an index on other storage would have to fetch for it.
+    """
     n_bytes = 0
-    for kind in (TABLES, COLUMNS):
+    for kind in kinds:
         for path in chain.from_iterable(store.catalog_files(kind)):
             with damage_made_plain(path):
                 n_bytes += _n_bytes(path)

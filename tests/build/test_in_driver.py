@@ -14,7 +14,7 @@ from pexeso.build import in_driver
 from pexeso.build.lake_source import source
 from pexeso.errors import IndexCorruptError
 from pexeso.index import build_index, open_index
-from pexeso.lake.catalog import files_in
+from pexeso.lake.catalog import COLUMNS, TABLES, files_in, part_name
 from pexeso.lake.record_schema import SCHEMA, batch_of
 
 RECORDS = [
@@ -114,9 +114,23 @@ def test_the_driver_never_holds_a_long_list_of_files_that_are_no_tables(tmp_path
 def test_a_damaged_file_is_called_one_of_the_catalog_only_where_it_is(tmp_path):
     (tmp_path / "tables-00000.parquet").write_bytes(b"PAR1, and no more")
     with pytest.raises(IndexCorruptError, match="is not a catalog that pexeso wrote"):
-        in_driver.catalog_fits(SimpleNamespace(catalog_files=files_in([tmp_path])))
+        in_driver.catalog_fits(SimpleNamespace(catalog_files=files_in([tmp_path])), TABLES)
     with pytest.raises(pa.ArrowInvalid, match="Parquet"):
         in_driver.fits_the_driver({"report": {"bytes_out": 0}}, tmp_path)
+
+
+def test_only_what_is_read_of_a_catalog_counts(tmp_path, monkeypatch):
+    """An append compares tables, and a catalog has many more columns than tables."""
+    store = SimpleNamespace(catalog_files=files_in([tmp_path]))
+    for kind, n_rows in ((TABLES, 10), (COLUMNS, 5_000)):
+        names = pa.table({"table": [f"{row}.csv" for row in range(n_rows)]})
+        pq.write_table(names, tmp_path / part_name(kind, 0))
+    monkeypatch.setattr(in_driver, "IN_DRIVER_BYTES", 10_000)
+    assert in_driver.catalog_fits(store, TABLES)
+    assert not in_driver.catalog_fits(store, COLUMNS)
+    assert not in_driver.catalog_fits(store, TABLES, COLUMNS)
+    (tmp_path / part_name(COLUMNS, 0)).write_bytes(b"damaged")
+    assert in_driver.catalog_fits(store, TABLES)
 
 
 def contents(path):

@@ -80,7 +80,7 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
     judge = partial(
         judged, root=source.root, compare=compare, stale_formats=stale_formats(job.index)
     )
-    if source.is_small() and in_driver.catalog_fits(job.index):
+    if source.is_small() and in_driver.catalog_fits(job.index, TABLES):
         _judge_here(job, judge, folder)
     else:
         _judge_in_tasks(job, judge, folder)
