@@ -21,17 +21,13 @@ import pyarrow.parquet as pq
 
 from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.report import Task
-from pexeso.io.parquet_folder import write_parquet_folder
+from pexeso.io.parquet_folder import fits_in_driver, write_parquet_folder
 from pexeso.lake import record_schema
 from pexeso.lake.catalog import COLUMNS_SCHEMA, TABLES_SCHEMA, damage_made_plain
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
     from pexeso.build.stages import Facts
-
-IN_DRIVER_BYTES = 64 << 20
-"""Most bytes of records, of the names of files that are no tables, and of a catalog that the driver
-puts together."""
 
 _FILE = "part-00000.parquet"
 
@@ -50,7 +46,7 @@ def fits_the_driver(facts: Facts, skipped: Path) -> bool:
     n_bytes = facts.get("report", {}).get("bytes_out")
     if n_bytes is None:
         return False
-    return n_bytes + sum(map(_n_bytes, skipped.glob("*.parquet"))) <= IN_DRIVER_BYTES
+    return fits_in_driver(n_bytes + sum(map(_n_bytes, skipped.glob("*.parquet"))))
 
 
 def catalog_fits(store: Store, *kinds: str) -> bool:
@@ -68,7 +64,7 @@ def catalog_fits(store: Store, *kinds: str) -> bool:
         for path in chain.from_iterable(store.catalog_files(kind)):
             with damage_made_plain(path):
                 n_bytes += _n_bytes(path)
-    return n_bytes <= IN_DRIVER_BYTES
+    return fits_in_driver(n_bytes)
 
 
 def _n_bytes(path: Path) -> int:
