@@ -92,7 +92,7 @@ def compact(
 def rewrite_catalog(job: BuildJob) -> dict[str, Any]:
     """Write all of the catalog that holds as one folder."""
     job.empty_catalog()
-    if in_driver.catalog_fits(job.index):
+    if in_driver.catalog_fits(job.index, TABLES, COLUMNS):
         catalog = Catalog(job.index.catalog_files)
         tables, columns = catalog.tables(), catalog.columns()
     else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,22 +21,13 @@ import pyarrow.parquet as pq
 
 from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.report import Task
+from pexeso.io.parquet_folder import fits_in_driver, write_parquet_folder
 from pexeso.lake import record_schema
-from pexeso.lake.catalog import (
-    COLUMNS,
-    COLUMNS_SCHEMA,
-    TABLES,
-    TABLES_SCHEMA,
-    damage_made_plain,
-)
+from pexeso.lake.catalog import COLUMNS_SCHEMA, TABLES_SCHEMA, damage_made_plain
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
     from pexeso.build.stages import Facts
-
-IN_DRIVER_BYTES = 64 << 20
-"""Most bytes of records, of the names of files that are no tables, and of a catalog that the driver
-puts together."""
 
 _FILE = "part-00000.parquet"
 
@@ -54,24 +46,30 @@ def fits_the_driver(facts: Facts, skipped: Path) -> bool:
     n_bytes = facts.get("report", {}).get("bytes_out")
     if n_bytes is None:
         return False
-    return n_bytes + sum(map(_n_bytes, skipped.glob("*.parquet"))) <= IN_DRIVER_BYTES
+    return fits_in_driver(n_bytes + sum(map(_n_bytes, skipped.glob("*.parquet"))))
 
 
-def catalog_fits(store: Store) -> bool:
-    """Return whether the driver can hold the catalog of an index."""
-    files = (
-        path
-        for kind in (TABLES, COLUMNS)
-        for folder in store.catalog_files(kind)
-        for path in folder
-    )
-    return sum(map(_n_bytes, files)) <= IN_DRIVER_BYTES
+def catalog_fits(store: Store, *kinds: str) -> bool:
+    """Return whether the driver can hold the catalog of an index.
+
+    Parameters
+    ----------
+    store : Store
+    kinds : str
+        What is needed of it: `TABLES`, `COLUMNS` or both. Files of the other kind are not looked
+        at, which an index on other storage would have to fetch for it.
+    """
+    n_bytes = 0
+    for kind in kinds:
+        for path in chain.from_iterable(store.catalog_files(kind)):
+            with damage_made_plain(path):
+                n_bytes += _n_bytes(path)
+    return fits_in_driver(n_bytes)
 
 
 def _n_bytes(path: Path) -> int:
     """Return the bytes of a file of Parquet once it is read."""
-    with damage_made_plain(path):
-        found = pq.read_metadata(path)
+    found = pq.read_metadata(path)
     return sum(found.row_group(n).total_byte_size for n in range(found.num_row_groups))
 
 
@@ -157,12 +155,8 @@ def write_catalog(
     postings = postings.select(["column_id", "value", "text", "count"])
     return {
         "columns": columns.n_kept,
-        "postings": _write(postings, folder / "postings"),
-        "values": _write(pa.table({"value": postings["value"].unique()}), folder / "values"),
+        "postings": write_parquet_folder(postings, folder / "postings"),
+        "values": write_parquet_folder(
+            pa.table({"value": postings["value"].unique()}), folder / "values"
+        ),
     }
-
-
-def _write(rows: pa.Table, folder: Path) -> int:
-    folder.mkdir()
-    pq.write_table(rows, folder / _FILE)
-    return rows.num_rows

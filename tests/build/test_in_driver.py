@@ -3,6 +3,7 @@
 import gc
 import os
 from functools import partial
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,9 +11,14 @@ import pytest
 from long_runs import long_but
 
 from pexeso.build import in_driver
+from pexeso.build.job import BuildJob
 from pexeso.build.lake_source import source
+from pexeso.errors import IndexCorruptError
 from pexeso.index import build_index, open_index
+from pexeso.io import parquet_folder
+from pexeso.lake.catalog import COLUMNS, TABLES, files_in, part_name
 from pexeso.lake.record_schema import SCHEMA, batch_of
+from pexeso.parts.semantic import rewrite as semantic_rewrite
 
 RECORDS = [
     {"record": "column", "table": "a.csv", "position": 0, "name": "x", "label": "x"},
@@ -96,7 +102,7 @@ def test_values_of_columns_that_are_left_out_are_no_postings(tmp_path):
 
 def test_the_driver_never_holds_a_long_list_of_files_that_are_no_tables(tmp_path, monkeypatch):
     """A folder of few tables among millions of pictures is one that Spark goes through."""
-    monkeypatch.setattr(in_driver, "IN_DRIVER_BYTES", 100_000)
+    monkeypatch.setattr(parquet_folder, "IN_DRIVER_BYTES", 100_000)
     read = {"report": {"bytes_out": 50_000}}
     assert in_driver.fits_the_driver(read, tmp_path)
     assert not in_driver.fits_the_driver({"report": {"bytes_out": 100_001}}, tmp_path)
@@ -106,6 +112,28 @@ def test_the_driver_never_holds_a_long_list_of_files_that_are_no_tables(tmp_path
         rows = pa.table([names, ["no table"] * 1000], schema=source.SKIPPED_SCHEMA)
         pq.write_table(rows, tmp_path / f"{number}.parquet", compression="zstd")
         assert in_driver.fits_the_driver(read, tmp_path) == (number < 2)
+
+
+def test_a_damaged_file_is_called_one_of_the_catalog_only_where_it_is(tmp_path):
+    (tmp_path / "tables-00000.parquet").write_bytes(b"PAR1, and no more")
+    with pytest.raises(IndexCorruptError, match="is not a catalog that pexeso wrote"):
+        in_driver.catalog_fits(SimpleNamespace(catalog_files=files_in([tmp_path])), TABLES)
+    with pytest.raises(pa.ArrowInvalid, match="Parquet"):
+        in_driver.fits_the_driver({"report": {"bytes_out": 0}}, tmp_path)
+
+
+def test_only_what_is_read_of_a_catalog_counts(tmp_path, monkeypatch):
+    """An append compares tables, and a catalog has many more columns than tables."""
+    store = SimpleNamespace(catalog_files=files_in([tmp_path]))
+    for kind, n_rows in ((TABLES, 10), (COLUMNS, 5_000)):
+        names = pa.table({"table": [f"{row}.csv" for row in range(n_rows)]})
+        pq.write_table(names, tmp_path / part_name(kind, 0))
+    monkeypatch.setattr(parquet_folder, "IN_DRIVER_BYTES", 10_000)
+    assert in_driver.catalog_fits(store, TABLES)
+    assert not in_driver.catalog_fits(store, COLUMNS)
+    assert not in_driver.catalog_fits(store, TABLES, COLUMNS)
+    (tmp_path / part_name(COLUMNS, 0)).write_bytes(b"damaged")
+    assert in_driver.catalog_fits(store, TABLES)
 
 
 def contents(path):
@@ -120,32 +148,56 @@ def contents(path):
     return found
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("model", long_but(["hashing"], ["lexical", "hashing"]))
-def test_an_index_is_the_same_with_and_without_jobs_of_sparks(
-    small_lake, tmp_path, spark, monkeypatch, model
-):
+@pytest.fixture
+def do_both(tmp_path, monkeypatch):
+    """Return a function that does work on two indexes, of which one has jobs of Spark's.
+
+    It returns what the work says of each, and sees that both indexes are the same.
+    """
+    read_folders, read_in_tasks = BuildJob.read_folders, set()
+
+    def noted(job, *given):
+        read_in_tasks.add(job.index.path.name)
+        return read_folders(job, *given)
+
+    def both(work):
+        gc.collect()  # an index that is still held keeps what an update supersedes
+        with monkeypatch.context() as patched:
+            patched.setattr(BuildJob, "read_folders", noted)
+            said = [work(tmp_path / "here")]
+            patched.setattr(parquet_folder, "IN_DRIVER_BYTES", -1)
+            patched.setattr(source.FolderSource, "is_small", lambda self: False)
+            said.append(work(tmp_path / "by-spark"))
+        assert contents(tmp_path / "here") == contents(tmp_path / "by-spark")
+        assert "here" not in read_in_tasks
+        return said
+
+    return both
+
+
+@pytest.fixture
+def lake(small_lake, tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
     for name in ("cities.csv", "numbers.csv", "notes.txt", "broken.parquet"):
         (lake / name).write_bytes((small_lake / name).read_bytes())
+    return lake
+
+
+MODELS = ["lexical", "hashing"]
+
+
+def build_of(lake, model):
     build = partial(build_index, lake, model=model, parts=["containment"])
-    if model == "hashing":
-        build = partial(build, dimensions=16)
-    paths = [tmp_path / name for name in ("here", "by-spark")]
+    return partial(build, dimensions=16) if model == "hashing" else build
 
-    def do_both(work):
-        """Do it with and without jobs of Spark's; return what it says, which is the same."""
-        gc.collect()  # an index that is still held keeps what an update supersedes
-        said = [work(paths[0])]
-        with monkeypatch.context() as patched:
-            patched.setattr(in_driver, "IN_DRIVER_BYTES", -1)
-            patched.setattr(source.FolderSource, "is_small", lambda self: False)
-            said.append(work(paths[1]))
-        assert contents(paths[0]) == contents(paths[1])
-        return said
 
-    do_both(build)
+@pytest.mark.spark
+@pytest.mark.parametrize("model", long_but(["hashing"], MODELS))
+def test_an_index_is_the_same_with_and_without_jobs_of_sparks(
+    lake, small_lake, spark, do_both, model
+):
+    do_both(build_of(lake, model))
     (lake / "capitals.csv").write_bytes((small_lake / "nested" / "capitals.tsv").read_bytes())
     (lake / "numbers.csv").unlink()
     (lake / "letter.docx").write_bytes(b"no table")
@@ -157,4 +209,31 @@ def test_an_index_is_the_same_with_and_without_jobs_of_sparks(
     here, there = do_both(lambda path: open_index(path).append())
     assert here == there
     assert here.changed == 1
-    do_both(lambda path: open_index(path).compact())
+    here, there = do_both(lambda path: open_index(path).compact())
+    assert here == there
+
+
+@pytest.mark.spark
+@pytest.mark.long
+@pytest.mark.parametrize("model", MODELS)
+def test_some_partitions_are_rewritten_the_same_with_and_without_jobs_of_sparks(
+    lake, spark, do_both, model, monkeypatch
+):
+    def rewritten(numbers):
+        monkeypatch.setattr(semantic_rewrite, "worn", lambda store, options, model=0: numbers)
+        here, there = do_both(lambda path: open_index(path).compact())
+        assert here == there
+        return here.partitions_rewritten, here.partitions_added
+
+    towns = b"town\nOslo\nLyon\nTurin\nGhent\nBrno\nPorto\n"
+    do_both(build_of(lake, model))
+    for name in ("gone.csv", "more.csv", "most.csv"):
+        (lake / name).write_bytes(towns + name.encode())
+        do_both(lambda path: open_index(path).append())
+    (lake / "gone.csv").unlink()
+    do_both(lambda path: open_index(path).append(delete_missing=True))
+    assert rewritten([1]) == (1, 0)  # nothing of it holds
+    assert rewritten([1, 2]) == (2, 1)
+    here, there = do_both(lambda path: open_index(path).compact(everything=True))
+    assert here == there
+    assert (here.partitions_rewritten, here.partitions_added) == (2, 1)

@@ -31,6 +31,7 @@ from pexeso.build.report import Task
 from pexeso.build.stages import Facts
 from pexeso.build.tasks import compare_contents
 from pexeso.io.location import Location, read_parquet, spark_path
+from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake.catalog import (
     COLUMNS,
     COLUMNS_SCHEMA,
@@ -79,7 +80,7 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
     judge = partial(
         judged, root=source.root, compare=compare, stale_formats=stale_formats(job.index)
     )
-    if source.is_small() and in_driver.catalog_fits(job.index):
+    if source.is_small() and in_driver.catalog_fits(job.index, TABLES):
         _judge_here(job, judge, folder)
     else:
         _judge_in_tasks(job, judge, folder)
@@ -113,8 +114,7 @@ def _judge_here(job: BuildJob, judge: Task, folder: Path) -> None:
         (LISTING, rows.filter(pc.is_in(change, value_set=pa.array(_TO_READ)))),
         (SKIPPED, rows.filter(pc.equal(change, SKIPPED))),
     ):
-        (folder / name).mkdir()
-        pq.write_table(chosen.select(_LEFT[name].names), folder / name / "part.parquet")
+        write_parquet_folder(chosen.select(_LEFT[name].names), folder / name)
 
 
 def _judge_in_tasks(job: BuildJob, judge: Task, folder: Path) -> None:

@@ -23,6 +23,7 @@ from pexeso.build.report import Task
 from pexeso.build.stages import Facts
 from pexeso.errors import LakeError
 from pexeso.io.location import Location, is_url, read_parquet, spark_path
+from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake import record_schema
 from pexeso.lake.files import find_tables, look_at_lake, table_row
 from pexeso.registry import asked
@@ -293,8 +294,7 @@ def _write_listing(
         (LISTING, LISTING_SCHEMA, rows),
         (SKIPPED, SKIPPED_SCHEMA, skipped),
     ):
-        (folder / name).mkdir()
-        pq.write_table(pa.Table.from_pylist(content, schema=schema), folder / name / "part.parquet")
+        write_parquet_folder(pa.Table.from_pylist(content, schema=schema), folder / name)
     digest = hashlib.blake2b(json.dumps(rows, sort_keys=True).encode(), digest_size=16).hexdigest()
     n_bytes = sum(row.get("n_bytes") or 0 for row in rows)
     return {"tables": len(rows), "bytes": n_bytes, "skipped": len(skipped), "digest": digest}

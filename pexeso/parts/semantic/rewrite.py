@@ -6,14 +6,22 @@ New partitions are written from the content of the old ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pexeso.parts.base import Written, worn_folders
-from pexeso.parts.models import embedder_folder, store_of_model, told
-from pexeso.parts.semantic.stored import POSTINGS, VECTORS, stored_rows
+from pexeso.parts.copied import folders_fit
+from pexeso.parts.models import (
+    embedder_folder,
+    entry_bytes,
+    options_for_model,
+    store_of_model,
+    told,
+)
+from pexeso.parts.semantic.stored import POSTINGS, VECTORS, copy_into_one, stored_rows
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -71,11 +79,37 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
     entries = []
     if numbers:
         n_partitions = None if kept else job.options.n_partitions
+        divide = (
+            partial(copy_into_one, job, store, numbers)
+            if _fit_into_one(job, store, numbers, n_partitions, model)
+            else None
+        )
         entries = divide_and_write(
-            job, frames, facts_before, n_partitions, folder_of_embedder, model
+            job, frames, facts_before, n_partitions, folder_of_embedder, model, divide=divide
         )
     every = [*(store.partition_entry(number) for number in kept), *entries]
     facts = {name: sum(entry.facts[name] for entry in every) for name in ("values", "postings")}
     masks = [(number, mask) for number in kept if (mask := store.deleted_mask(number)) is not None]
     still = [ranges_of(store.array(number, "column_ids")[mask]) for number, mask in masks]
     return Written(entries, **told(job.index, model, facts, {}), deleted=merge_ranges(*still))
+
+
+def _fit_into_one(
+    job: BuildJob, store: Store, numbers: Sequence[int], n_partitions: int | None, model: int
+) -> bool:
+    """Return whether what holds of some partitions is little, and one partition takes it."""
+    from partition.spark import limits_of
+
+    entries = [store.partition_entry(number) for number in numbers]
+    # With the deleted ones, so at least as many as there are.
+    sizes = [sum(entry.facts[name] for entry in entries) for name in ("columns", "postings")]
+    if not all(sizes) or not folders_fit(entries):
+        return False
+    limits = limits_of(
+        *sizes,
+        store.manifest.facts["dimensions"],
+        n_partitions,
+        None if n_partitions else job.options.partition_bytes,
+        entry_bytes(options_for_model(job.options, model)),
+    )
+    return limits.n_bins == 1

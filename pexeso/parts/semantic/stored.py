@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from pexeso.errors import InputError
 from pexeso.io.location import read_parquet, spark_path
+from pexeso.io.parquet_folder import write_parquet_folder
+from pexeso.lake.catalog import COLUMNS, Catalog, files_in
 from pexeso.parts.base import Batches
+from pexeso.parts.copied import rows_of_folders
 from pexeso.parts.models import models_of, store_of_model
 from pexeso.store.local.reader import Store
 from pexeso.store.texts import take_texts
@@ -73,6 +78,36 @@ def stored_rows(
         frame = frame.dropDuplicates(["value"])
     frame.write.parquet(spark_path(folder))
     return read_parquet(job.spark, folder)
+
+
+def copy_into_one(job: BuildJob, store: Store, numbers: Sequence[int], folder: Path) -> int:
+    """Lay out what holds of some partitions for one, in the driver.
+
+    Returns
+    -------
+    int
+        0 where nothing holds, else 1.
+    """
+
+    def rows(schema: pa.Schema) -> pa.RecordBatchReader:
+        read = partial(read_partitions, store=store, schema=schema)
+        return rows_of_folders(numbers, read, schema)
+
+    def write(name: str, found: pa.Table | pa.RecordBatchReader) -> int:
+        return write_parquet_folder(found, folder / name / "partition=0")
+
+    if not write("postings", rows(POSTINGS)):
+        return 0
+    ids = pq.read_table(folder / "postings", columns=["column_id"])["column_id"].unique()
+    catalog = Catalog(files_in([job.writer.catalog_folder]))
+    held = pc.field("column_id").isin(ids)
+    pieces = catalog.pieces(COLUMNS, ["column_id", "table", "label"], held)
+    write("columns", pa.concat_tables(piece() for piece in pieces))
+    if "letters" not in store.manifest.facts:
+        vectors = rows(VECTORS).read_all()
+        first = pc.index_in(vectors["value"].unique(), value_set=vectors["value"])
+        write("vectors", vectors.take(first))
+    return 1
 
 
 def read_partitions(batches: Batches, *, store: Store, schema: pa.Schema) -> Batches:

@@ -14,8 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.parts.base import Written, worn_folders
+from pexeso.parts.copied import folders_fit, rows_of_folders
 from pexeso.parts.token_sets.open import DELETED, Shard, deleted_sets, open_shard, shard_entries
-from pexeso.parts.token_sets.write import divide_and_write
+from pexeso.parts.token_sets.write import (
+    SETS,
+    TOKENS,
+    divide_and_write,
+    own_choices,
+    shards_needed,
+)
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -64,19 +71,24 @@ def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
     """Divide the sets that hold of some shards anew."""
     if not numbers:
         return Written([])
-    sets, tokens = (
-        job.read_folders(numbers, partial(read_shards, store=job.index, kind=kind), schema)
-        for kind, schema in (("sets", SETS_SCHEMA), ("tokens", TOKENS_SCHEMA))
-    )
-    return Written(divide_and_write(job, sets, tokens))
+    entries = [shard_entries(job.index)[number] for number in numbers]
+    # With the deleted ones, so at least as many as are needed.
+    sizes = (sum(entry.facts[name] for entry in entries) for name in ("sets", "pairs"))
+    n_shards = shards_needed(*sizes, own_choices(job.options), job.options.partition_bytes)
+    read = rows_of_folders if n_shards == 1 and folders_fit(entries) else job.read_folders
+    rows = {
+        kind: read(numbers, partial(read_shards, store=job.index, kind=kind), schema)
+        for kind, schema in ((SETS, SETS_SCHEMA), (TOKENS, TOKENS_SCHEMA))
+    }
+    return Written(divide_and_write(job, rows))
 
 
 def read_shards(batches: Batches, *, store: Store, kind: str) -> Batches:
     """Read what holds of the shards whose numbers come in.
 
-    That is ``sets`` (`SETS_SCHEMA`) or ``tokens`` (`TOKENS_SCHEMA`).
+    That is `SETS` (of `SETS_SCHEMA`) or `TOKENS` (of `TOKENS_SCHEMA`).
     """
-    read = _stored_sets if kind == "sets" else _stored_tokens
+    read = _stored_sets if kind == SETS else _stored_tokens
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield from read(open_shard(store, shard_entries(store)[number]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from pexeso.containment.options import EnsembleOptions
+from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.overlap.index.saving import save_index
 from pexeso.overlap.index.sets import build_index
 from pexeso.parts.base import Written
@@ -47,21 +49,22 @@ def write(job: BuildJob) -> Written:
     """Write shards of the sets and the tokens that the job has read."""
     sets = job.records("set").select("table", "position", "label")
     tokens = job.records("token").select("table", "position", "value")
-    return Written(divide_and_write(job, sets, tokens))
+    return Written(divide_and_write(job, {SETS: sets, TOKENS: tokens}))
 
 
-def divide_and_write(job: BuildJob, sets: DataFrame, tokens: DataFrame) -> list[FolderEntry]:
+def divide_and_write(
+    job: BuildJob, rows: Mapping[str, DataFrame] | Mapping[str, pa.RecordBatchReader]
+) -> list[FolderEntry]:
     """Divide sets among shards, and build each.
 
     Parameters
     ----------
-    sets : DataFrame
-        ``table, position, label``.
-    tokens : DataFrame
-        ``table, position, value``: each token of a set once.
+    rows : dict
+        `SETS`: ``table, position, label``. `TOKENS`: ``table, position, value``, each token of a
+        set once. Frames, or readers of what one shard takes.
     """
     parts = own_choices(job.options)
-    laid_out = job.stage("divide", lambda folder, meter: _lay_out(job, sets, tokens, parts, folder))
+    laid_out = job.stage("divide", lambda folder, meter: _lay_out(job, rows, parts, folder))
     if not laid_out["shards"]:
         return []
     fill = partial(write_shard, job.stages.folder("divide"), parts=parts)
@@ -74,11 +77,19 @@ def own_choices(options: BuildOptions) -> tuple[str, ...]:
 
 
 def _lay_out(
-    job: BuildJob, sets: DataFrame, tokens: DataFrame, parts: tuple[str, ...], folder: Path
+    job: BuildJob,
+    rows: Mapping[str, DataFrame] | Mapping[str, pa.RecordBatchReader],
+    parts: tuple[str, ...],
+    folder: Path,
 ) -> Facts:
-    n_shards = shards_needed(sets.count(), tokens.count(), parts, job.options.partition_bytes)
-    frames = {SETS: sets, TOKENS: tokens}
-    return {"shards": divide(frames, ("table", "position"), n_shards, folder)}
+    if isinstance(rows[SETS], pa.RecordBatchReader):
+        n_sets, _ = (
+            write_parquet_folder(rows[name], folder / name / "shard=0") for name in (SETS, TOKENS)
+        )
+        return {"shards": min(n_sets, 1)}
+    sizes = (rows[name].count() for name in (SETS, TOKENS))
+    n_shards = shards_needed(*sizes, parts, job.options.partition_bytes)
+    return {"shards": divide(rows, ("table", "position"), n_shards, folder)}
 
 
 def shards_needed(n_sets: int, n_pairs: int, parts: tuple[str, ...], partition_bytes: int) -> int:
