@@ -2,15 +2,16 @@
 
 A search takes a handful of launches and one wait for the device.
 
-Why it is cut as it is, in counts of bytes and operations (an H200 moves 4.8 TB/s at most). A query
-column has about 17 distinct values. ``swdc`` has 134,000 blocks: testing all their boxes against 17
-values reads 17 MB and takes some 10 microseconds, so the walk starts on the finest level for which
-that is cheap (`DENSE_UNITS`), and most searches walk one level. Of 2.3 million (query value, block)
-pairs some 30,000 are left, whose codes are 30 MB; of the 70,000 rows left 14 MB are read. On an
-H200 all of it takes 0.1 to 0.2 ms. Launches cost more, 0.7 ms on the host: so each step is one
-launch, nothing is read back before the last of them, and matches are decided where they are found,
-down to the defining distance. What comes out of `candidates` needs nothing but counting, which a
-bitmap does (`pexeso.engine.kernels.triton.counts`).
+Why it is cut as it is, in counts of bytes and operations (an H200 moves 4.3 TB/s). A query column
+has about 17 distinct values. ``swdc`` has 134,000 blocks: testing all their boxes against 17 values
+reads 17 MB, and those of the level above a sixteenth of it, so the walk starts on the finest level
+for which that is cheap (`DENSE_UNITS`). Of 2.3 million (query value, block) pairs some 30,000 are
+left, whose codes are 30 MB; of the 70,000 rows left 14 MB are read. On an H200 all of it takes 64
+microseconds. Launches cost the host ten times that: so each step is one launch, nothing is read
+back before the last of them, matches are decided where they are found, down to the defining
+distance, and the launches of a search that is asked again are recorded and started as one
+(`pexeso.engine.kernels.triton.column`). What comes out of `candidates` needs nothing but counting,
+which a bitmap does (`pexeso.engine.kernels.triton.counts`).
 
 A block that few of a tile of query values reach is compared value by value: only rows near to the
 value are read, where a product of tiles would be wasted but for one entry in hundreds. Where more
@@ -55,7 +56,9 @@ class TritonKernel(TorchKernel):
 
     Device memory beside the partition: for each (query value, stored value) pair held, at most
     `max_pairs` of them, 24 bytes; 44 for each (query value, block) pair that is left, as many at
-    most; 16 a column; and `working_bytes` for the bitmaps and cells that columns are counted in.
+    most; 16 a column; and `working_bytes` for the bitmaps and cells that columns are counted in, of
+    which single query columns keep theirs: at most `counter.BITMAP_BYTES` and 8 a column, rounded
+    up to a power of two.
     """
 
     name = "triton"
