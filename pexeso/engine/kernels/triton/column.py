@@ -44,10 +44,8 @@ class ColumnSearch:
     Parameters
     ----------
     query : Query or QueryPlaces
-    weights : int64 (n,)
-        Of each query value.
     min_count : int64 (1,)
-        On the device, as the weights are.
+        On the device, as the values are.
     space : Workspace
     """
 

@@ -21,6 +21,11 @@ the block, so that the worst case is the dense product, without a matrix in memo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
 import torch
 
 from pexeso.engine.interface import Counts, Groups, Limits, Pairs, Query, Threshold
@@ -46,6 +51,25 @@ from pexeso.engine.layout.blocks import Blocks
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import DeviceError
+
+Given, Result = ParamSpec("Given"), TypeVar("Result")
+
+Step = Callable[Concatenate["TritonKernel", Partition, Given], Result]
+
+
+def _on_its_device(step: Step[Given, Result]) -> Step[Given, Result]:
+    """Let a step launch on the partition's device, which need not be the current one."""
+
+    @wraps(step)
+    def run(
+        kernel: TritonKernel, partition: Partition, *rest: Given.args, **named: Given.kwargs
+    ) -> Result:
+        device = partition.device
+        _check_device(device)
+        with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+            return step(kernel, partition, *rest, **named)
+
+    return run
 
 
 class TritonKernel(TorchKernel):
@@ -75,6 +99,7 @@ class TritonKernel(TorchKernel):
             triton_counter.BITMAP_BYTES + self._cell_bytes + triton_counter.ENTRY_BYTES
         )
 
+    @_on_its_device
     def search(
         self,
         partition: Partition,
@@ -88,7 +113,6 @@ class TritonKernel(TorchKernel):
 
         None is returned where lists would be too long.
         """
-        _check_device(partition.device)
         if not (isinstance(partition.cells, Blocks) and decides(partition)):
             return None
         if not len(partition.blocks) or not len(query):
@@ -105,6 +129,7 @@ class TritonKernel(TorchKernel):
             if not self._grow(needed, space.room, most):
                 return None
 
+    @_on_its_device
     def candidates(
         self,
         partition: Partition,
@@ -117,7 +142,6 @@ class TritonKernel(TorchKernel):
 
         Lists that were too short are made longer, up to the limit.
         """
-        _check_device(partition.device)
         if not len(partition.blocks) or not len(query):
             return _no_pairs(len(query), partition.device)
         most = self._most(partition, max_pairs)
@@ -165,6 +189,7 @@ class TritonKernel(TorchKernel):
         self._spaces.room.update({name: next_power_of_2(size) for name, size in short.items()})
         return True
 
+    @_on_its_device
     def count(
         self,
         partition: Partition,
@@ -229,6 +254,7 @@ class TritonKernel(TorchKernel):
             return super().matches(partition, query, pairs, threshold, stats)
         return Pairs(pairs.offsets, ~pairs.rows)
 
+    @_on_its_device
     def count_batch(
         self, partition: Partition, matches: Pairs, groups: Groups
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -236,7 +262,6 @@ class TritonKernel(TorchKernel):
 
         As many query columns are handled at a time as the cells have room for.
         """
-        _check_device(partition.device)
         return count_groups(partition, matches, groups, self._cell_bytes)
 
 
