@@ -11,6 +11,7 @@ import pyarrow as pa
 import torch
 
 from benchmarks.gpu.checks import WrongAnswerError
+from benchmarks.gpu.table import WORDS
 from benchmarks.gpu.timing import Clock, spread, wall_seconds
 from embed.words import split_words, string_buffers
 from pexeso.engine.sparse.building import build_partition
@@ -72,7 +73,7 @@ def measure_words(
         "the host"
     )
     return {
-        "data": "words",
+        "data": WORDS,
         "values": len(values),
         "words": on_host.n_words,
         "columns": len(offsets) - 1,

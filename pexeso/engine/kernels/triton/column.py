@@ -210,7 +210,7 @@ class ColumnSearches(threading.local):
             places, least = query, torch.full((1,), min_count, device=partition.device)
         else:
             n_places = _n_places(len(query), threshold)
-            if may_record(partition.device) and n_places <= RECORDED_VALUES:
+            if partition.device.type == "cuda" and n_places <= RECORDED_VALUES:
                 recording = self._recording(partition, threshold, n_places, space)
             places = recording.places if recording else _places(partition, n_places)
             places.send(query, min_count)
@@ -255,8 +255,3 @@ def _places(partition: Partition, n_places: int) -> QueryPlaces:
     return QueryPlaces(
         n_places, partition.dimensions, partition.blocks.codes.shape[1], partition.device
     )
-
-
-def may_record(device: torch.device) -> bool:
-    """Return whether launches can be recorded."""
-    return device.type == "cuda"

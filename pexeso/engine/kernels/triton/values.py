@@ -17,13 +17,34 @@ from pexeso.engine.layout.ordering import order_by_splits
 FAR = tl.constexpr(-1.0e6)
 """Coordinate of a place without a value: no box is near to it."""
 
-FEW_DIMENSIONS = 128
-"""Up to so many, query values are ordered quickly rather than well."""
+QUICKLY_ORDERED = 128
+"""Dimensions up to which query values are ordered quickly rather than well."""
 
 _Z_AXES = 8
 
 _HEADER = 2
 _N_VALUES, _MIN_COUNT = range(_HEADER)
+
+
+@triton.jit
+def entries_of(
+    vector,
+    axes,
+    axis,
+    entry,
+    there,
+    DIMENSIONS: tl.constexpr,  # noqa: N803
+    N_AXES: tl.constexpr,  # noqa: N803
+):
+    """Load some entries of a vector, zeros where it is not there, and those of every axis."""
+    inside = entry < DIMENSIONS
+    x = tl.load(vector + entry, mask=inside & there, other=0.0)
+    chosen = tl.load(
+        axes + axis[:, None] * DIMENSIONS + entry[None, :],
+        mask=(axis < N_AXES)[:, None] & inside[None, :],
+        other=0.0,
+    )
+    return x, chosen
 
 
 @triton.jit(do_not_specialize=["n_places", "accept_limit"])
@@ -66,34 +87,23 @@ def prepare_values(
     axis = tl.arange(0, WIDTH)
     for place in range(tl.program_id(0), n_places, tl.num_programs(0)):
         there = place < n_values
+        vector = vectors + place * DIMENSIONS
         coordinates = tl.zeros((WIDTH,), tl.float64)
         for begin in range(0, DIMENSIONS, CHUNK):
             entry = begin + tl.arange(0, CHUNK)
-            inside = entry < DIMENSIONS
-            x = tl.load(vectors + place * DIMENSIONS + entry, mask=inside & there, other=0.0)
-            chosen = tl.load(
-                axes + axis[:, None] * DIMENSIONS + entry[None, :],
-                mask=(axis < N_AXES)[:, None] & inside[None, :],
-                other=0.0,
-            )
+            x, chosen = entries_of(vector, axes, axis, entry, there, DIMENSIONS, N_AXES)
             coordinates += tl.sum(chosen * x.to(tl.float64)[None, :], 1)
         # From the rest itself: the difference of squared lengths would cancel where it is short.
         rests = tl.zeros((CHUNK,), tl.float64)
         rounded = tl.zeros((CHUNK,), tl.float32)
         for begin in range(0, DIMENSIONS, CHUNK):
             entry = begin + tl.arange(0, CHUNK)
-            inside = entry < DIMENSIONS
-            x = tl.load(vectors + place * DIMENSIONS + entry, mask=inside & there, other=0.0)
-            chosen = tl.load(
-                axes + axis[:, None] * DIMENSIONS + entry[None, :],
-                mask=(axis < N_AXES)[:, None] & inside[None, :],
-                other=0.0,
-            )
+            x, chosen = entries_of(vector, axes, axis, entry, there, DIMENSIONS, N_AXES)
             left = x.to(tl.float64) - tl.sum(chosen * coordinates[:, None], 0)
             rests += left * left
             half = x.to(tl.float16)
             rounded += half.to(tl.float32) * half.to(tl.float32)
-            tl.store(halves + place * DIMENSIONS + entry, half, mask=inside)
+            tl.store(halves + place * DIMENSIONS + entry, half, mask=entry < DIMENSIONS)
         rest = tl.sqrt(tl.sum(rests, 0)).to(tl.float32)
         point = tl.where(axis < N_AXES, coordinates.to(tl.float32), 0.0)
         at = axis * n_places + place
@@ -125,7 +135,7 @@ def order_values(mapped: torch.Tensor, tile: int, dimensions: int) -> torch.Tens
     -------
     int64 (n,)
     """
-    return order_by_splits(mapped, tile) if dimensions > FEW_DIMENSIONS else z_order(mapped)
+    return order_by_splits(mapped, tile) if dimensions > QUICKLY_ORDERED else z_order(mapped)
 
 
 def z_order(mapped: torch.Tensor) -> torch.Tensor:
