@@ -90,8 +90,9 @@ def run_data_set(
         make_lake(lake, wanted, clock)
         result["lake"] = lake.facts
         if lake.typical:
-            result["typical"] = _typical(lake, wanted.queries, kernels[0], ceilings, clock)
-        result |= _search_and_check(lake, kernels, ceilings, clock)
+            result["typical"] = {}
+            _typical(lake, wanted.queries, kernels[0], ceilings, clock, result["typical"])
+        _search_and_check(lake, kernels, ceilings, clock, result)
     except torch.OutOfMemoryError as error:
         reason = str(error).splitlines()[0]
         clock.leave_out(f"the rest of {name}", f"the device ran out of memory: {reason}")
@@ -103,11 +104,17 @@ def run_data_set(
 
 
 def _typical(
-    lake: ResidentLake, n_queries: int, kernel: str, ceilings: Mapping[str, float], clock: Clock
-) -> dict[str, object]:
+    lake: ResidentLake,
+    n_queries: int,
+    kernel: str,
+    ceilings: Mapping[str, float],
+    clock: Clock,
+    result: dict[str, object],
+) -> None:
     """Measure query columns as in the paper: one at a time, in batches, and by brute force.
 
-    Answers are compared with those of brute force.
+    Answers are compared with those of brute force. Figures are put into the result as they come, so
+    that it has them where memory runs out later.
     """
     name, main, asked = (
         lake.model.name,
@@ -119,7 +126,7 @@ def _typical(
         f"{name}: a typical query column of {len(asked[0])} values: "
         f"{single['median_seconds'] * 1e3:.3f} ms"
     )
-    result: dict[str, object] = {
+    result |= {
         "values_of_each": [len(query) for query in asked],
         "single": single,
         "batches": [],
@@ -164,12 +171,16 @@ def _typical(
         )
     result["checked"] = len(few)
     clock.say(f"{name}: brute force takes so many times as long: {result['ratios']}")
-    return result
 
 
 def _search_and_check(
-    lake: ResidentLake, kernels: Sequence[str], ceilings: Mapping[str, float], clock: Clock
-) -> dict[str, object]:
+    lake: ResidentLake,
+    kernels: Sequence[str],
+    ceilings: Mapping[str, float],
+    clock: Clock,
+    result: dict[str, object],
+) -> None:
+    """Do as `_typical` does for query columns of every class of size, and by every kernel."""
     name = lake.model.name
     main = choose_kernel(kernels[0], lake.device)
     single, answers = measure_single(lake, lake.queries, main, ceilings, clock.left / 3)
@@ -178,7 +189,7 @@ def _search_and_check(
             f"{name}: {len(lake.queries) - len(answers)} query columns", "they took too long"
         )
         lake.queries = lake.queries[: len(answers)]
-    result: dict[str, object] = {"kernel": kernels[0], "single": single, "other_kernels": {}}
+    result |= {"kernel": kernels[0], "single": single, "other_kernels": {}}
     clock.say(
         f"{name}: one query column at a time, kernel {kernels[0]}: median "
         f"{single['median_seconds'] * 1e3:.3f} ms"
@@ -247,7 +258,6 @@ def _search_and_check(
             for number, answer in zip(_some(lake.queries, COMPARED_A_CLASS), others, strict=False):
                 _compare(answer, answers[number], f"{name}, kernel {kernel}, query column {number}")
             clock.say(f"{name}: kernel {kernel}: median {figures['median_seconds'] * 1e3:.3f} ms")
-    return result
 
 
 def _some(queries: Sequence[BenchmarkQuery], a_class: int) -> list[int]:

@@ -58,9 +58,9 @@ def building_bytes(dimensions: int, n_coordinates: int, n_values: int) -> float:
 def free_bytes(device: torch.device) -> int:
     """Return the memory that is free, on the device or on the host."""
     if device.type == "cuda":
-        # What the allocator keeps for later is free too.
-        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return torch.cuda.mem_get_info(device)[0] + kept
+        # Of what the allocator keeps for later, pieces that are in use in part are not free.
+        torch.cuda.empty_cache()
+        return torch.cuda.mem_get_info(device)[0]
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         return next(

@@ -11,6 +11,7 @@ import resource
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from benchmarks.gpu.building import build_from_pieces
 from benchmarks.gpu.timing import Clock, wait_for
 from benchmarks.lake import BenchmarkQuery
 from pexeso.engine.arrays import offsets_of
+from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.postings import Csr
@@ -60,6 +62,11 @@ class Part:
 
     partition: Partition
     first_column: int
+
+    @cached_property
+    def space(self) -> DenseSpace:
+        """What searches the partition."""
+        return DenseSpace(self.partition.options)
 
 
 @dataclass

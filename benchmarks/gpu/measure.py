@@ -12,13 +12,11 @@ import torch
 from benchmarks.batching import QueryBatch
 from benchmarks.drawing import SIZE_CLASSES, size_class
 from benchmarks.gpu.lakes import ResidentLake
-from benchmarks.gpu.timing import spread, wall_seconds
+from benchmarks.gpu.timing import seconds_to_answer, spread
 from benchmarks.lake import Answer, BenchmarkQuery
-from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.interface import KernelChoice
-from pexeso.engine.search.search import BatchQuery, search_batch_partition
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import MAX_PAIRS, Goal
+from pexeso.engine.vector_space import MAX_PAIRS, BatchColumn, Goal
 
 REPEATS = 3
 BATCH_REPEATS = 3
@@ -40,8 +38,7 @@ def search(
     goal, weights = Goal(query.max_distance, query.needed), query.weights.numpy()
     found = []
     for part in lake.parts:
-        space = DenseSpace(part.partition.options)
-        columns, counts = space.search(
+        columns, counts = part.space.search(
             part.partition, query.vectors, weights, query.total, goal, stats,
             kernel=kernel, max_pairs=MAX_PAIRS,
         )  # fmt: skip
@@ -57,20 +54,21 @@ def search(
 def search_batch(
     lake: ResidentLake,
     vectors: torch.Tensor,
-    queries: Sequence[BatchQuery],
+    queries: Sequence[BatchColumn],
     max_distance: float,
     kernel: KernelChoice,
     stats: SearchStats,
 ) -> list[Answer]:
-    """Search all partitions for a batch, one after the other."""
+    """Search all partitions for a batch, one after the other, as an index does."""
     found: list[list[Answer]] = [[] for _ in queries]
     for part in lake.parts:
-        answers = search_batch_partition(
-            part.partition, vectors, queries, max_distance, stats, kernel=kernel
-        )
+        answers = part.space.search_batch(
+            part.partition, vectors, queries, Goal(max_distance), stats,
+            kernel=kernel, max_pairs=MAX_PAIRS,
+        )  # fmt: skip
         for number, (columns, counts) in enumerate(answers):
             found[number].append(
-                (columns + part.first_column if part.first_column else columns, counts)
+                (torch.from_numpy(columns) + part.first_column, torch.from_numpy(counts))
             )
     return [_joined(of_query) for of_query in found]
 
@@ -122,7 +120,7 @@ def measure_single(
     repeats = int(min(REPEATS, max(1.0, seconds_left / first - 1)))
     seconds = [
         statistics.median(
-            wall_seconds(partial(search, lake, query, kernel, SearchStats()), lake.device)
+            seconds_to_answer(partial(search, lake, query, kernel, SearchStats()), lake.device)
             for _ in range(repeats)
         )
         for query in queries
@@ -155,7 +153,7 @@ def measure_batch(
     """
     members = torch.split(batch.rows, [len(query) for query in queries])
     asked = [
-        BatchQuery(own, query.weights, query.needed)
+        BatchColumn(own.numpy(), query.weights.numpy(), query.needed)
         for own, query in zip(members, queries, strict=True)
     ]
     max_distance = queries[0].max_distance
@@ -165,7 +163,7 @@ def measure_batch(
     first = time.perf_counter() - started
     repeats = int(min(BATCH_REPEATS, seconds_left // max(first, 1e-9) - 1))
     seconds = [
-        wall_seconds(
+        seconds_to_answer(
             lambda: search_batch(lake, batch.vectors, asked, max_distance, kernel, SearchStats()),
             lake.device,
         )

@@ -105,7 +105,7 @@ def table(result: Mapping[str, Any]) -> str:
 
 def _rows(data: Mapping[str, Any]) -> list[Sequence[str]]:
     name, ratios = data["data"], data.get("ratios", {})
-    rows = _typical_rows(name, data["typical"]) if "typical" in data else []
+    rows = _typical_rows(name, data["typical"]) if data.get("typical") else []
     if "single" not in data:
         return rows
     single = data["single"]
@@ -133,11 +133,9 @@ def _rows(data: Mapping[str, Any]) -> list[Sequence[str]]:
         rows.append(_row(name, "  its kernel", {**brute["kernel"], **_only(brute)}, None, None))
         if "batch" in brute:
             rows.append(_row(name, "  its kernel, batch", brute["batch"], None, None))
-    rows.append(
-        _row(
-            name, "floor: float16 read once", {"median_seconds": data["floor_seconds"]}, None, None
-        )
-    )
+    if "floor_seconds" in data:
+        floor = {"median_seconds": data["floor_seconds"]}
+        rows.append(_row(name, "floor: float16 read once", floor, None, None))
     return rows
 
 
@@ -147,9 +145,10 @@ def _typical_rows(name: str, typical: Mapping[str, Any]) -> list[Sequence[str]]:
     rows += [
         _row(name, f"  batch of {each['queries']}", each, None, None) for each in typical["batches"]
     ]
-    for way, figures in typical["brute"].items():
+    ratios = typical.get("ratios", {})
+    for way, figures in typical.get("brute", {}).items():
         if figures["median_seconds"] is not None:
-            rows.append(_row(name, f"  brute force, {way}", figures, typical["ratios"][way], None))
+            rows.append(_row(name, f"  brute force, {way}", figures, ratios.get(way), None))
     return rows
 
 

@@ -25,6 +25,17 @@ def wall_seconds(work: Callable[[], object], device: torch.device) -> float:
     return time.perf_counter() - started
 
 
+def seconds_to_answer(work: Callable[[], object], device: torch.device) -> float:
+    """Return the wall-clock seconds of work that brings an answer to the host, from an idle device.
+
+    The answer has been waited for, so that nothing is left to wait for.
+    """
+    wait_for(device)
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
 def device_seconds(work: Callable[[], object], device: torch.device, repeats: int) -> float:
     """Return the median seconds of some work.
 

@@ -14,6 +14,7 @@ import torch
 from pexeso.engine.building.building import check_vectors
 from pexeso.engine.fetching import Pages, fetch_cells
 from pexeso.engine.interface import KernelChoice
+from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.unmapped import UnmappedQuery
 from pexeso.engine.layout.blocks import BLOCK_SIZE, FANOUT
 from pexeso.engine.layout.maps import MAX_DIMENSIONS
@@ -46,6 +47,9 @@ it."""
 QUERY_VALUES_AT_ONCE, LAKE_VALUES_AT_ONCE = 1 << 9, 1 << 13
 """What the search for nearest values compares at a time: 32 MiB of distances."""
 
+MOST_ALONE = 12
+"""Query columns of a batch that programs on a device search for one after the other: a pass over
+the partition for all of them costs the host as much as so many searches."""
 
 _SURELY_UNIT = 2.0**-11
 """Of a squared length summed in float32, which is off by ``2**-10`` at most: the length is then off
@@ -183,12 +187,11 @@ class DenseSpace(VectorSpace):
         probe: DenseProbe | None = None,
     ) -> Found:
         """Search by cells and distances."""
-        rows = torch.from_numpy(weights)
         seen = None if probe is None else probe.seen
         if seen is None and partition.device.type != "cpu":
-            seen = unseen_on_host(partition, vectors, rows, total, goal, stats)
+            seen = unseen_on_host(partition, vectors, weights, total, goal, stats)
         columns, counts = search_partition(
-            partition, vectors, rows, total, goal, stats, _tensor(left_out),
+            partition, vectors, torch.from_numpy(weights), total, goal, stats, _tensor(left_out),
             kernel=kernel, max_pairs=max_pairs, outlook=seen,
         )  # fmt: skip
         return columns.numpy(), counts.numpy()
@@ -204,7 +207,18 @@ class DenseSpace(VectorSpace):
         kernel: KernelChoice | None = None,
         max_pairs: int,
     ) -> list[Found]:
-        """Search for many query columns in one pass."""
+        """Search for many query columns in one pass, or for few one after the other on a device."""
+        chosen = kernel or choose_kernel("auto", partition.device)
+        if chosen.name == "triton" and len(queries) <= MOST_ALONE:
+            return [
+                self.search(
+                    partition, vectors[torch.from_numpy(query.members)], query.weights,
+                    int(query.weights.sum()),
+                    Goal(goal.max_distance, query.min_count, lemmas=goal.lemmas), stats,
+                    kernel=chosen, max_pairs=max_pairs,
+                )
+                for query in queries
+            ]  # fmt: skip
         asked = [
             BatchQuery(
                 torch.from_numpy(query.members), torch.from_numpy(query.weights), query.min_count
@@ -213,7 +227,7 @@ class DenseSpace(VectorSpace):
         ]
         found = search_batch_partition(
             partition, vectors, asked, goal.max_distance, stats,
-            lemmas=goal.lemmas, kernel=kernel, max_pairs=max_pairs,
+            lemmas=goal.lemmas, kernel=chosen, max_pairs=max_pairs,
         )  # fmt: skip
         return [(columns.numpy(), counts.numpy()) for columns, counts in found]
 
@@ -292,7 +306,7 @@ def in_steps(vectors: torch.Tensor) -> torch.Tensor:
 def unseen_on_host(
     partition: Partition,
     vectors: torch.Tensor,
-    weights: torch.Tensor,
+    weights: np.ndarray,
     total: int,
     goal: Goal,
     stats: SearchStats,
@@ -307,15 +321,16 @@ def unseen_on_host(
         A vector is neither zero nor of unit length.
     """
     with stats.phase("map"):
-        real = _real(vectors.numpy(force=True), weights)
-        if len(real) < len(vectors):
-            vectors, weights = vectors[real], weights[real]
-        query = UnmappedQuery(partition, vectors, weights, total)
+        on_host = vectors.numpy(force=True)
+        real = _real(on_host, weights)
+        if len(real) < len(on_host):
+            on_host, weights = on_host[real], weights[real]
+        query = UnmappedQuery(partition, on_host, weights, total)
         threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
-        return PartitionProbe(query, real, threshold, None)
+        return PartitionProbe(query, torch.from_numpy(real), threshold, None)
 
 
-def _real(vectors: np.ndarray, weights: torch.Tensor) -> torch.Tensor:
+def _real(vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return which values can match something, int64; refuse vectors that are not of unit length.
 
     A search on a device asks it of a few values at a time, where the steps of a full check take
@@ -323,7 +338,7 @@ def _real(vectors: np.ndarray, weights: torch.Tensor) -> torch.Tensor:
     """
     if vectors.ndim == 2 and vectors.dtype == np.float32 and vectors.shape[1] <= MAX_DIMENSIONS:
         squares = np.einsum("ij,ij->i", vectors, vectors)
-        if (np.abs(squares - 1.0) < _SURELY_UNIT).all() and (weights.numpy() > 0).all():
-            return torch.arange(len(vectors))
-    real = check_vectors(vectors)
+        if (np.abs(squares - 1.0) < _SURELY_UNIT).all() and (weights > 0).all():
+            return np.arange(len(vectors))
+    real = check_vectors(vectors).numpy()
     return real[weights[real] > 0]

@@ -171,14 +171,24 @@ def test_a_device_that_is_too_small_is_told(monkeypatch):
     ]
 
 
-def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch):
+@pytest.mark.parametrize(
+    ("step", "kept"),
+    [
+        (
+            "_search_and_check",
+            ["values_of_each", "single", "batches", "brute", "ratios", "checked"],
+        ),
+        ("run_brute_force", ["values_of_each", "single", "batches"]),
+    ],
+)
+def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch, step, kept):
     def run_out(*given):
         raise torch.OutOfMemoryError("no room for the test")
 
-    monkeypatch.setattr("benchmarks.gpu.dataset._search_and_check", run_out)
+    monkeypatch.setattr(f"benchmarks.gpu.dataset.{step}", run_out)
     clock, wanted = Clock(300), Wanted(OPTIONS, queries=3, batch=3)
     result = run_data_set("swdc", 0.0005, wanted, CPU, ("torch",), CEILINGS, clock, 1e6)
-    assert result["typical"]["checked"] == 3
+    assert list(result["typical"]) == kept
     assert [each["part"] for each in clock.left_out] == ["the rest of swdc"]
     machine = {"device": "cpu", "packages": {"torch": "2"}}
     told = {"machine": machine, "checks": [], "ceilings": {}, "left_out": [], "seconds": 1.0}

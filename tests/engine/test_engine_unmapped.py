@@ -23,7 +23,7 @@ def test_it_is_the_query_that_tensor_operations_prepare(map_name):
     ).arguments()
     vectors[3], weights[5] = 0, 0
     query, real = prepare_query(partition, vectors, weights, total)
-    seen = unseen_on_host(partition, vectors, weights, total, Goal(0.06), SearchStats())
+    seen = unseen_on_host(partition, vectors, weights.numpy(), total, Goal(0.06), SearchStats())
     given = seen.query
     assert len(given) == len(query) < 20
     assert given.total == query.total
@@ -54,7 +54,7 @@ def test_what_is_not_of_unit_length_is_refused_as_ever(dims, factor):
         except InputError as error:
             return str(error)
 
-    rows, ones = torch.from_numpy(vectors), torch.ones(8, dtype=torch.int64)
+    rows, ones = torch.from_numpy(vectors), np.ones(8, np.int64)
     right = told(lambda: check_vectors(vectors))
     asked = (partition, rows, ones, 8, Goal(0.06), SearchStats())
     assert told(lambda: unseen_on_host(*asked).real) == right

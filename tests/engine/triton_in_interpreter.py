@@ -135,11 +135,11 @@ def test_products_of_tiles_and_single_rows_decide_alike(monkeypatch):
         assert stats.candidate_pairs > 0
 
 
-@pytest.mark.parametrize("few", [0, 4])
-def test_pairs_within_an_ulp_of_tau(monkeypatch, few):
+@pytest.mark.parametrize(("few", "dims"), [(0, 50), (4, 50), (4, 150)])
+def test_pairs_within_an_ulp_of_tau(monkeypatch, few, dims):
     monkeypatch.setattr(search, "FEW", few)
     rng = np.random.default_rng(few)
-    dims, tau = 50, 0.12
+    tau = 0.12
     query = sphere(rng, 3, dims)
     directions = sphere(rng, 60, dims)
     own = query[rng.integers(3, size=60)].astype(np.float64)
@@ -290,7 +290,7 @@ def test_a_query_column_that_is_still_on_the_host(map_name, n_query, max_pairs):
     case.weights[0] = 0
     partition, vectors, weights, total = case.arguments()
     goal, stats = Goal(case.tau, min_count=2), SearchStats()
-    seen = unseen_on_host(partition, vectors, weights, total, goal, stats)
+    seen = unseen_on_host(partition, vectors, weights.numpy(), total, goal, stats)
     kernel = TritonKernel()
     for _ in range(2):
         answer = search_partition(
@@ -317,7 +317,8 @@ def test_values_are_prepared_as_tensor_operations_do(dims):
     query, _ = real_query(case)
     n, n_coordinates = len(query), case.partition.blocks.codes.shape[1]
     places = QueryPlaces(16, dims, n_coordinates, torch.device("cpu"))
-    places.send(query, 4)
+    places.fill(query, 4)
+    places.send()
     space = workspace.Workspaces().take(
         TritonKernel._most(case.partition, ROOM),
         case.partition.blocks.n_levels,

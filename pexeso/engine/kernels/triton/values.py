@@ -6,6 +6,7 @@ device needs for all of them.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 import triton
 import triton.language as tl
@@ -187,11 +188,11 @@ class QueryPlaces:
         n_bytes = 8 * (_HEADER + n_places) + 4 * n_places * dimensions
         # What the host sends goes in one copy, from memory that the device reads by itself.
         self._sent = torch.zeros(n_bytes, dtype=torch.uint8, pin_memory=device.type == "cuda")
-        received = torch.zeros_like(self._sent, device=device)
-        self._host, (self.header, self.weights, self.vectors) = (
-            _parts(each, n_places, dimensions) for each in (self._sent, received)
-        )
-        self._received = received
+        self._received = torch.zeros_like(self._sent, device=device)
+        self.header, self.weights, self.vectors = _parts(self._received, n_places, dimensions)
+        self._host: list[np.ndarray] = [
+            part.numpy() for part in _parts(self._sent, n_places, dimensions)
+        ]
         self.min_count = self.header[_MIN_COUNT:]
         self.points, self.upper_points = (
             torch.empty((n_coordinates, n_places), dtype=torch.float32, device=device)
@@ -205,20 +206,24 @@ class QueryPlaces:
     def __len__(self) -> int:
         return self.n_places
 
-    def send(self, query: Query, min_count: int) -> None:
-        """Bring a query column, from the host or from the device, into its places.
+    def fill(self, query: Query, min_count: int) -> None:
+        """Put a query column where `send` takes it from.
 
-        The host's copy must be through before the next call; a search waits for the device.
+        What was sent before must be through; a search waits for the device.
         """
         n = len(query)
         header, weights, vectors = self._host
         header[_N_VALUES], header[_MIN_COUNT] = n, min_count
         if isinstance(query, UnmappedQuery):
             vectors[:n], weights[:n] = query.on_host
-            self._received.copy_(self._sent, non_blocking=True)
         else:
-            self.header.copy_(header, non_blocking=True)
-            self.vectors[:n], self.weights[:n] = query.vectors, query.weights
+            vectors[:n], weights[:n] = (
+                part.numpy(force=True) for part in (query.vectors, query.weights)
+            )
+
+    def send(self) -> None:
+        """Bring what is filled in to the device."""
+        self._received.copy_(self._sent, non_blocking=True)
 
 
 def _parts(

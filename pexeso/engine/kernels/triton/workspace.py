@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 
+import numpy as np
 import torch
 
 from pexeso.engine.kernels.triton import lists as lists
@@ -21,7 +22,7 @@ FIRST_ROOM = {
 }
 """Items that each list has room for at first."""
 
-READ_AT_ONCE = 512
+READ_AT_ONCE = 2048
 """Columns that are read together with the counters: nearly always all there are."""
 
 _HEADER = 16
@@ -66,6 +67,7 @@ class Workspace:
         self._read = torch.empty(
             self.n_counters + 2 * READ_AT_ONCE, dtype=torch.int64, pin_memory=device.type == "cuda"
         )
+        self._told: np.ndarray = self._read.numpy()
         self.counters = self.state[: self.n_counters]
         self.work = self.state[: lists.N_COUNTERS.value]
         self._scratch = torch.empty(0, dtype=torch.int32, device=device)
@@ -111,35 +113,35 @@ class Workspace:
             )
         return self._scratch[:n].zero_()
 
-    def read(self) -> tuple[list[int], torch.Tensor]:
-        """Wait for the device, and return the counters and the first columns that were found."""
+    def tell(self) -> None:
+        """Send the counters and the first columns that were found to the host."""
+        self._read.copy_(self.state[: len(self._read)], non_blocking=True)
+
+    def told(self) -> tuple[list[int], np.ndarray]:
+        """Wait for the device, and return what `tell` sent: counters, and columns with counts."""
         if self._device.type == "cuda":
-            self._read.copy_(self.state[: len(self._read)], non_blocking=True)
             torch.cuda.current_stream(self._device).synchronize()
-        else:
-            self._read.copy_(self.state[: len(self._read)])
-        return self._read[: self.n_counters].tolist(), self._read[self.n_counters :]
+        return self._told[: self.n_counters].tolist(), self._told[self.n_counters :]
 
     def needed(self, counters: list[int]) -> dict[str, int]:
         """Return how long each list would have to be, from `counters` as read back."""
-        lengths = [
-            counters[_HEADER + 2 * position] for position in range(self.n_slabs * self.n_lists)
-        ]
-        by_list = [lengths[position :: self.n_lists] for position in range(self.n_lists)]
+        slabs = self._lengths(counters)
         return {
-            "units": max((max(each) for each in by_list[:-2]), default=0),
-            "pairs": max(by_list[-2], default=0),
-            "rows": max(by_list[-1], default=0),
+            "units": max(max(slab[:-2]) for slab in slabs),
+            "pairs": max(slab[-2] for slab in slabs),
+            "rows": max(slab[-1] for slab in slabs),
             "matches": counters[_N_MATCHES],
             "columns": counters[_N_COLUMNS],
         }
 
     def n_rows(self, counters: list[int]) -> int:
         """Return how many rows were listed in all."""
-        return sum(
-            counters[_HEADER + 2 * position]
-            for position in range(self.n_lists - 1, self.n_slabs * self.n_lists, self.n_lists)
-        )
+        return sum(slab[-1] for slab in self._lengths(counters))
+
+    def _lengths(self, counters: list[int]) -> list[list[int]]:
+        """Return the lengths of each slab's lists."""
+        lengths, n = counters[_HEADER : self.n_counters : 2], self.n_lists
+        return [lengths[slab * n : (slab + 1) * n] for slab in range(self.n_slabs)]
 
     def _lists(
         self, n: int, name: str, dtype: torch.dtype = torch.int32
