@@ -836,9 +836,10 @@ def open_index(
         ``"auto"`` takes a CUDA device where there is one, and else the CPU, which it says once
         (logger ``pexeso.index``, level INFO); ``"cuda:1"`` names one.
     memory_budget : str or int, optional
-        Most bytes that a search may take, such as ``"8GiB"``: of a device for a partition and the
-        pairs compared there, of the host for the pairs, where it takes 140 MiB however small the
-        budget is. On the CPU partitions are memory-mapped and take none.
+        Most bytes that a search may take, such as ``"8GiB"``: of a device for partitions, as many
+        as fit, and the pairs compared there (by default four fifths of what is free), of the host
+        for the pairs, where it takes 140 MiB however small the budget is. On the CPU partitions are
+        memory-mapped and take none.
     kernel : {"auto", "compiled", "torch", "triton", "faiss"}
         What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest
         for the device.

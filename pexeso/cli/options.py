@@ -199,7 +199,7 @@ run_options = (
     _of_distance("device", "auto, cpu, cuda or cuda:1.", metavar="NAME"),
     _of_distance(
         "memory_budget",
-        "Most memory for a partition on a GPU, and for the pairs compared, such as 8GiB.",
+        "Most memory for partitions on a GPU, and for the pairs compared, such as 8GiB.",
         **_SIZE,
     ),
     _of_distance("kernel", "Compute backend; results are identical.", type=click.Choice(KERNELS)),

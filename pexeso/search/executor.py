@@ -179,7 +179,7 @@ def _passes(
 
 def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
     """Yield the partitions that must be searched, in the order in which they are."""
-    overlap = scan.room_for_two
+    overlap = scan.copies_ahead
     for number in _order(scan, passes):
         probed = [(each, each.look(number)) for each in passes]
         probed = [(each, seen) for each, seen in probed if seen is not None]
@@ -211,4 +211,4 @@ def _is_long(scan: PartitionLoader, passes: Sequence[Pass]) -> bool:
     from pexeso.engine.search.prefixes import LEAST_WORK
 
     n_values = sum(each.n_values for each in passes)
-    return scan.room_for_two or n_values * scan.mapped(0).n_values * n_partitions >= LEAST_WORK
+    return scan.copies_ahead or n_values * scan.mapped(0).n_values * n_partitions >= LEAST_WORK

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Collection
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 MIN_PAIRS = 1 << 18
 """So many pairs may be held however small the budget: 12 MiB."""
 
+SHARE_OF_DEVICE = 0.8
+"""Of the free memory of a device, where there is no budget: other indexes and programs use it."""
+
 ENGINE_ARRAYS_NOT_NEEDED = frozenset({"column_ids", "posting_texts"})
 
 
@@ -36,9 +41,9 @@ class PartitionLoader:
     """Opens the partitions of a store on a device, within a memory budget.
 
     On the CPU partitions are memory-mapped, so opening is free and they are kept: the budget bounds
-    what a search holds besides, and the system drops mapped pages when it needs the room. On
-    another device one at a time is copied there, or two where the budget allows it; it is kept if
-    it is the only one.
+    what a search holds besides, and the system drops mapped pages when it needs the room. To
+    another device they are copied, and as many as fit stay there (`kept_numbers`); of the others
+    one at a time is copied for each search, or two where the budget allows it.
 
     Attributes
     ----------
@@ -100,17 +105,46 @@ class PartitionLoader:
 
         A pair is (query value, stored value). The memory budget limits the number.
         """
-        if self._budget is None:
+        if self._budget is None or (self.store.n_partitions > 1 and self.kept_numbers):
             return MAX_PAIRS
         return max_pairs_within(self._budget - self._fixed_bytes(number))
 
     @property
-    def room_for_two(self) -> bool:
-        """Whether two partitions at a time fit on the device, without fewer pairs being held."""
-        if self.on_cpu or self._budget is None or self.store.n_partitions < 2:
+    def copies_ahead(self) -> bool:
+        """Whether the next partition is copied to the device while another one is searched.
+
+        For that two must fit there beside those that are kept, without fewer pairs being held.
+        """
+        numbers = range(self.store.n_partitions)
+        if self.on_cpu or len(numbers) < 2 or self.kept_numbers.issuperset(numbers):
             return False
-        copied = max(self._copied_bytes(number) for number in range(self.store.n_partitions))
-        return self._budget >= self._working_bytes + 2 * copied + MAX_PAIRS * BYTES_A_PAIR
+        return bool(self.kept_numbers) or self._room >= 2 * max(map(self._copied_bytes, numbers))
+
+    @cached_property
+    def kept_numbers(self) -> frozenset[int]:
+        """The partitions that stay on the device from one search to the next.
+
+        They are all, the only one, or the first ones that leave room for two others at a time.
+        Searches go through all partitions in much the same order, so that of those used last the
+        one that comes next would always be gone.
+        """
+        numbers = range(self.store.n_partitions)
+        if self.on_cpu:
+            return frozenset()
+        sizes = [self._copied_bytes(number) for number in numbers]
+        if len(sizes) == 1 or sum(sizes) <= self._room:
+            return frozenset(numbers)
+        room = self._room - 2 * max(sizes, default=0)
+        held = itertools.accumulate(sizes)
+        return frozenset(number for number, n_bytes in enumerate(held) if n_bytes <= room)
+
+    @cached_property
+    def _room(self) -> int:
+        """Bytes of the device for partitions, where pairs keep all their room."""
+        budget = self._budget
+        if budget is None:
+            budget = int(SHARE_OF_DEVICE * free_bytes(self._device))
+        return budget - self._working_bytes - MAX_PAIRS * BYTES_A_PAIR
 
     def mapped(self, number: int) -> SpacePartition:
         """Map one partition into the host's memory; of it no more than the coarse boxes is read."""
@@ -142,7 +176,7 @@ class PartitionLoader:
         if self.on_cpu:
             return self.mapped(number)
         partition = self._copied(number)
-        if self.store.n_partitions == 1:
+        if number in self.kept_numbers:
             self._kept[number] = partition
         return partition
 
@@ -170,6 +204,13 @@ class PartitionLoader:
         try:
             return self.space.open(self._arrays(number), self._device)
         except torch.OutOfMemoryError as error:
+            if self._kept:
+                # Others have taken the room since: from now on only what is searched is there.
+                self.kept_numbers = frozenset()
+                self._kept.clear()
+                if self._device.type == "cuda":
+                    torch.cuda.empty_cache()
+                return self._copied(number)
             raise DeviceError(
                 f"A partition of '{self.store.path}' does not fit into the memory of the device "
                 f"{self._device}. Build the index with smaller partitions "
@@ -189,7 +230,7 @@ class PartitionLoader:
         """
         if self.on_cpu:
             return self._working_bytes
-        # Where two fit, the pairs have all the room they can use anyway.
+        # Where two fit, or some are kept, the pairs have all the room they can use anyway.
         return self._working_bytes + self._copied_bytes(number)
 
     def _copied_bytes(self, number: int) -> int:
@@ -204,6 +245,13 @@ def _kernel_of_the_cpu() -> KernelChoice:
     from pexeso.engine.kernels.choice import choose_kernel
 
     return choose_kernel("auto", torch.device("cpu"))
+
+
+def free_bytes(device: torch.device) -> int:
+    """Return the free memory of a device; 0 where it does not say."""
+    import torch
+
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
 
 
 def max_pairs_within(n_bytes: int) -> int:

@@ -15,6 +15,7 @@ from pexeso.engine.layout.partition import Partition
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.errors import DeviceError, IndexCorruptError
 from pexeso.options import SearchOptions
+from pexeso.search import partition_loader
 from pexeso.search.executor import search_store
 from pexeso.search.partition_loader import MIN_PAIRS, PartitionLoader
 
@@ -97,14 +98,61 @@ def test_on_a_device_the_budget_is_for_the_partition_too(store):
         search_store(scan_on(store, CUDA, 139 * MIB), [], [])
 
 
-def test_two_partitions_are_on_a_device_only_where_the_pairs_keep_all_their_room(store):
-    copied = max(scan_on(store, CUDA, None)._copied_bytes(number) for number in range(2))
+def test_two_partitions_are_on_a_device_only_where_the_pairs_keep_all_their_room(
+    store, monkeypatch
+):
+    copied = max(scan_on(store, CUDA, 0)._copied_bytes(number) for number in range(2))
     least = WORKING_BYTES + 2 * copied + MAX_PAIRS * BYTES_A_PAIR
-    assert scan_on(store, CUDA, least).room_for_two
+    monkeypatch.setattr(PartitionLoader, "kept_numbers", frozenset())
+    assert scan_on(store, CUDA, least).copies_ahead
     assert scan_on(store, CUDA, least).max_pairs(0) == MAX_PAIRS
-    assert not scan_on(store, CUDA, least - 1).room_for_two
-    assert not scan_on(store, CUDA, None).room_for_two
-    assert not scan_on(store, CPU, least).room_for_two
+    assert not scan_on(store, CUDA, least - 1).copies_ahead
+    assert not scan_on(store, CPU, least).copies_ahead
+
+
+@pytest.mark.parametrize("budgeted", [True, False])
+def test_as_many_partitions_as_fit_stay_on_a_device(lake, tmp_path, monkeypatch, budgeted):
+    """Two others have room beside those that stay, unless all do."""
+    names = [(f"t{number}", "c") for number in range(8)]
+    store = SmallLake(lake.vectors, lake.columns * 2, names, list(range(8))).store(
+        OPTIONS, folder=tmp_path
+    )
+    sizes = [scan_on(store, CUDA, 0)._copied_bytes(number) for number in range(8)]
+    beside = WORKING_BYTES + MAX_PAIRS * BYTES_A_PAIR
+    whole, passing = sum(sizes), 2 * max(sizes)
+    for room, n_kept in (
+        (whole, 8),
+        (sum(sizes[:5]) + passing, 5),
+        (sizes[0] + passing, 1),
+        (sizes[0] + passing - 3, 0),
+        (passing - 3, 0),
+    ):
+        free = int((beside + room) / partition_loader.SHARE_OF_DEVICE) + 1
+        monkeypatch.setattr(partition_loader, "free_bytes", lambda device, free=free: free)
+        loader = scan_on(store, CUDA, beside + room if budgeted else None)
+        assert loader.kept_numbers == frozenset(range(n_kept))
+        assert loader.copies_ahead == (n_kept < 8 and room >= passing)
+        assert loader.max_pairs(7) == MAX_PAIRS or not n_kept
+    assert scan_on(store, CPU, beside + whole).kept_numbers == frozenset()
+
+
+def test_partitions_that_stay_make_room_where_memory_runs_out(store, monkeypatch):
+    real, copied = Partition.from_arrays, []
+
+    def from_arrays(arrays, options, device=CPU, *, pages=None):
+        if str(device) != "cpu":
+            copied.append(len(arrays["vectors"]))
+            if len(copied) == 2:
+                raise torch.OutOfMemoryError("out of memory")
+        return real(arrays, options, pages=pages)
+
+    monkeypatch.setattr(Partition, "from_arrays", from_arrays)
+    scan = scan_on(store, torch.device("meta"), 1 << 40)
+    assert scan.kept_numbers == frozenset({0, 1})
+    for number in (0, 0, 1, 1, 0):
+        assert scan.open(number).n_values == scan.mapped(number).n_values
+    # Once and kept; once in vain, again, and from then on each time.
+    assert len(copied) == 1 + 2 + 1 + 1
 
 
 def test_a_partition_that_does_not_fit_on_the_device_is_refused(store, monkeypatch):
@@ -119,7 +167,7 @@ def test_a_partition_that_does_not_fit_on_the_device_is_refused(store, monkeypat
     with pytest.raises(
         DeviceError, match=r"A partition of '.*' does not fit into the memory of the device cuda\."
     ):
-        scan_on(store, CUDA, None).open(0)
+        scan_on(store, CUDA, 1).open(0)
 
 
 class RecordingPages(Pages):

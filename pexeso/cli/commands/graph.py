@@ -77,7 +77,7 @@ _graph_options = with_options(
     _of_graph("device", "auto, cpu, cuda or cuda:1.", metavar="NAME"),
     _of_graph(
         "memory_budget",
-        "Most memory for a partition on a GPU, and for the pairs compared, such as 8GiB.",
+        "Most memory for partitions on a GPU, and for the pairs compared, such as 8GiB.",
         metavar="SIZE",
         type=str,
     ),
