@@ -206,7 +206,7 @@ class PartitionLoader:
         except torch.OutOfMemoryError as error:
             if self._kept:
                 # Others have taken the room since: from now on only what is searched is there.
-                self.kept_numbers = frozenset()
+                self.kept_numbers, self._room = frozenset(), 0
                 self._kept.clear()
                 if self._device.type == "cuda":
                     torch.cuda.empty_cache()

@@ -151,6 +151,7 @@ def test_partitions_that_stay_make_room_where_memory_runs_out(store, monkeypatch
     assert scan.kept_numbers == frozenset({0, 1})
     for number in (0, 0, 1, 1, 0):
         assert scan.open(number).n_values == scan.mapped(number).n_values
+    assert not scan.copies_ahead
     # Once and kept; once in vain, again, and from then on each time.
     assert len(copied) == 1 + 2 + 1 + 1
 

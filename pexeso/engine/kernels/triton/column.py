@@ -254,8 +254,8 @@ def _n_places(n: int, threshold: Threshold) -> int:
     """Return for how many query values a search is launched.
 
     It is a number of whole tiles, so that there are few different ones, and all lists begin at
-    multiples of 16 bytes. Where a filter is switched
-    off nothing rules the others out, and there are none.
+    multiples of 16 bytes. Where a filter is switched off nothing rules out places without a value,
+    and there are none.
     """
     if threshold.lemmas != ALL_LEMMAS:
         return n
