@@ -21,15 +21,13 @@ import pyarrow.parquet as pq
 
 from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.report import Task
-from pexeso.io.parquet_folder import fits_in_driver, write_parquet_folder
+from pexeso.io.parquet_folder import fits_in_driver, part_name, write_parquet_folder
 from pexeso.lake import record_schema
 from pexeso.lake.catalog import COLUMNS_SCHEMA, TABLES_SCHEMA, damage_made_plain
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
     from pexeso.build.stages import Facts
-
-_FILE = "part-00000.parquet"
 
 
 def fits_the_driver(facts: Facts, skipped: Path) -> bool:
@@ -89,7 +87,7 @@ def write_records(
                 if kind not in writers:
                     path = folder / name / f"record={kind}"
                     path.mkdir(parents=True)
-                    writers[kind] = pq.ParquetWriter(path / _FILE, pa.schema(fields))
+                    writers[kind] = pq.ParquetWriter(path / part_name(), pa.schema(fields))
                 rows = batch.filter(pc.equal(batch.column("record"), kind))
                 writers[kind].write_batch(rows.select(writers[kind].schema.names))
     finally:
@@ -115,7 +113,7 @@ def gather_records(attempts: Path, names: Sequence[str], folder: Path) -> None:
         for path in sorted(attempts.glob(f"{name}/record=*")):
             target = folder / path.name
             target.mkdir(exist_ok=True)
-            os.replace(path / _FILE, target / f"part-{number:05d}.parquet")
+            os.replace(path / part_name(), target / part_name(number))
 
 
 def read_records(folder: Path, kind: str, names: Sequence[str]) -> pa.Table:

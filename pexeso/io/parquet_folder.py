@@ -17,6 +17,11 @@ def fits_in_driver(n_bytes: int) -> bool:
     return n_bytes <= IN_DRIVER_BYTES
 
 
+def part_name(number: int = 0) -> str:
+    """Return the name of a file in such a folder, as Spark names those that it writes."""
+    return f"part-{number:05d}.parquet"
+
+
 def write_parquet_folder(rows: pa.Table | pa.RecordBatchReader, folder: Path) -> int:
     """Make a folder that holds rows as one file of Parquet.
 
@@ -34,7 +39,7 @@ def write_parquet_folder(rows: pa.Table | pa.RecordBatchReader, folder: Path) ->
     """
     folder.mkdir(parents=True)
     n_rows = 0
-    with pq.ParquetWriter(folder / "part-00000.parquet", rows.schema) as writer:
+    with pq.ParquetWriter(folder / part_name(), rows.schema) as writer:
         for some in (rows,) if isinstance(rows, pa.Table) else rows:
             writer.write(some)
             n_rows += some.num_rows
