@@ -180,12 +180,29 @@ def _points(
             part = CUTS[sweep.over](lake, share, settings.seed)
             yield share, measure(part, build_all(part, candidates, settings), settings, queries)
         return
-    built = build_all(lake, candidates, settings)
     if sweep.over == ARGUMENTS:
-        yield None, measure(lake, built, settings, queries)
+        for members in _held_together(sweep, candidates):
+            yield None, measure(lake, build_all(lake, members, settings), settings, queries)
+        return
+    built = build_all(lake, candidates, settings)
     for value in sweep.values:
         _log.info("%s %g", sweep.over, value)
         yield value, measure(lake, built, replace(settings, **{sweep.over: value}))
+
+
+def _held_together(sweep: Sweep, candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Return the candidates whose indexes are in memory together and are measured in turn.
+
+    All are, or where each line has one at every place of the axis, those of one place: of a large
+    lake, the indexes of a whole plot do not fit.
+    """
+    if sweep.lines is None:
+        return [list(candidates)]
+    places: dict[str, list[Candidate]] = {}
+    for each in candidates:
+        place = {**each.build_arguments, **each.query_arguments}[sweep.x]
+        places.setdefault(str(place), []).append(each)
+    return list(places.values())
 
 
 def _rows(

@@ -1,7 +1,9 @@
 """Sweeps: what is declared, what is varied, what a result holds, and what its plot says."""
 
+import gc
 import json
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -163,6 +165,23 @@ def test_a_sweep_over_arguments_has_a_row_for_each_point(small_random):
     }
     assert {each["others"]["n_pivots"] for each in result["choices"]} == {3, 5, 7}
     assert all(each["chosen"] in range(1, 13) for each in result["choices"])
+
+
+def test_indexes_of_one_place_of_the_axis_are_held_at_a_time(small_random, monkeypatch):
+    from benchmarks.algorithms.pexeso.module import Pexeso
+
+    held, most, build = weakref.WeakSet(), [], Pexeso.build
+
+    def counted(self, lake, arguments):
+        build(self, lake, arguments)
+        held.add(self._partition)
+        gc.collect()
+        most.append(len(held))
+
+    monkeypatch.setattr(Pexeso, "build", counted)
+    few = Settings(queries=1, repeats=1, threads=1)
+    run_sweep(known_sweeps()["pivots"], Source("random"), few)
+    assert most == [1, 2, 3, 4, 5] * 3
 
 
 def test_points_of_an_ablation_are_called_by_what_they_lack(small_random):
