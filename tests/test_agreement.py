@@ -7,10 +7,13 @@ lakes.
 import shutil
 
 import pytest
+from long_runs import EVERYTHING
 
 from benchmarks import agreement
 from pexeso.index import build_index
 from tests.conftest import ROOT
+
+QUERIES = 10 if EVERYTHING else 4
 
 
 def indexes(lake, folder):
@@ -25,12 +28,12 @@ def indexes(lake, folder):
 def test_on_a_part_of_the_demo_lake(spark, tmp_path, capsys):
     assert (
         agreement.main(
-            [*indexes(ROOT / "examples" / "lake" / "business", tmp_path), "--queries", "10"]
+            [*indexes(ROOT / "examples" / "lake" / "business", tmp_path), "--queries", str(QUERIES)]
         )
         == 0
     )
     assert capsys.readouterr().out.endswith(
-        "10 query columns, 4 settings, 1 and 8 partitions: 0 differences\n"
+        f"{QUERIES} query columns, 4 settings, 1 and 8 partitions: 0 differences\n"
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from long_runs import long_but
 
 import benchmarks.datasets as datasets
 from benchmarks.datasets import data_set
@@ -38,7 +39,7 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("lakes")
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", long_but(["swdc"], SMALL))
 def test_small_scales_keep_the_rates_of_the_real_lake(name, cache):
     lake = CalibratedData(MODELS[name], SMALL[name], 0, cache).load()
     profile = profile_lake(lake, n_columns=500, n_lake_values=1 << 15)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from long_runs import EVERYTHING
 
 from benchmarks.checking import normal_form
 from benchmarks.datasets.calibrated import calibrated_model, plan_lake
@@ -59,6 +60,8 @@ def few_checks(monkeypatch):
 
 
 def test_the_command_runs_where_only_its_own_packages_are(tmp_path):
+    # The lake of open data is made and searched as that of web tables is.
+    data = ["swdc", "open", "words"] if EVERYTHING else ["swdc", "words"]
     program = f"""
 import importlib.abc, sys
 
@@ -75,7 +78,7 @@ from benchmarks.gpu import checks, fitting
 from benchmarks.gpu.command import main
 fitting.RESERVE_BYTES = 1 << 28
 checks.CASES = checks.CASES[3:4]
-sys.exit(main(["--device", "cpu", "--data", "swdc,open,words", "--scale", "0.001", \
+sys.exit(main(["--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.001", \
 "--seconds", "300", "--queries", "5", "--batch", "6", "--json",
                "--output", {str(tmp_path)!r}]))
 """
@@ -104,11 +107,11 @@ sys.exit(main(["--device", "cpu", "--data", "swdc,open,words", "--scale", "0.001
         for path in tmp_path.glob("cpu*.json")
     }
     whole = json.loads(lines[-1])
-    assert [data["data"] for data in whole["data"]] == ["swdc", "open", "words"]
-    for data in whole["data"]:
-        assert results.pop(data["data"])["data"] == [data]
+    assert [told["data"] for told in whole["data"]] == data
+    for told in whole["data"]:
+        assert results.pop(told["data"])["data"] == [told]
     assert not results
-    assert whole["data"][2]["columns_found"] >= 20
+    assert whole["data"][-1]["columns_found"] >= 20
     swdc = whole["data"][0]
     assert {
         "machine",

@@ -219,6 +219,7 @@ def test_the_transform_cases_have_truth(shared_lakes, tmp_path):
 
 
 @pytest.mark.lakes
+@pytest.mark.long
 def test_what_lies_beside_the_tables_of_a_data_set_is_not_asked(shared_lakes, tmp_path):
     asked = asked_lake("autofj", tmp_path / "autofj", shared_lakes)
     assert {Path(table).suffix for table, _ in asked.keys} == {".csv"}

@@ -46,7 +46,13 @@ def rows_of(spark, folder):
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("first", "more"), [pytest.param(1, 1, marks=pytest.mark.long), (2, 7), (1000, 1000)]
+    ("first", "more"),
+    [
+        pytest.param(1, 1, marks=pytest.mark.long),
+        pytest.param(2, 7, marks=pytest.mark.long),
+        (12, 1000),
+        (1000, 1000),
+    ],
 )
 def test_the_listing_is_that_of_one_walk(spark, lake, tmp_path, first, more):
     root, _ = look_at_lake(lake)

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from long_runs import long_but
 
 from pexeso.build.numbering import Written, _Share, _write_file, number_columns, write_tables
 from pexeso.errors import InputError, OutputError, SparkError
@@ -42,7 +43,7 @@ def ranges(spark):
         spark.conf.set(name, value)
 
 
-@pytest.mark.parametrize("n_ranges", [1, 5, 100])
+@pytest.mark.parametrize("n_ranges", long_but([1, 5], [1, 5, 100]))
 def test_columns_are_numbered_in_one_order(spark, ranges, n_ranges, tmp_path):
     ranges(n_ranges)
     table, rows = records()

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from long_runs import EVERYTHING
 
 from pexeso.build.lake_source.changes import stale_formats
 from pexeso.build.recorded import described, options_of
@@ -30,6 +31,10 @@ WORDS = [
     for second in ("bridge", "mill", "harbour", "hill", "green")
 ]
 OPTIONS = {"model": "hashing", "dimensions": 24, "parts": ["containment"]}
+
+SEQUENCES = int(os.environ.get("UPDATE_SEQUENCES", "0"))
+N_STEPS = 4 if SEQUENCES or EVERYTHING else 2
+"""How many updates follow one another: of the first sequence an append and a compaction are two."""
 
 
 class Lake:
@@ -113,11 +118,11 @@ def copy_of(built, folder, seed=1):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(int(os.environ.get("UPDATE_SEQUENCES", "1"))))
+@pytest.mark.parametrize("seed", range(SEQUENCES or 1))
 def test_any_sequence_of_updates_equals_a_fresh_build(built, tmp_path, seed):
     lake, index = copy_of(built, tmp_path, seed)
     chance = random.Random(seed)
-    for step in range(4):
+    for step in range(N_STEPS):
         if step % 2 == 0:
             for name in chance.sample(sorted(lake.there), 2):
                 (lake.write if chance.random() < 0.6 else lake.remove)(name)

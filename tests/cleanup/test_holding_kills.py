@@ -52,12 +52,15 @@ def test_tables_are_whole_in_one_place_whatever_the_step_of_the_kill():
     assert calls > 400
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
         # The original is removed file by file under its own name.
-        "holding._Moving.finish_leaving = lambda self, table: holding.remove_tree(self.lake/table)",
+        pytest.param(
+            "holding._Moving.finish_leaving = "
+            "lambda self, table: holding.remove_tree(self.lake/table)",
+            marks=pytest.mark.long,
+        ),
         # A copy gets its name before it is whole.
         "holding._Moving.copy_of = lambda self, table: self.stored / table; rename = "
         "holding.rename_new; holding.rename_new = lambda a, b: None if a == b else rename(a, b)",

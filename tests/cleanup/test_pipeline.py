@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from long_runs import long_but
+from long_runs import EVERYTHING, long_but
 
 from benchmarks.redundancy.contents import read_contents
 from benchmarks.redundancy.fixed import WORKED_EDGES, messy_lake, worked_lake
@@ -26,8 +26,15 @@ def counts_of(found):
     return {stage.name: stage.edges for stage in found.stages if stage.name != "read"}
 
 
-@pytest.mark.parametrize("n_files", [1, 3])
-@pytest.mark.parametrize("semantics", ["set", "bag"])
+@pytest.mark.parametrize(
+    ("semantics", "n_files"),
+    [
+        ("set", 1),
+        ("bag", 3),
+        pytest.param("set", 3, marks=pytest.mark.long),
+        pytest.param("bag", 1, marks=pytest.mark.long),
+    ],
+)
 def test_the_worked_lake(spark, tmp_path, n_files, semantics):
     worked_lake(tmp_path, n_files=n_files)
     found = find_containments(spark, tmp_path, semantics=semantics)
@@ -44,13 +51,16 @@ def test_the_worked_lake(spark, tmp_path, n_files, semantics):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        {"semantics": "bag"},
-        {"row_count_gate": False},
-        {"min_containment": 0.5},
-        {"min_containment": 0.9, "semantics": "bag", "row_count_gate": False},
-    ],
+    long_but(
+        [{}, {"min_containment": 0.9, "semantics": "bag", "row_count_gate": False}],
+        [
+            {},
+            {"semantics": "bag"},
+            {"row_count_gate": False},
+            {"min_containment": 0.5},
+            {"min_containment": 0.9, "semantics": "bag", "row_count_gate": False},
+        ],
+    ),
     ids=str,
 )
 def test_a_messy_lake_as_all_rows_compared(spark, tmp_path, options):
@@ -66,7 +76,8 @@ def test_a_messy_lake_as_all_rows_compared(spark, tmp_path, options):
 
 @pytest.mark.parametrize("file_format", long_but(["csv"], ["parquet", "csv"]))
 def test_derived_tables_as_all_rows_compared(spark, tmp_path, file_format):
-    synthetic_lake(tmp_path, n_bytes=2_000_000, n_tables=40, n_roots=6, file_format=file_format)
+    n_bytes = 2_000_000 if EVERYTHING else 400_000
+    synthetic_lake(tmp_path, n_bytes=n_bytes, n_tables=40, n_roots=6, file_format=file_format)
     for options in ({}, {"min_containment": 0.8}):
         found = edges_of(find_containments(spark, tmp_path, **options))
         assert found == containment(read_contents(tmp_path), **options)

@@ -63,12 +63,16 @@ def test_derived_tables(spark, tmp_path):
     check(spark, tmp_path, plan)
 
 
-def test_nothing_goes_that_takes_too_long_or_costs_more_to_rebuild(spark, tmp_path):
+@pytest.mark.parametrize(
+    "costs",
+    [Costs(max_rebuild_seconds=0), pytest.param(Costs(accesses=1e6), marks=pytest.mark.long)],
+    ids=["takes too long", "costs more"],
+)
+def test_nothing_goes_that_takes_too_long_or_costs_more_to_rebuild(spark, tmp_path, costs):
     worked_lake(tmp_path)
-    for costs in (Costs(max_rebuild_seconds=0), Costs(accesses=1e6)):
-        plan = find_redundancy(tmp_path, costs=costs).plan
-        assert plan.delete == ()
-        assert plan.cost == pytest.approx(plan.keep_all_cost)
+    plan = find_redundancy(tmp_path, costs=costs).plan
+    assert plan.delete == ()
+    assert plan.cost == pytest.approx(plan.keep_all_cost)
 
 
 def test_tables_that_were_repaired_stay(spark, tmp_path):

@@ -8,19 +8,21 @@ import re
 import subprocess
 import sys
 import tty
+from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
-from pexeso.cli.output.streams import wants_colours
+from pexeso.cli.main import cli
+from pexeso.cli.output.streams import safe_streams, wants_colours
 
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
 BOLD, RED, YELLOW, CYAN, END = "\x1b[1m", "\x1b[31m\x1b[1m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 PROGRAM = "from pexeso.cli.main import main; main()"
 
 
-@pytest.fixture
-def places(tmp_path):
-    path = tmp_path / "places.csv"
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    path = tmp_path_factory.mktemp("places") / "places.csv"
     path.write_text("place,n\nOslo,1\nROME,2\nMadrid,3\nXyzzyx,4\n,5\n", encoding="utf-8")
     return path
 
@@ -60,9 +62,38 @@ def pieces(end: int):
             return
 
 
+@pytest.fixture
+def shown_here(monkeypatch, tmp_path):
+    """Return a function like `shown`, for files in place of pipes and without another process."""
+
+    def run(*arguments: object, **variables: str) -> tuple[str, str]:
+        for name in ("NO_COLOR", "FORCE_COLOR"):
+            monkeypatch.delenv(name, raising=False)
+        for name, text in variables.items():
+            monkeypatch.setenv(name, text)
+        paths = [tmp_path / name for name in ("stdout", "stderr")]
+        with (
+            paths[0].open("w", encoding="utf-8") as out,
+            paths[1].open("w", encoding="utf-8") as err,
+            redirect_stdout(out),
+            redirect_stderr(err),
+            safe_streams(),
+        ):
+            cli.main([*map(str, arguments)], prog_name="pexeso", standalone_mode=False)
+        return tuple(path.read_text(encoding="utf-8") for path in paths)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def on_a_terminal(small_index, places):
+    """Return what a search shows on a terminal."""
+    return shown("search", small_index, f"{places}:place")
+
+
 @pytest.mark.spark
-def test_headers_scores_and_warnings_on_a_terminal(small_index, places):
-    out, err = shown("search", small_index, f"{places}:place")
+def test_headers_scores_and_warnings_on_a_terminal(on_a_terminal):
+    out, err = on_a_terminal
     header, first, *_ = out.splitlines()
     assert header.startswith(f"{BOLD}similarity  joinability")
     assert header.endswith(END)
@@ -71,9 +102,9 @@ def test_headers_scores_and_warnings_on_a_terminal(small_index, places):
 
 
 @pytest.mark.spark
-def test_the_text_is_the_same_without_colours(small_index, places):
-    arguments = ("search", small_index, f"{places}:place")
-    coloured, plain = shown(*arguments), shown(*arguments, NO_COLOR="1")
+def test_the_text_is_the_same_without_colours(small_index, places, on_a_terminal):
+    coloured = on_a_terminal
+    plain = shown("search", small_index, f"{places}:place", NO_COLOR="1")
     assert COLOUR.search(coloured[0])
     assert COLOUR.sub("", coloured[0]) == plain[0]
     assert "\x1b" not in plain[0] + plain[1]
@@ -103,13 +134,13 @@ def test_what_says_whether(monkeypatch, terminal, variables, expected):
 
 
 @pytest.mark.spark
-def test_colours_can_be_forced_into_a_pipe_but_not_into_data(small_index, places):
+def test_colours_can_be_forced_into_a_file_but_not_into_data(small_index, places, shown_here):
     arguments = ("search", small_index, f"{places}:place")
-    out, err = shown(*arguments, terminal=False, FORCE_COLOR="1")
+    out, err = shown_here(*arguments, FORCE_COLOR="1")
     assert out.startswith(BOLD)
     assert YELLOW in err
     assert "\ue000" not in out + err
-    out, _ = shown(*arguments, "--json", FORCE_COLOR="1")
+    out, _ = shown_here(*arguments, "--json", FORCE_COLOR="1")
     assert json.loads(out)["results"]
     assert "\x1b" not in out
 

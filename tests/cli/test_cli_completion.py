@@ -41,11 +41,16 @@ def completed(*words: str) -> list[str]:
     ("words", "expected"),
     [
         (("pexeso", "sea"), ["search"]),
-        (("pexeso", "search", "--method"), ["--method"]),
         (("pexeso", "search", "a", "b", "--method", "t"), ["transform"]),
-        (("pexeso", "overlap", "--ex"), ["--exclude-self", "--explain"]),
-        (("pexeso", "search", "la"), ["compopt -o default"]),
-        (("pexeso", "overlap", "a", "my"), ["compopt -o default"]),
+        *(
+            pytest.param(*line, marks=pytest.mark.long)
+            for line in (
+                (("pexeso", "search", "--method"), ["--method"]),
+                (("pexeso", "overlap", "--ex"), ["--exclude-self", "--explain"]),
+                (("pexeso", "search", "la"), ["compopt -o default"]),
+                (("pexeso", "overlap", "a", "my"), ["compopt -o default"]),
+            )
+        ),
     ],
     ids=" ".join,
 )

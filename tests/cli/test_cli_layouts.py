@@ -33,8 +33,8 @@ print(any(seen), file=sys.stderr)
 
 
 @pytest.fixture(scope="module")
-def indexes(spark, tmp_path_factory) -> dict[str, Path]:
-    """A lake of twenty columns in two partitions, in every layout."""
+def built(spark, tmp_path_factory) -> Path:
+    """A lake of twenty columns in two partitions, to be laid out in other ways."""
     folder = tmp_path_factory.mktemp("layouts")
     rng = np.random.default_rng(0)
     words = np.array(["".join(rng.choice(list("abcdefghiklmnorstu"), 9)) for _ in range(3000)])
@@ -45,13 +45,9 @@ def indexes(spark, tmp_path_factory) -> dict[str, Path]:
             "\n".join(["word", *words[rows]]), encoding="utf-8"
         )
     (folder / "query.csv").write_text("\n".join(["word", *words[:900:3]]), encoding="utf-8")
-    index = build_index(
+    return build_index(
         folder / "lake", folder / "auto.pexeso", model="hashing", dimensions=256, n_partitions=2
     ).path
-    return {
-        name: laid_out(index, folder / f"{name}.pexeso", options)
-        for name, options in LAYOUTS.items()
-    }
 
 
 def found(output: str) -> list[tuple[str, str, int]]:
@@ -66,8 +62,8 @@ def arguments(index: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("layout", long_but(["projection-blocks", "pivots-grid"], LAYOUTS))
-def test_a_layout_gives_the_same_answers_cold_and_warm(indexes, layout, run):
-    index = indexes[layout]
+def test_a_layout_gives_the_same_answers_cold_and_warm(built, layout, run):
+    index = laid_out(built, built.parent / f"{layout}.pexeso", LAYOUTS[layout])
     assert [each for each in check_index(index) if each.is_failure] == []
     exact = found(run(*arguments(index), "--exact").stdout)
     assert exact

@@ -103,6 +103,7 @@ def fail_output(run, *arguments):
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.long
 def test_a_changed_table_is_refused_by_name(run, lake, free, tmp_path):
     plan = tmp_path / "plan.json"
     assert run("redundancy", lake, "--costs", free, "--plan", plan).exit_code == 0

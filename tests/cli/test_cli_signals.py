@@ -13,6 +13,8 @@ from long_runs import long_but
 
 from pexeso.cli.errors import Interrupted
 from pexeso.cli.signals import Stopped
+from pexeso.diagnostics.info import last_report
+from pexeso.index import open_index
 
 WAIT_SECONDS = 300
 SIGNALS = long_but([signal.SIGTERM], [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
@@ -74,7 +76,9 @@ def wait_for(process, found):
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_build_that_is_stopped_leaves_nothing_and_goes_on(start, small_lake, tmp_path, number):
+def test_a_build_that_is_stopped_leaves_nothing_and_goes_on(
+    start, run, spark, small_lake, tmp_path, monkeypatch, number
+):
     shutil.copytree(small_lake, tmp_path / "lake")
     build = start("index", "lake", "lake.pexeso", *OPTIONS)
     wait_for(build, (tmp_path / "lake.pexeso" / ".building" / "scratch" / "read.json").exists)
@@ -87,14 +91,18 @@ def test_a_build_that_is_stopped_leaves_nothing_and_goes_on(start, small_lake, t
     left = [path.name for path in (tmp_path / "temporary").glob("pexeso-spark-*")]
     if number == signal.SIGKILL:
         assert len(left) == 1
+        again = start("index", "lake", "lake.pexeso", *OPTIONS)  # the next Spark clears it
+        _, said = again.communicate(timeout=WAIT_SECONDS)
+        assert again.returncode == 0, said
+        assert list((tmp_path / "temporary").glob("pexeso-spark-*")) == []
     else:
         assert (build.returncode, left) == (128 + number, [])
         assert said.splitlines()[-1].startswith("Interrupted: 'lake.pexeso' was not written, ")
         assert "Traceback" not in said
-    again = start("index", "lake", "lake.pexeso", *OPTIONS)
-    _, said = again.communicate(timeout=WAIT_SECONDS)
-    assert again.returncode == 0, said
-    assert list((tmp_path / "temporary").glob("pexeso-spark-*")) == []
+        monkeypatch.chdir(tmp_path)
+        again = run("index", "lake", "lake.pexeso", *OPTIONS)
+        assert again.exit_code == 0, again.output
+    assert "read" in last_report(open_index(tmp_path / "lake.pexeso").store).facts["taken_up"]
 
 
 def test_a_signal_that_was_to_be_ignored_is_ignored(start, tmp_path):

@@ -49,6 +49,7 @@ def require_same(found, expected):
     assert any(given)
 
 
+@pytest.mark.long
 def test_a_build_that_loses_a_worker_is_that_of_one_machine(
     start_on, small_lake, tmp_path, expected
 ):

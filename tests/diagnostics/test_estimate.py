@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.records import table_records
 from pexeso.options import BuildOptions
+from pexeso.parts.estimation import sample
 from pexeso.parts.estimation.sample import choose_sample, format_name
 from pexeso.parts.row_hashes.part import ROW_HASHES_PART
 from pexeso.parts.row_keys.part import ROW_KEYS_PART
@@ -58,6 +60,14 @@ def shard_of_lake(lake, folder, parts):
 
 def file(name, n_bytes, kind="delimited"):
     return TableFile(name, Path(name), kind, n_bytes)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machine_measured_once():
+    """Measure how fast the machine is for the first estimate alone, which takes a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sample, "machine_factor", cache(sample.machine_factor))
+        yield
 
 
 @pytest.fixture(scope="module")

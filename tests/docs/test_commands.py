@@ -10,7 +10,8 @@ Blocks of a page run in order, in one folder that holds the examples:
 - ``KIND file=NAME``: written to that file.
 - ``KIND shows=NAME``: the text of that file, which a command before has written.
 
-The commands of README are processes, as a reader starts them. Those of other pages run in this
+The commands of README are processes, as a reader starts them, and so is the demo, which builds the
+same index as the command of INDEX_COMMAND. That command and those of other pages run in this
 process and build on the session that tests share: what takes half a minute then takes a few
 seconds.
 """
@@ -21,6 +22,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -114,7 +116,9 @@ def run_command(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcom
 
 
 @pytest.fixture(scope="session")
-def lake_index(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], tuple[Path, Outcome]]:
+def lake_index(
+    tmp_path_factory: pytest.TempPathFactory, spark
+) -> Callable[[], tuple[Path, Outcome]]:
     """Return a function that builds the index of the demo lake on its first call.
 
     The function returns the index and the output of the command.
@@ -125,7 +129,8 @@ def lake_index(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], tuple[P
         if not built:
             folder = tmp_path_factory.mktemp("docs_index")
             (folder / "examples").symlink_to(ROOT / "examples")
-            outcome = run_command(Step(INDEX_COMMAND, 0, ()), folder)
+            with chdir(folder):
+                outcome = run_here(Step(INDEX_COMMAND, 0, ()), folder)
             built.append((folder / "lake.pexeso", outcome))
         return built[0]
 

@@ -20,6 +20,7 @@ from engine_lakes import (
     threads_of_torch,
     unit,
 )
+from long_runs import long_but
 
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
@@ -158,7 +159,18 @@ def test_the_lake_asks_something_of_the_search():
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS, "auto"])
-@pytest.mark.parametrize("name", BUILDS)
+@pytest.mark.parametrize(
+    "name",
+    long_but(
+        [
+            "projection, blocks of 64",
+            "projection, blocks of 1",
+            "pivots, blocks of 5",
+            "pivots, grid",
+        ],
+        BUILDS,
+    ),
+)
 def test_the_answer_depends_on_the_lake_and_the_query_alone(monkeypatch, name, kernel):
     partition, chosen = partition_of(name), None if kernel == "auto" else kernel_named(kernel)
     monkeypatch.setattr("pexeso.engine.kernels.choice.WORTH_LOADING", 1 << 20)

@@ -9,6 +9,7 @@ import torch
 from engine_lakes import METRIC_NAMES, sphere, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import long_but
 
 from pexeso.engine.layout.maps import (
     _ELEMENTS_AT_ONCE,
@@ -48,7 +49,7 @@ def near_duplicates(rng: np.random.Generator, row: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
-@pytest.mark.parametrize("dims", [1, 3, 40, 1024])
+@pytest.mark.parametrize("dims", long_but([1, 3, 40, 400], [1, 3, 40, 400, 1024]))
 def test_coordinates_are_within_half_the_slack_where_products_cancel(metric, dims):
     rng = np.random.default_rng(dims)
     pivots = np.concatenate([sphere(rng, 2, dims), unit(np.ones((1, dims)))])

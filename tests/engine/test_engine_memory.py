@@ -80,9 +80,14 @@ def peak_of_search(partition, query: torch.Tensor, kernel, max_pairs: int, *, ba
 
 
 @pytest.mark.parametrize(
-    ("layout", "at_least"), [(BLOCKS, 80 << 20), (GRID, 32 << 20)], ids=["blocks", "grid"]
+    ("batch", "layout", "at_least"),
+    [
+        pytest.param(False, BLOCKS, 80 << 20, id="single search, blocks"),
+        pytest.param(True, GRID, 32 << 20, id="batch, grid"),
+        pytest.param(True, BLOCKS, 80 << 20, id="batch, blocks", marks=pytest.mark.long),
+        pytest.param(False, GRID, 32 << 20, id="single search, grid", marks=pytest.mark.long),
+    ],
 )
-@pytest.mark.parametrize("batch", [False, True])
 def test_compiled_searches_stay_within_their_budget(batch, layout, at_least):
     kernel, (partition, query) = kernel_named("compiled"), crowded(20_000, 400, layout)
     few, rest = 1 << 18, 8 << 20
@@ -96,10 +101,17 @@ def test_compiled_searches_stay_within_their_budget(batch, layout, at_least):
     assert at_least < without <= len(query) * partition.n_values * BYTES_A_PAIR + rest
 
 
-@pytest.mark.parametrize("batch", [False, True])
-@pytest.mark.parametrize("name", ["torch", "faiss"])
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [
+        ("torch", False),
+        ("faiss", True),
+        pytest.param("torch", True, marks=pytest.mark.long),
+        pytest.param("faiss", False, marks=pytest.mark.long),
+    ],
+)
 def test_searches_by_tensors_stay_within_their_budget(monkeypatch, name, batch):
-    kernel, (partition, query) = kernel_named(name), crowded(10_000, 100)
+    kernel, (partition, query) = kernel_named(name), crowded(10_000, 60)
     few, rest = 1 << 14, 12 << 20
     # Else the pieces that are worked on would hide the pairs of so small a lake.
     for constant in ("FRONTIER", "BOX_ELEMENTS_AT_ONCE", "ELEMENTS_AT_ONCE", "PAIRS_AT_ONCE"):

@@ -24,6 +24,7 @@ from engine_lakes import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import EVERYTHING
 
 from pexeso.engine.interface import Query, Threshold
 from pexeso.engine.layout.options import PartitionLayoutOptions
@@ -91,7 +92,7 @@ def test_products_leave_out_no_match_and_are_sure_of_nothing_else(case, max_pair
     assert stats.distances >= len(query) * case.partition.n_values
 
 
-@settings(max_examples=150)
+@settings(max_examples=150 if EVERYTHING else 50)
 @given(
     BLOCK_CASES,
     st.sampled_from(ROW_KERNELS),

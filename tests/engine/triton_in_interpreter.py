@@ -1,7 +1,11 @@
 """Tests of the Triton kernel that run in Triton's interpreter:
 
-`test_kernel_triton` runs this file with ``TRITON_INTERPRET=1``.
+`test_kernel_triton` runs this file with ``TRITON_INTERPRET=1``. The interpreter takes seconds for
+what a GPU does in microseconds, so most cases are long.
 """
+
+import itertools
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -18,6 +22,7 @@ from engine_lakes import (
     sphere,
     unit,
 )
+from long_runs import long_but
 
 from pexeso.engine.dense_space import unseen_on_host
 from pexeso.engine.interface import Pairs, Threshold
@@ -33,6 +38,13 @@ from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition
 from pexeso.engine.stats import SearchStats
 
 ROOM = 1 << 20
+
+
+def long_cases_but(short: list[tuple], cases: Iterable[tuple]) -> list[object]:
+    """Return cases of several parameters, all but a few of them marked `long`."""
+    return [
+        case if case in short else pytest.param(*case, marks=pytest.mark.long) for case in cases
+    ]
 
 
 def threshold_of(case: Case, mapped: torch.Tensor, tau: float) -> Threshold:
@@ -105,8 +117,8 @@ def check_batch(case: Case, rng: np.random.Generator) -> None:
     assert any(answers[0])
 
 
-@pytest.mark.parametrize("dims", [16, 50, 100])
-@pytest.mark.parametrize("size", [16, 64])
+@pytest.mark.parametrize("dims", long_but([50], [16, 50, 100]))
+@pytest.mark.parametrize("size", long_but([64], [16, 64]))
 def test_matches_and_answers(dims, size):
     rng = np.random.default_rng(dims + size)
     options = PartitionLayoutOptions(map="projection", n_axes=7, block_size=size)
@@ -135,8 +147,11 @@ def test_products_of_tiles_and_single_rows_decide_alike(monkeypatch):
         assert stats.candidate_pairs > 0
 
 
-@pytest.mark.parametrize(("few", "dims"), [(0, 50), (4, 50), (4, 150)])
-def test_pairs_within_an_ulp_of_tau(monkeypatch, few, dims):
+@pytest.mark.parametrize("place", long_but([20], [0, 20, 40, -1]))
+@pytest.mark.parametrize(
+    ("few", "dims"), long_cases_but([(0, 50), (4, 150)], [(0, 50), (4, 50), (4, 150)])
+)
+def test_pairs_within_an_ulp_of_tau(monkeypatch, few, dims, place):
     monkeypatch.setattr(search, "FEW", few)
     rng = np.random.default_rng(few)
     tau = 0.12
@@ -154,12 +169,12 @@ def test_pairs_within_an_ulp_of_tau(monkeypatch, few, dims):
     case = Case(vectors, columns, partition, order, query, np.ones(3, np.int64), 3, tau)
     near = np.sort(case.distances[np.abs(case.distances - tau) < 1e-6])
     assert len(near) >= 60
-    for distance in near[[0, 20, 40, -1]]:
-        for limit in (np.nextafter(distance, 0), distance, np.nextafter(distance, 1)):
-            assert check_matches(case, float(limit)).defining_distances > 0
+    distance = near[place]
+    for limit in (np.nextafter(distance, 0), distance, np.nextafter(distance, 1)):
+        assert check_matches(case, float(limit)).defining_distances > 0
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+@pytest.mark.parametrize("metric", long_but(["euclidean"], ["euclidean", "manhattan", "chebyshev"]))
 def test_pivots_and_blocks_that_match_whole(metric, monkeypatch):
     monkeypatch.setattr(search, "FEW", 32)
     rng = np.random.default_rng(5)
@@ -253,7 +268,7 @@ def test_levels_slabs_and_the_order_of_query_values(monkeypatch):
         assert answer[0].numel()
 
 
-@pytest.mark.parametrize("max_pairs", [50, ROOM])
+@pytest.mark.parametrize("max_pairs", long_but([ROOM], [50, ROOM]))
 def test_counts_in_many_slices(monkeypatch, max_pairs):
     rng = np.random.default_rng(7)
     case = draw_case(
@@ -261,7 +276,7 @@ def test_counts_in_many_slices(monkeypatch, max_pairs):
         PartitionLayoutOptions(map="projection", block_size=16),
         8,
         60,
-        40,
+        16,
         8,
         "clustered",
         "middle",
@@ -279,9 +294,13 @@ def test_counts_in_many_slices(monkeypatch, max_pairs):
     check_batch(case, rng)
 
 
-@pytest.mark.parametrize("max_pairs", [50, ROOM])
-@pytest.mark.parametrize("n_query", [5, 40])
-@pytest.mark.parametrize("map_name", ["projection", "pivots"])
+@pytest.mark.parametrize(
+    ("map_name", "n_query", "max_pairs"),
+    long_cases_but(
+        [("projection", 5, 50), ("pivots", 40, ROOM)],
+        itertools.product(["projection", "pivots"], [5, 40], [50, ROOM]),
+    ),
+)
 def test_a_query_column_that_is_still_on_the_host(map_name, n_query, max_pairs):
     rng = np.random.default_rng(n_query)
     options = PartitionLayoutOptions(map=map_name, n_axes=3 if map_name == "projection" else None)
@@ -391,12 +410,21 @@ def test_nothing_to_find():
     assert none.offsets.tolist() == [0]
 
 
-@pytest.mark.parametrize("dims", [3, 17, 40])
-def test_vectors_of_16_bits(dims):
+@pytest.mark.parametrize(
+    ("dims", "seed", "tau"),
+    long_cases_but(
+        [(17, 0, "tie")],
+        [
+            (dims, seed, tau)
+            for dims in (3, 17, 40)
+            for seed, tau in enumerate(("tie", "above", "below", "middle"))
+        ],
+    ),
+)
+def test_vectors_of_16_bits(dims, seed, tau):
     options = PartitionLayoutOptions(map="projection", n_axes=3, vector_precision="half")
-    for seed, tau in enumerate(("tie", "above", "below", "middle")):
-        rng = np.random.default_rng(seed)
-        case = draw_case(rng, options, dims, 60, 12, 9, "clustered", tau)
-        assert case.partition.vectors.dtype == torch.float16
-        check_matches(case)
-        check_search(case)
+    rng = np.random.default_rng(seed)
+    case = draw_case(rng, options, dims, 60, 12, 9, "clustered", tau)
+    assert case.partition.vectors.dtype == torch.float16
+    check_matches(case)
+    check_search(case)

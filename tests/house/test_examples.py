@@ -2,7 +2,10 @@
 
 import doctest
 import importlib
-import pkgutil
+from itertools import chain
+from pathlib import Path
+
+import pytest
 
 import embed
 import partition
@@ -11,16 +14,20 @@ import pexeso
 PACKAGES = (pexeso, embed, partition)
 
 
-def test_examples_in_docstrings_show_what_happens():
-    names = [
-        module.name
-        for package in PACKAGES
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    ]
+def modules_with_examples(package):
+    """Yield the names of modules with a prompt: looking through the others takes longer."""
+    [folder] = map(Path, package.__path__)
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        if path.stem != "__main__" and ">>>" in path.read_text(encoding="utf-8"):
+            yield ".".join(parts[:-1] if path.stem == "__init__" else parts)
+
+
+@pytest.mark.spark
+def test_examples_in_docstrings_show_what_happens(spark):
+    """One begins a session, and is given that of the tests."""
     tried, failed = 0, []
-    for name in names:
-        if name.endswith("__main__"):
-            continue
+    for name in sorted(chain(*map(modules_with_examples, PACKAGES))):
         outcome = doctest.testmod(importlib.import_module(name))
         tried += outcome.attempted
         if outcome.failed:

@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 from hand_made import HOSTILE
+from long_runs import long_but
 
 from pexeso.html.containment_drawing import NAME_CELLS, short_name
 from pexeso.html.containment_graph import (
@@ -459,7 +460,7 @@ def layers(n_tables, n_pairs, n_sets, seed=3):
     return report_of(sorted(pairs), [(parent, child) for child, parent in plan.items()])
 
 
-@pytest.mark.parametrize("n_sets", [1, 40, 160])
+@pytest.mark.parametrize("n_sets", long_but([160], [1, 40, 160]))
 def test_a_large_lake_has_a_page_of_bounded_size_soon(n_sets):
     report = layers(10_000, 100_000, n_sets)
     started = time.process_time()

@@ -106,7 +106,7 @@ def two_tables(draw):
     return ["p", "q", "r"][:n_parts], rows[0], columns, rows[1]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(two_tables(), st.sampled_from(["left", "inner"]), st.sampled_from([None, *AGGREGATIONS]))
 def test_any_tables_give_what_loops_give(drawn, how, aggregate):
     on, ours, columns, theirs = drawn

@@ -110,7 +110,7 @@ links = st.dictionaries(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(
     st.lists(cells),
     lake_rows,

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from long_runs import EVERYTHING
 
 from pexeso.lake import records
 from pexeso.lake.choose import ColumnRules
@@ -69,7 +70,7 @@ _COLUMNS = st.lists(st.lists(_CELLS, max_size=8), min_size=1, max_size=4)
 
 
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(
     tables=st.lists(_COLUMNS, min_size=2, max_size=6),
@@ -166,6 +167,6 @@ def test_cells_are_counted_by_column(columns):
 @pytest.mark.lakes
 @pytest.mark.parametrize("name", ["pudding", "wikitables", "countries"])
 def test_real_lakes_are_read_together_as_each_alone(lake_folder, name):
-    files = find_tables(Path(lake_folder(name)))[0][:200]
+    files = find_tables(Path(lake_folder(name)))[0][: 200 if EVERYTHING else 60]
     together = sorted_records(lake_records(files, ColumnRules(), Normaliser(), wanted=WANTED))
     assert together.equals(sorted_records(one_by_one(files, ColumnRules(), Normaliser())))

@@ -396,7 +396,7 @@ def test_a_pathological_text_takes_bounded_time():
 @pytest.mark.parametrize(
     ("name", "n_columns", "n_rows"),
     [
-        ("wikitables", 13_445, 57_957),
+        pytest.param("wikitables", 13_445, 57_957, marks=pytest.mark.long),
         ("fivethirtyeight", 8_617, 204_298),
         ("pudding", 1_089, 81_586),
     ],

@@ -19,7 +19,7 @@ from pexeso.lake.readers.table import MAX_COLUMNS
 from pexeso.lake.records import lake_records
 
 MANY = 1_000_000
-MANY_KEYS = MANY if EVERYTHING else 100_000
+MANY_KEYS = MANY if EVERYTHING else 30_000
 
 
 def spreadsheet(rows, dimension=""):
@@ -96,7 +96,7 @@ def repeated(times, *, empty):
 def parquet():
     sink = io.BytesIO()
     column = pa.array(["x"] * 5)
-    pq.write_table(pa.table([column] * 50_000, [f"c{at}" for at in range(50_000)]), sink)
+    pq.write_table(pa.table([column] * 20_000, [f"c{at}" for at in range(20_000)]), sink)
     return sink.getvalue()
 
 

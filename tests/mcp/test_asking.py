@@ -50,7 +50,7 @@ def test_clients_at_once_get_the_answers_of_one(desk):
 
     async def all_at_once():
         async with anyio.create_task_group() as group:
-            for turn in range(0, 12, 2):
+            for turn in range(0, 12, 4):
                 group.start_soon(one, turn)
 
     anyio.run(all_at_once)

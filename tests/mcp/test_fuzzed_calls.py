@@ -25,7 +25,7 @@ from pexeso.mcp.serving import make_server
 
 pytestmark = pytest.mark.spark
 
-N_CALLS = int(os.environ.get("PEXESO_FUZZED_CALLS", "300" if EVERYTHING else "150"))
+N_CALLS = int(os.environ.get("PEXESO_FUZZED_CALLS", "300" if EVERYTHING else "80"))
 CLIENTS = 4
 SECRET = "the secret of another folder"
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import EVERYTHING, long_but
 from overlap_lakes import (
     brute_force,
     by_text,
@@ -26,6 +27,9 @@ from pexeso.overlap.josie import JosieRun, josie
 from pexeso.overlap.merge import merge_list
 from pexeso.overlap.query import prepare_query
 from pexeso.runtime import jit
+
+LAKES = 40 if EVERYTHING else 12
+"""How many random lakes a test draws."""
 
 QUERY = [number(n) for n in (1, 2, 100, 200)]
 COSTS = {
@@ -121,7 +125,7 @@ TOKENS = st.integers(0, 12).map("v{}".format)
     some_at_a_time=st.integers(1, 4),
     at_least=st.integers(1, 5),
 )
-@settings(max_examples=300)
+@settings(max_examples=300 if EVERYTHING else 100)
 def test_josie_equals_brute_force_on_any_small_lake(
     sets, query, k, some_at_a_time, at_least, **how
 ):
@@ -135,7 +139,7 @@ def test_josie_equals_brute_force_on_any_small_lake(
         )
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", long_but([0], range(4)))
 def test_josie_equals_brute_force(part):
     rng = np.random.default_rng(part)
     for _ in range(50):
@@ -164,7 +168,7 @@ def test_josie_equals_brute_force(part):
 def test_merge_list_equals_brute_force(left, monkeypatch):
     monkeypatch.setattr(jit, "_left", left)
     rng = np.random.default_rng(11)
-    for _ in range(60):
+    for _ in range(LAKES):
         sets = random_lake(rng)
         index = index_of(sets)
         query = random_query(rng, sets)
@@ -177,7 +181,7 @@ def test_merge_list_equals_brute_force(left, monkeypatch):
 
 def test_bounds_never_rise_and_never_fall_below_the_overlap():
     rng = np.random.default_rng(3)
-    for _ in range(60):
+    for _ in range(2 * LAKES):
         sets = random_lake(rng)
         index = index_of(sets)
         query = random_query(rng, sets)
@@ -214,7 +218,7 @@ class AnyCosts(ReadCosts):
 def test_acceptance_2_any_order_and_any_costs_give_the_same_answer():
     rng = np.random.default_rng(21)
     costs = [*COSTS.values(), ReadCosts(-5, -1, -5, -1), AnyCosts(0, 0, 0, 0), MAPPED]
-    for _ in range(40):
+    for _ in range(LAKES):
         sets = random_lake(rng)
         query, k = random_query(rng, sets), int(rng.choice([1, 3, 10]))
         for order in (None, by_text, lambda offsets, _: rng.permutation(len(offsets) - 1)):
@@ -239,7 +243,7 @@ def test_acceptance_6_nothing_is_left_that_could_enter():
 
 def test_acceptance_11_the_answer_is_the_same_in_any_thread_and_however_the_lake_is_divided():
     rng = np.random.default_rng(23)
-    for _ in range(40):
+    for _ in range(LAKES):
         sets = random_lake(rng)
         query, k = random_query(rng, sets), int(rng.choice([1, 3, 10]))
         truth = brute_force(sets, query, k)
@@ -273,7 +277,7 @@ def divided(search, rng, sets, query, k):
 @pytest.mark.parametrize("search", [josie, merge_list])
 def test_smaller_overlaps_than_wanted_are_not_found(search):
     rng = np.random.default_rng(24)
-    for _ in range(40):
+    for _ in range(LAKES):
         sets = random_lake(rng)
         index, query = index_of(sets), random_query(rng, sets)
         for at_least in (1, 2, 4, 9, 99):

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from long_runs import EVERYTHING
 from overlap_lakes import index_of, random_lake, random_query, skewed_lake
 
 from pexeso.errors import DeviceError, IndexCorruptError, InputError
@@ -91,7 +92,7 @@ def test_before_a_threshold_as_many_sets_are_read_as_a_step_is_worth(skewed):
 @pytest.mark.parametrize("max_counts", [1, 500, 1 << 24])
 def test_the_batched_merge_gives_the_same_answers(max_counts):
     rng = np.random.default_rng(8)
-    for _ in range(15):
+    for _ in range(15 if EVERYTHING else 5):
         sets = random_lake(rng)
         index = index_of(sets)
         queries = [random_query(rng, sets) for _ in range(7)] + [[]]

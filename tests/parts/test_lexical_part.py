@@ -46,27 +46,31 @@ ASKED = ["Oslo", "Bergen", "Trondheim", "Bodø", "Hamar"]
 EXPECTED = [("cities.csv", "city", 5), ("towns.csv", "town", 3)]
 
 
+@pytest.fixture(scope="module")
+def built(lake, spark):
+    """Index the lake in one partition and in two; return the indexes by these numbers."""
+    return {n: build(lake, lake.parent / f"index_{n}", spark, n_partitions=n) for n in (1, 2)}
+
+
 @pytest.mark.parametrize("n_partitions", [1, 2])
-def test_a_build_finds_misspelt_values_and_is_sound(lake, tmp_path, spark, n_partitions):
-    index = build(lake, tmp_path / "index", spark, n_partitions=n_partitions)
+def test_a_build_finds_misspelt_values_and_is_sound(built, n_partitions):
+    index = built[n_partitions]
     assert found(index, ASKED) == EXPECTED
     assert index.check() == []
     assert [match.matched for match in index.search_batch([ASKED], min_joinability=0.2)[0].matches]
     assert "vectors" not in index.store.partition(0)
 
 
-def test_rows_or_distinct_values_count(lake, tmp_path, spark):
-    index = build(lake, tmp_path / "index", spark)
+def test_rows_or_distinct_values_count(built):
+    index = built[1]
     values = [*ASKED, *["Bergen"] * 5]
     assert found(index, values) == EXPECTED
     rows = [("cities.csv", "city", 10), ("towns.csv", "town", 8)]
     assert found(index, values, joinability_of="rows") == rows
 
 
-def test_torch_gives_the_answers_of_compiled_loops_and_other_kernels_are_refused(
-    lake, tmp_path, spark
-):
-    path = build(lake, tmp_path / "index", spark, n_partitions=2).path
+def test_torch_gives_the_answers_of_compiled_loops_and_other_kernels_are_refused(built):
+    path = built[2].path
     assert found(pexeso.open_index(path, kernel="torch"), ASKED) == EXPECTED
     with pytest.raises(InputError, match=r"kernels compiled, on the CPU, and torch\. Got 'faiss'"):
         pexeso.open_index(path, kernel="faiss", device="cpu").search(ASKED)
@@ -90,8 +94,8 @@ def test_updates_give_the_answers_of_a_fresh_build(lake, tmp_path, spark):
     assert index.check() == []
 
 
-def test_a_space_that_none_can_have_is_damage(lake, tmp_path, spark, monkeypatch):
-    index = build(lake, tmp_path / "index", spark)
+def test_a_space_that_none_can_have_is_damage(built, monkeypatch):
+    index = built[1]
     monkeypatch.setitem(index.store.manifest.facts, "letters", {"whole_word_share": 2.0})
     from pexeso.parts.metadata import stored_space
 

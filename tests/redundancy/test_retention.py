@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from long_runs import EVERYTHING
 
 from pexeso.errors import InputError
 from pexeso.redundancy import retention as module
@@ -16,7 +17,7 @@ from pexeso.redundancy.retention import (
     with_sources,
 )
 
-N_GRAPHS = 1500
+N_GRAPHS = 1500 if EVERYTHING else 600
 
 
 def problem(keep, edges):

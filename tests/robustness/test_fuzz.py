@@ -16,6 +16,7 @@ from fuzz_run import Job, Outcome, jobs_of, run_all
 from fuzz_strategies import manifest_document, seeds_of, strategy_of
 from fuzz_targets import INDEX, TARGETS, WITH_INDEX, BrokenPromiseError, allowed, resealed
 from hypothesis import given, settings
+from long_runs import long_but
 
 from pexeso.errors import IndexCorruptError, PexesoError
 from pexeso.store.manifest import Manifest
@@ -74,7 +75,7 @@ def test_a_short_fuzz_by_hypothesis_finds_nothing(name: str, tmp_path: Path) -> 
     bend()
 
 
-@pytest.mark.parametrize("name", SHORT_BY_ATHERIS)
+@pytest.mark.parametrize("name", long_but(["jsonl"], SHORT_BY_ATHERIS))
 def test_a_short_fuzz_by_atheris_finds_nothing(name: str, tmp_path: Path) -> None:
     pytest.importorskip("atheris")
     outcome = fuzz_run.run_job(Job("atheris", name, 250, 7), tmp_path, None)
@@ -142,7 +143,7 @@ def breaking(kind: str):
             raise IndexCorruptError("refused")
         if kind == "promise":
             raise BrokenPromiseError("less than promised")
-        fuzz_worker.signal.alarm(1)
+        fuzz_worker.signal.setitimer(fuzz_worker.signal.ITIMER_REAL, 0.1)
         time.sleep(30)
 
     return run

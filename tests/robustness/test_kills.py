@@ -1,6 +1,6 @@
 """An update is killed at a random moment, and a rerun finishes; and the test of that can fail.
 
-Builds: tests/test_pipeline.py.
+Builds that are killed: tests/cli/test_cli_signals.py.
 """
 
 from pathlib import Path
@@ -9,22 +9,24 @@ import kill_run
 import pytest
 from kill_operations import OPERATIONS
 from kill_run import KILLS, SEED, SHARES, SHORT_KILLS, Kill, KillTest, choose_operations, summary
+from long_runs import long_but
 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.parametrize("operation", long_but(["delete"], ["append", "delete"]))
 def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(
-    spark, tmp_path: Path, monkeypatch
+    spark, tmp_path: Path, monkeypatch, operation: str
 ) -> None:
-    test = KillTest(tmp_path, ["append"], SEED)
+    test = KillTest(tmp_path, [operation], SEED)
     [kill] = test.run()
-    assert (kill.operation, kill.failure) == ("append", "")
-    assert summary([kill], 1.0).startswith("1 kills (1 append), 0 failures: ")
+    assert (kill.operation, kill.failure) == (operation, "")
+    assert summary([kill], 1.0).startswith(f"1 kills (1 {operation}), 0 failures: ")
 
     place = tmp_path / "trial0"
-    path = kill_run.start_state(tmp_path, "built", place)
+    path = kill_run.start_state(tmp_path, OPERATIONS[operation].before, place)
     monkeypatch.setattr(kill_run, "answers", lambda path: [["nothing like before or after"]])
-    found = test._look("append", path)
+    found = test._look(operation, path)
     assert (found.outcome, "neither those before nor those after" in found.failure) == (
         "failed",
         True,

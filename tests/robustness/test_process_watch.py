@@ -15,6 +15,16 @@ from long_runs import long_but
 TESTS = Path(__file__).resolve().parent.parent
 WAIT_SECONDS = 120
 
+# Interrupted, xdist waits twice for workers that are interrupted too: ten seconds each by itself.
+CONFTEST = """
+    from process_watch import watch_over_this_process
+    from xdist.workermanage import NodeManager
+
+    NodeManager.EXIT_TIMEOUT = 1
+
+    def pytest_configure():
+        watch_over_this_process()
+"""
 SLEEPERS = """
     import subprocess, sys, time
 
@@ -54,10 +64,7 @@ def start(tmp_path):
     runs = []
 
     def run(program, *arguments, until):
-        (tmp_path / "conftest.py").write_text(
-            "from process_watch import watch_over_this_process\n\n\ndef pytest_configure():\n    "
-            "watch_over_this_process()\n"
-        )
+        (tmp_path / "conftest.py").write_text(textwrap.dedent(CONFTEST))
         (tmp_path / "test_it.py").write_text(textwrap.dedent(program))
         paths = [str(TESTS), str(TESTS.parent)]
         process = subprocess.Popen(

@@ -69,9 +69,12 @@ def environment(setting: dict[str, str], folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), **setting, **own}
 
 
+demo_lake = cache(answers_worker.demo_lake)
+
+
 @cache
 def usual() -> str:
-    return json.dumps(answers_worker.answers(*answers_worker.demo_lake()), sort_keys=True)
+    return json.dumps(answers_worker.answers(*demo_lake()), sort_keys=True)
 
 
 @pytest.mark.parametrize("name", long_but(SHORT, SETTINGS))
@@ -107,9 +110,13 @@ def signs_turned(
     return axes * signs * (1 + 1e-15 * noise)
 
 
-@pytest.mark.parametrize("choose", [turned, signs_turned], ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    "choose",
+    long_but([turned], [turned, signs_turned]),
+    ids=lambda function: function.__name__,
+)
 def test_answers_do_not_hang_on_the_axes_that_lay_rows_out(choose, monkeypatch):
-    lake, values = answers_worker.demo_lake()
+    lake, values = demo_lake()
     before = lake.store(answers_worker.OPTIONS)
     monkeypatch.setattr(partition, "choose_axes", choose)
     after = lake.store(answers_worker.OPTIONS)

@@ -144,19 +144,6 @@ def test_nothing_asked_is_nothing_found(spark, index):
     assert distributed.on_spark(index, spark).search_batch([]) == []
 
 
-def test_an_error_of_ours_in_a_task_arrives_as_itself(spark, index):
-    searching = distributed.on_spark(index, spark, kernel="none")
-    with pytest.raises(InputError, match="The kernel must be one of"):
-        searching.search(["oslo"])
-    # An index that is there for the driver alone.
-    broken = open_index(index.path)
-    moved = replace(broken._opened, whole=replace(broken.store, path=index.path / "moved"))
-    vars(moved)["embedder"] = broken.embedder  # the model is open
-    broken = Index(moved)
-    with pytest.raises(IndexNotFoundError, match="There is no index at"):
-        distributed.on_spark(broken, spark).search(["oslo"])
-
-
 @pytest.mark.long
 def test_searches_stay_on_spark_after_every_update(spark, tmp_path, monkeypatch):
     lake = tmp_path / "lake"
@@ -273,3 +260,22 @@ def test_a_killed_run_is_taken_up_where_it_stopped(index, tmp_path):
 
 def without_stats(line):
     return {name: value for name, value in json.loads(line).items() if name != "stats"}
+
+
+# The last tests of the file, since the workers of a task that failed start anew.
+
+
+def test_an_error_of_ours_in_a_task_arrives_as_itself(spark, index):
+    searching = distributed.on_spark(index, spark, kernel="none")
+    with pytest.raises(InputError, match="The kernel must be one of"):
+        searching.search(["oslo"])
+
+
+@pytest.mark.long
+def test_an_index_that_is_there_for_the_driver_alone_is_told_as_such(spark, index):
+    broken = open_index(index.path)
+    moved = replace(broken._opened, whole=replace(broken.store, path=index.path / "moved"))
+    vars(moved)["embedder"] = broken.embedder  # the model is open
+    broken = Index(moved)
+    with pytest.raises(IndexNotFoundError, match="There is no index at"):
+        distributed.on_spark(broken, spark).search(["oslo"])

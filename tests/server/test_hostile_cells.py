@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ HARM = (
     "&lt;script&gt;&#0;&amp",
     "x" * (1 << 20),
 )
+QUIET_MS = 250
 CITIES = ("Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin", "Helsinki", "Athens")
 COLUMN = "<b onclick=alert(1)>city: a,b~"
 TABLE = "it's <img src=x onerror=alert(1)>.parquet"
@@ -110,6 +112,10 @@ def opened(hostile_app):
                 None if request.url.startswith((own, "data:,")) else page.heard.append(request.url)
             ),
         )
+        page.under_way = set()
+        page.on("request", lambda request: page.under_way.add(request))
+        for end in ("requestfinished", "requestfailed"):
+            page.on(end, lambda request: page.under_way.discard(request))
         page.goto(hostile_app)
         page.own = own
         yield page
@@ -122,8 +128,18 @@ def page(opened):
     return opened
 
 
+def wait_for_quiet(page):
+    """Wait until nothing was loaded for longer than the page itself waits with a request."""
+    page.wait_for_load_state("load")
+    end, quiet = time.monotonic() + 60, 0
+    while quiet < QUIET_MS:
+        assert time.monotonic() < end, page.under_way
+        page.wait_for_timeout(50)
+        quiet = 0 if page.under_way else quiet + 50
+
+
 def require_calm(page):
-    page.wait_for_load_state("networkidle")
+    wait_for_quiet(page)
     assert page.heard == []
     assert page.evaluate("window.hit") is None
     assert page.locator("main").count() == 1

@@ -199,6 +199,7 @@ def test_a_session_without_a_java_of_the_machine_leaves_nothing_behind(tmp_path)
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_stops_the_work_and_java(tmp_path):
     program = """
         import time

@@ -97,7 +97,20 @@ def test_lake_and_index_elsewhere_answer_as_those_here(
     with pytest.raises(OutputError, match="holds an index already"):
         pexeso.build_index(lake, url, model="hashing", dimensions=64)
     assert not list((tmp_path / "cache" / "builds").iterdir())
+    assert there.delete(["cities.csv"]).committed
+    left = {match.table for match in there.search(TOWNS, min_joinability=0.2)}
+    assert left == {match.table for match in here.search(TOWNS, min_joinability=0.2)} - {
+        "cities.csv"
+    }
 
+
+@pytest.mark.long
+def test_updates_of_an_index_elsewhere_give_the_answers_of_those_here(
+    spark, reached, lake, bucket, small_index
+):
+    here = pexeso.open_index(small_index, device="cpu")
+    url, place = f"{bucket}/lake.pexeso", bucket.joined("lake.pexeso")
+    built = pexeso.build_index(lake, place, model="hashing", dimensions=64, parts=["containment"])
     lake.joined("more.csv").write(b"town,x\nOslo,1\nRome,2\nMadrid,3\nVienna,4\nParis,5\n")
     update = built.append(lake)
     assert (update.new, update.unchanged) == (1, 7)

@@ -6,6 +6,7 @@ import pytest
 from equal_text_lakes import overlaps, shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import EVERYTHING
 
 from pexeso.containment.ensemble import Ensemble
 from pexeso.errors import InputError
@@ -33,7 +34,7 @@ def found(result):
     return [(match.table, match.column, match.overlap) for match in result]
 
 
-@settings(max_examples=40)
+@settings(max_examples=40 if EVERYTHING else 15)
 @given(lake=lakes, query=tokens, data=st.data())
 def test_shards_together_find_what_brute_force_finds(
     tmp_path_factory, monkeypatch_module, lake, query, data
@@ -70,7 +71,7 @@ def test_shards_together_find_what_brute_force_finds(
     assert [0 if match is None else match.overlap for match in every] == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=40 if EVERYTHING else 15)
 @given(lake=lakes, query=tokens, data=st.data())
 def test_containment_over_shards_is_what_brute_force_counts(
     tmp_path_factory, monkeypatch_module, lake, query, data

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
+from long_runs import EVERYTHING
 from scipy.stats import chisquare
 
 from pexeso.acquisition.measures.correlation import correlation
@@ -160,7 +161,8 @@ def test_ac16_thinning_while_pairs_are_formed_has_the_law_of_thinning_afterwards
         "B": pa.table({"k": ["1", "2", "2"], "l": ["0"] * 3, "b": ["u", "v", "v"]}),
     }
     seen = Counter()
-    for seed in range(700):
+    n_seeds = 700 if EVERYTHING else 300
+    for seed in range(n_seeds):
         found = counted(intermediate(tables, seed, rho=0.4))
         seen[found["x", "u"], found["y", "v"]] += 1
     expected = {
@@ -170,7 +172,7 @@ def test_ac16_thinning_while_pairs_are_formed_has_the_law_of_thinning_afterwards
     }
     assert set(seen) <= set(expected)
     observed = [seen[cell] for cell in expected]
-    assert chisquare(observed, np.array(list(expected.values())) * 700).pvalue > 0.001
+    assert chisquare(observed, np.array(list(expected.values())) * n_seeds).pvalue > 0.001
 
 
 def test_chunks_change_nothing(monkeypatch):

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from long_runs import long_but
 
 from pexeso.acquisition.search.evaluation import Evaluator, OutOfTime
 from pexeso.acquisition.search.trees import TreeSearch
@@ -12,7 +13,7 @@ from tests.acquisition.search.random_markets import random_market
 
 
 @pytest.mark.parametrize("natural", [True, False])
-@pytest.mark.parametrize("seed", range(60, 80))
+@pytest.mark.parametrize("seed", long_but(range(60, 67), range(60, 80)))
 def test_measures_are_those_of_the_rows(seed, natural):
     graph, request = random_market(seed, natural=natural)
     evaluator = Evaluator(graph, request)

@@ -34,6 +34,7 @@ LONG = [
 """Values of ten thousand letters: of one letter, of pairs, of many letters, of many words."""
 
 
+@cache
 def weight_of(word: str) -> float:
     """Weigh a word by its letters: any float32 above 0 will do."""
     return float(np.float32(0.25 + (sum(word.encode()) % 97) / 16))
@@ -74,35 +75,46 @@ def features_of(word: str) -> Counter[tuple]:
 @cache
 def common_features(word: str, other: str) -> int:
     """Return the dot product of the counts of two words: pairs count four times."""
-    ours, theirs = features_of(word), features_of(other)
+    ours, theirs = sorted((features_of(word), features_of(other)), key=len)
     return sum(
         count * theirs[feature] * (1 if len(feature) == 3 else 4) for feature, count in ours.items()
     )
 
 
+@cache
+def alike(word: str, other: str, whole_word_share: float) -> float:
+    """Return how alike two words are, from 0 to 1."""
+    if word == other:
+        return 1.0
+    squares = (float(common_features(each, each)) for each in (word, other))
+    common = common_features(*sorted((word, other)))
+    return (1.0 - whole_word_share) * (common / math.sqrt(math.prod(squares)))
+
+
+def dot(words: Sequence[str], others: Sequence[str], space: LetterSpace) -> float:
+    """Return the dot product of two bags of words."""
+    total = 0.0
+    for other in others:
+        nearness = 0.0
+        for word in words:
+            nearness += weight_of(word) * alike(word, other, space.whole_word_share)
+        total += weight_of(other) * nearness
+    return total
+
+
+@cache
+def square_of(words: tuple[str, ...], space: LetterSpace) -> float:
+    """Return the dot product of a bag of words with itself."""
+    return dot(words, words, space)
+
+
 def distance_of(left: str, right: str, space: LetterSpace = SPACE) -> float:
     """Return the distance of two values as `pexeso.engine.sparse.space` defines it."""
-    mine, theirs = (sorted(value.split(), key=str.encode) for value in (left, right))
+    mine, theirs = (tuple(sorted(value.split(), key=str.encode)) for value in (left, right))
     if not mine or not theirs:
         return math.inf
-
-    def alike(word: str, other: str) -> float:
-        if word == other:
-            return 1.0
-        squares = (float(common_features(each, each)) for each in (word, other))
-        common = common_features(word, other)
-        return (1.0 - space.whole_word_share) * (common / math.sqrt(math.prod(squares)))
-
-    def dot(words: list[str], others: list[str]) -> float:
-        total = 0.0
-        for other in others:
-            nearness = 0.0
-            for word in words:
-                nearness += weight_of(word) * alike(word, other)
-            total += weight_of(other) * nearness
-        return total
-
-    cosine = dot(mine, theirs) / math.sqrt(dot(mine, mine) * dot(theirs, theirs))
+    squares = square_of(mine, space), square_of(theirs, space)
+    cosine = dot(mine, theirs, space) / math.sqrt(math.prod(squares))
     return math.sqrt(max(1.0 - cosine, 0.0) * 0.5)
 
 

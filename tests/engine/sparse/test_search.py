@@ -7,6 +7,7 @@ import pytest
 from bags import LONG, SPACE, distances_of, vectors_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from long_runs import long_but
 
 from pexeso.engine.sparse import compiled, search
 from pexeso.engine.sparse.building import build_partition
@@ -52,7 +53,7 @@ def misspelt(values: list[str], rng: np.random.Generator) -> list[str]:
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.6])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", long_but([0], range(3)))
 def test_rows_are_those_within_the_distance(seed, share, n_threads):
     space = LetterSpace(share)
     values, partition = lake_of(seed, 90, space=space)
@@ -129,9 +130,15 @@ def test_values_of_ten_thousand_letters_are_found(limit):
     np.testing.assert_array_equal(np.stack([rows, found.members], 1), np.argwhere(exact <= limit))
 
 
-def test_a_word_that_repeats_its_pairs_is_found_at_every_distance():
+@pytest.mark.parametrize("length", long_but([20_000], [20_000, 100_000]))
+def test_a_word_that_repeats_its_pairs_is_found_at_every_distance(length):
     """Its nearness is a sum of as many float32 numbers as it has pairs, each of them rounded."""
-    values = ["a" * 100_000, "ab" * 50_000, "b" + "a" * 99_999, "a" * 9_000]
+    values = [
+        "a" * length,
+        "ab" * (length // 2),
+        "b" + "a" * (length - 1),
+        "a" * (length * 9 // 100),
+    ]
     arrays, order = build_partition(vectors_of(values), np.array([0, 4]), np.arange(4))
     partition = SparsePartition.from_arrays(arrays, SPACE)
     exact = vectors_of(values).distances(vectors_of([values[row] for row in order]))
@@ -204,7 +211,7 @@ def test_torch_finds_the_same_rows(seed, share, monkeypatch):
             )
 
 
-@pytest.mark.parametrize("n_words", [3, 5_000])
+@pytest.mark.parametrize("n_words", long_but([3, 1_500], [3, 1_500, 5_000]))
 def test_lanes_hold_values_of_very_many_words(n_words):
     rng = np.random.default_rng(n_words)
     words = ["".join(rng.choice(list("abcdefgh"), 6)) for _ in range(n_words)]
