@@ -19,3 +19,13 @@ def long_but(short: Iterable[object], values: Iterable[object]) -> list[object]:
     return [
         value if value in short else pytest.param(value, marks=pytest.mark.long) for value in values
     ]
+
+
+def long_cases_but(
+    short: Iterable[tuple[object, ...]], cases: Iterable[tuple[object, ...]]
+) -> list[object]:
+    """Return cases of several parameters, all but a few of them marked `long`."""
+    short = list(short)
+    return [
+        case if case in short else pytest.param(*case, marks=pytest.mark.long) for case in cases
+    ]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from long_runs import long_cases_but
 
 from pexeso.build.lake_source.listing import FOLDER, in_batches, list_lake, walk_from
 from pexeso.lake.files import find_tables, look_at_lake
@@ -47,12 +48,7 @@ def rows_of(spark, folder):
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("first", "more"),
-    [
-        pytest.param(1, 1, marks=pytest.mark.long),
-        pytest.param(2, 7, marks=pytest.mark.long),
-        (12, 1000),
-        (1000, 1000),
-    ],
+    long_cases_but([(12, 1000), (1000, 1000)], [(1, 1), (2, 7), (12, 1000), (1000, 1000)]),
 )
 def test_the_listing_is_that_of_one_walk(spark, lake, tmp_path, first, more):
     root, _ = look_at_lake(lake)

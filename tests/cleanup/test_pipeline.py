@@ -1,11 +1,12 @@
 """Contained tables of lakes found through Spark, held against comparison of all rows."""
 
+import itertools
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from long_runs import EVERYTHING, long_but
+from long_runs import EVERYTHING, long_but, long_cases_but
 
 from benchmarks.redundancy.contents import read_contents
 from benchmarks.redundancy.fixed import WORKED_EDGES, messy_lake, worked_lake
@@ -28,12 +29,7 @@ def counts_of(found):
 
 @pytest.mark.parametrize(
     ("semantics", "n_files"),
-    [
-        ("set", 1),
-        ("bag", 3),
-        pytest.param("set", 3, marks=pytest.mark.long),
-        pytest.param("bag", 1, marks=pytest.mark.long),
-    ],
+    long_cases_but([("set", 1), ("bag", 3)], itertools.product(["set", "bag"], [1, 3])),
 )
 def test_the_worked_lake(spark, tmp_path, n_files, semantics):
     worked_lake(tmp_path, n_files=n_files)

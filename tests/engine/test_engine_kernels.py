@@ -25,7 +25,7 @@ from engine_lakes import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING
+from long_runs import EVERYTHING, long_cases_but
 
 from pexeso.engine.interface import Kernel, Pairs, Query, Threshold, pairs_by_query
 from pexeso.engine.kernels.choice import AdaptiveKernel, choose_kernel
@@ -122,13 +122,7 @@ def loops_of(case: Case, query: BatchQuery) -> dict[int, int]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("chosen", "metric"),
-    [
-        pair if pair in SHORT else pytest.param(*pair, marks=pytest.mark.long)
-        for pair in MAPS_AND_METRICS
-    ],
-)
+@pytest.mark.parametrize(("chosen", "metric"), long_cases_but(SHORT, MAPS_AND_METRICS))
 @settings(max_examples=12)
 @given(st.data(), st.sampled_from((1, 5, MANY)), st.integers(0, 2**32))
 def test_a_batch_finds_what_single_searches_and_plain_loops_find(

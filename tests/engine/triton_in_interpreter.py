@@ -5,7 +5,6 @@ what a GPU does in microseconds, so most cases are long.
 """
 
 import itertools
-from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from engine_lakes import (
     sphere,
     unit,
 )
-from long_runs import long_but
+from long_runs import long_but, long_cases_but
 
 from pexeso.engine.dense_space import unseen_on_host
 from pexeso.engine.interface import Pairs, Threshold
@@ -38,13 +37,6 @@ from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition
 from pexeso.engine.stats import SearchStats
 
 ROOM = 1 << 20
-
-
-def long_cases_but(short: list[tuple], cases: Iterable[tuple]) -> list[object]:
-    """Return cases of several parameters, all but a few of them marked `long`."""
-    return [
-        case if case in short else pytest.param(*case, marks=pytest.mark.long) for case in cases
-    ]
 
 
 def threshold_of(case: Case, mapped: torch.Tensor, tau: float) -> Threshold:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_by_loops import join_by_loops
+from long_runs import EVERYTHING
 
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.join.mapping import make_mapping
@@ -110,7 +111,7 @@ links = st.dictionaries(
 )
 
 
-@settings(max_examples=120)
+@settings(max_examples=300 if EVERYTHING else 120)
 @given(
     st.lists(cells),
     lake_rows,

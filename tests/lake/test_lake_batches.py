@@ -70,7 +70,9 @@ _COLUMNS = st.lists(st.lists(_CELLS, max_size=8), min_size=1, max_size=4)
 
 
 @settings(
-    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=40 if EVERYTHING else 20,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     tables=st.lists(_COLUMNS, min_size=2, max_size=6),

@@ -3,6 +3,7 @@
 What it holds is held against the pieces that a reading of the lake's folder gives.
 """
 
+import itertools
 import json
 import shutil
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bare_indexes import without_parts
+from long_runs import long_cases_but
 
 from pexeso.cleanup.reading import read_lake
 from pexeso.cleanup.redundancy import find_redundancy
@@ -112,12 +114,7 @@ def test_an_index_holds_what_reading_the_folder_gives(built, tmp_path, spark):
 
 @pytest.mark.parametrize(
     ("semantics", "min_containment"),
-    [
-        ("set", 1.0),
-        ("bag", 0.4),
-        pytest.param("set", 0.4, marks=pytest.mark.long),
-        pytest.param("bag", 1.0, marks=pytest.mark.long),
-    ],
+    long_cases_but([("set", 1.0), ("bag", 0.4)], itertools.product(["set", "bag"], [1.0, 0.4])),
 )
 def test_the_graph_of_an_index_is_that_of_its_lake(built, semantics, min_containment):
     options = {"semantics": semantics, "min_containment": min_containment}

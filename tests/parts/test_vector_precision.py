@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_runs import long_cases_but
 
 import pexeso
 from embed.half import HalfPrecision, in_half
@@ -132,11 +133,7 @@ def test_estimates_tell_it_and_count_the_bytes(lake):
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("name", "n_partitions"),
-    [
-        ("half", 1),
-        pytest.param("half", 2, marks=pytest.mark.long),
-        pytest.param("single", 2, marks=pytest.mark.long),
-    ],
+    long_cases_but([("half", 1)], [("half", 1), ("half", 2), ("single", 2)]),
 )
 def test_updates_and_partitions_keep_it(built, lake, tmp_path, name, n_partitions, spark):
     if n_partitions == 1:
