@@ -32,7 +32,7 @@ from pexeso.cli.commands.token_search import contain, overlap
 from pexeso.cli.commands.transform import transform
 from pexeso.cli.commands.tune import tune
 from pexeso.cli.errors import plain_errors, remember_arguments
-from pexeso.cli.output.streams import safe_streams
+from pexeso.cli.output.streams import safe_streams, whole_streams
 from pexeso.cli.signals import stop_by_signals
 from pexeso.runtime.arrow_alone import use_arrow_alone
 
@@ -123,13 +123,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if arguments[:1] and arguments[0] in _WITHOUT_FRAMES:
         use_arrow_alone()
-    for stream in (sys.stdout, sys.stderr):
-        # Values of a lake may hold what the terminal cannot show.
-        stream.reconfigure(errors="backslashreplace")
-    if not sys.warnoptions:
-        warnings.simplefilter(
-            "ignore"
-        )  # of the libraries underneath: nothing that a user could act upon
-    # Completion writes bytes, of names of ours alone, for a shell to read.
-    with nullcontext() if COMPLETE_VARIABLE in os.environ else safe_streams():
-        cli.main(args=arguments, prog_name="pexeso", obj=PROCESS_START)
+    with whole_streams():
+        for stream in (sys.stdout, sys.stderr):
+            # Values of a lake may hold what the terminal cannot show.
+            stream.reconfigure(errors="backslashreplace")
+        if not sys.warnoptions:
+            # Of the libraries underneath: nothing that a user could act upon.
+            warnings.simplefilter("ignore")
+        # Completion writes bytes, of names of ours alone, for a shell to read.
+        with nullcontext() if COMPLETE_VARIABLE in os.environ else safe_streams():
+            cli.main(args=arguments, prog_name="pexeso", obj=PROCESS_START)

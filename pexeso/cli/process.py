@@ -30,6 +30,8 @@ def run() -> None:
 
 
 def _tell_compiling() -> None:
+    if sys.stderr is None:  # the process was started without
+        return
     sys.stderr.write(
         "Compiling loops for this machine, which takes about half a minute; they are kept, so that "
         "it is done once.\n"
@@ -46,8 +48,9 @@ def _leave(code: object) -> None:
         return  # a session of Spark's is left to itself
     try:
         atexit._run_exitfuncs()  # temporary folders are removed, and logs closed
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # the process was started without
+                stream.flush()
     except (OSError, ValueError):
         return  # which the interpreter tells at its own end
     os._exit(code or 0)

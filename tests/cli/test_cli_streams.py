@@ -2,6 +2,7 @@
 
 import os
 import pty
+import resource
 import subprocess
 import sys
 import tty
@@ -132,6 +133,60 @@ def test_a_full_disk_behind_stdout_is_one_sentence():
         "elsewhere; "
         "what was written so far is cut off."
     ]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_part_that_the_system_took_is_not_all(tmp_path, unbuffered):
+    file = tmp_path / "rules.json"
+    # No module may be kept compiled: it would be cut off too.
+    variables = {"PYTHONUNBUFFERED": unbuffered, "PYTHONDONTWRITEBYTECODE": "1"}
+    with file.open("wb") as stdout:
+        done = subprocess.run(
+            [sys.executable, "-m", "pexeso", "rules", "--json"],
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, **variables},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+        )
+    assert done.returncode == 1
+    assert "Standard output cannot be written: File too large." in done.stderr
+    assert file.stat().st_size == 100
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("closed", "code", "said"),
+    [
+        (">&-", 1, "Error: Standard output is closed. Write to a file or into a pipe, or to"),
+        ("2>&-", 0, '"rules"'),
+    ],
+)
+def test_a_closed_stream_is_told_or_passed_over(closed, code, said, unbuffered):
+    command = [sys.executable, "-m", "pexeso", "rules", "--json"]
+    done = subprocess.run(
+        ["bash", "-c", f'exec "$@" {closed}', "bash", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_queries_cannot_come_from_a_closed_stdin(small_index):
+    command = [sys.executable, "-m", "pexeso", "batch", str(small_index), "-"]
+    done = subprocess.run(
+        ["bash", "-c", 'exec "$@" <&-', "bash", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Standard input is closed. Pipe queries in, or name a file." in done.stderr
 
 
 def test_messages_that_nobody_can_read_do_not_fail_a_command():

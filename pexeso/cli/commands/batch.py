@@ -90,6 +90,8 @@ def batch(request: BatchRequest) -> None:
             raise click.UsageError(
                 "--resume needs a file of queries: what came from stdin is gone."
             )
+        if sys.stdin is None:
+            raise click.UsageError("Standard input is closed. Pipe queries in, or name a file.")
         live["lines"] = ((number, text) for number, text in enumerate(sys.stdin, 1) if text.strip())
     live["begin"] = lambda options: tell_advice([options])
     try:

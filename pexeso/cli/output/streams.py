@@ -10,17 +10,22 @@ are, byte for byte, unless the stream is a terminal.
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import re
 import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from pexeso.errors import OutputError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 # Control characters but line feed and tab, line separators, lone surrogates, marks that turn the
 # direction of writing.
@@ -161,6 +166,10 @@ class SafeStream:
             raise
         except OSError as error:
             self._drop()
+            if self._is_data and error.errno == errno.EBADF:
+                raise OutputError(
+                    "Standard output is closed. Write to a file or into a pipe, or to /dev/null."
+                ) from error
             if self._is_data:
                 raise OutputError(
                     f"Standard output cannot be written: {error.strerror or error}. Make room, "
@@ -177,6 +186,52 @@ class SafeStream:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
+
+
+class _AtOnce(io.BufferedWriter):
+    """Writer that passes all that it is given on at once, however little the system takes."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        n_bytes = super().write(data)
+        self.flush()
+        return n_bytes
+
+
+@contextmanager
+def whole_streams() -> Iterator[None]:
+    """Put streams that write all or fail in the place of stdout and stderr that do neither.
+
+    With ``PYTHONUNBUFFERED`` Python writes to the system directly, and takes a write of which the
+    system took a part, as on a disk that fills up, for done. Where the process was started without
+    a stream, it has None in its place.
+    """
+    # The second of each is what the protocol for agents writes to.
+    names = ("stdout", "__stdout__", "stderr", "__stderr__")
+    before = {name: getattr(sys, name) for name in names}
+    whole = {name: _whole(stream) for name, stream in before.items()}
+    for name, stream in whole.items():
+        setattr(sys, name, stream)
+    try:
+        yield
+    finally:
+        for name, stream in before.items():
+            setattr(sys, name, stream)
+            if whole[name] is not stream:
+                with contextlib.suppress(OSError):
+                    whole[name].close()
+
+
+def _whole(stream: TextIO | None) -> TextIO:
+    if stream is None:
+        # Opened for reading, so that each write fails; and a file of ours, which would be given the
+        # number of the closed stream otherwise, does not get what libraries write to that number.
+        return open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if not isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+        return stream
+    raw = io.FileIO(stream.fileno(), "w", closefd=False)
+    return io.TextIOWrapper(
+        _AtOnce(raw), encoding=stream.encoding, errors=stream.errors, write_through=True
+    )
 
 
 @contextmanager
