@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+from pexeso.io.csv_rows import WRITTEN_END, RowEnds
 from pexeso.io.whole_files import written_whole
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
 
 
@@ -57,7 +60,20 @@ def without_formula(cell: Any) -> Any:
     return f"'{cell}" if is_formula else cell
 
 
-def csv_frame(table: pa.Table, *, escape_formulas: bool = False) -> pd.DataFrame:
+def csv_text(table: pa.Table, *, escape_formulas: bool = False) -> str:
+    """Return a table as CSV, with a header: see `write_file`."""
+    text = io.StringIO()
+    write_csv(table, text, escape_formulas=escape_formulas)
+    return text.getvalue()
+
+
+def write_csv(table: pa.Table, stream: TextIO, *, escape_formulas: bool = False) -> None:
+    """Write a table to an open stream of text as CSV, with a header: see `write_file`."""
+    frame = _csv_frame(table, escape_formulas=escape_formulas)
+    frame.to_csv(RowEnds(stream.write), index=False, lineterminator=WRITTEN_END)
+
+
+def _csv_frame(table: pa.Table, *, escape_formulas: bool) -> pd.DataFrame:
     """Return a table as it is written as CSV: lists as JSON texts, dates as they stand there."""
     import pandas as pd
     import pyarrow as pa
@@ -105,7 +121,11 @@ def _json(cells: object) -> str:
 
 
 def _write_csv(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:
-    csv_frame(table, escape_formulas=escape_formulas).to_csv(path, index=False)
+    binary = path.open("wb") if isinstance(path, Path) else nullcontext(path)
+    with binary as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        write_csv(table, text, escape_formulas=escape_formulas)
+        text.detach()  # flushed, and the stream of others stays open
 
 
 def _write_parquet(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pexeso.errors import ColumnNotFoundError, QueryError
+from pexeso.io.csv_rows import csv_row
 from pexeso.lake.columns import find_column, label_columns
 
 MAX_COLUMNS = 10
@@ -57,9 +57,7 @@ def spec_of(names: Iterable[str | None]) -> str:
     >>> spec_of(["country", "year"]), spec_of(["city, state", "#3"])
     ('country,year', '"city, state",#3')
     """
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(names)
-    return line.getvalue().removesuffix("\n")
+    return csv_row(names).removesuffix("\n")
 
 
 def names_one_column(names: Sequence[str], spec: str) -> bool:

@@ -1,5 +1,7 @@
 """What reaches a terminal, a pipe, a full disk and a spreadsheet."""
 
+import csv
+import io
 import os
 import pty
 import resource
@@ -99,6 +101,25 @@ def test_formulas_are_neutralised_in_files_too(run, small_index, hostile, tmp_pa
     assert run(*arguments, "--escape-formulas").exit_code == 0
     assert "\n'=1+1,'=2," in joined.read_text(encoding="utf-8")
     assert conflicts.is_file()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("command", [("join",), ("explain", "--csv")])
+def test_a_carriage_return_ends_no_row_and_starts_no_formula(command, run, small_index, tmp_path):
+    path, cells = tmp_path / "returns.csv", ["x\r=1+1", "\r=2", "\n=3"]
+    rows = "".join(f'"{cell}",1\n' for cell in cells)
+    path.write_text(f"place,n\n{rows}Oslo,2\n", encoding="utf-8", newline="")
+    name, *options = command
+    arguments = [name, small_index, f"{path}:place", "cities.csv:city", "--escape-formulas"]
+    written = run(*arguments, *options).stdout_bytes.decode()
+    found = list(csv.reader(io.StringIO(written, newline="")))
+    assert len({len(row) for row in found}) == 1
+    assert {row[0] for row in found[1:]} == {"x\r=1+1", "'\r=2", "'\n=3", "Oslo"}
+
+
+def test_edges_in_files_are_not_taken_for_escaped(fail, small_index, tmp_path):
+    said = fail(2, "graph", small_index, "-o", tmp_path / "joins.csv", "--escape-formulas")
+    assert "--escape-formulas goes with --csv" in said
 
 
 @pytest.mark.parametrize("command", ["search", "overlap", "contain", "explain", "join"])

@@ -34,7 +34,8 @@ def test_labels_are_those_of_results():
 
 
 @pytest.mark.parametrize(
-    "names", [["country", "year"], ["city, state", 'the "old" town', "#3"], ["a\nb", "c"], ["x"]]
+    "names",
+    [["country", "year"], ["city, state", 'the "old" town', "#3"], ["a\nb", "c\rd"], ["x"]],
 )
 def test_names_are_written_as_they_are_read(names):
     assert names_in(spec_of(names)) == names

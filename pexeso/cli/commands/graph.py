@@ -22,6 +22,7 @@ from pexeso.cli.options import (
 from pexeso.cli.output.output import (
     MAX_NAME,
     count,
+    escapes_formulas,
     heading,
     output_options,
     plain,
@@ -120,6 +121,11 @@ def graph(request: GraphRequest, form: str | None) -> None:
     """  # noqa: D301  click reads \b
     if request.output is not None and form is not None:
         raise click.UsageError(f"-o FILE chooses the format by its name: leave --{form} out.")
+    if request.output is not None and escapes_formulas():
+        raise click.UsageError(
+            "--escape-formulas goes with --csv: files of -o have the names as they are. Write "
+            "--csv >FILE."
+        )
     started = time.perf_counter()
     with counted_progress("comparing", unit=" columns") as progress:
         if request.output is not None:

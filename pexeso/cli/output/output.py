@@ -5,8 +5,6 @@ JSON and CSV are for programs; messages go to stderr.
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import sys
 import unicodedata
@@ -17,6 +15,7 @@ import click
 
 from pexeso.cli.output.streams import styled
 from pexeso.frames.writing import without_formula
+from pexeso.io.csv_rows import csv_row
 from pexeso.runtime.formatting import MAX_CELL, plain
 from pexeso.runtime.formatting import human_bytes as human_bytes
 from pexeso.service.json_text import json_line, json_pieces, json_text
@@ -136,9 +135,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table on stdout as CSV, a row at a time."""
     escape = escapes_formulas()
     for row in itertools.chain((columns,), rows):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(map(without_formula, row) if escape else row)
-        write_data(line.getvalue())
+        write_data(csv_row(map(without_formula, row) if escape else row))
 
 
 def table_lines(

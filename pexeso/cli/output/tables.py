@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pexeso.cli.output.output import escapes_formulas, write_data
 from pexeso.errors import InputError
-from pexeso.frames.writing import WRITERS, csv_frame, write_file
+from pexeso.frames.writing import WRITERS, csv_text, write_file
 from pexeso.io.whole_files import require_free
 
 if TYPE_CHECKING:
@@ -35,6 +35,6 @@ def write_table(table: pa.Table, path: str | None, *, overwrite: bool) -> None:
     Lists become JSON texts in CSV. Other formats keep the types that the table has.
     """
     if path is None:
-        write_data(csv_frame(table, escape_formulas=escapes_formulas()).to_csv(index=False))
+        write_data(csv_text(table, escape_formulas=escapes_formulas()))
         return
     write_file(table, path, overwrite=overwrite, escape_formulas=escapes_formulas())

@@ -1,0 +1,50 @@
+"""What is written as CSV is read as the same cells, and ordinary cells stand as they always did."""
+
+import csv
+import io
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.frames.writing import WRITERS, csv_text
+from pexeso.io.csv_rows import csv_row
+
+CELLS = st.text(st.sampled_from("a,\"'\r\n;= \t"), max_size=6)
+
+
+def read(text):
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+@given(st.lists(CELLS, min_size=2, max_size=4))
+def test_every_reader_finds_the_cells(cells):
+    row = csv_row(cells)
+    assert read(row) == [cells]
+    assert row.endswith("\n")
+    assert not row.endswith("\r\n")
+
+
+@given(st.lists(CELLS, min_size=1, max_size=4))
+def test_a_table_has_as_many_rows_as_it_had(cells):
+    table = pa.table({"a\rb": cells, "n": list(range(len(cells)))})
+    expected = [["a\rb", "n"], *([cell, str(n)] for n, cell in enumerate(cells))]
+    assert read(csv_text(table)) == expected
+
+
+@pytest.mark.parametrize("ending", [None, ".csv"])
+def test_ordinary_cells_stand_as_pandas_writes_them(ending, tmp_path):
+    cells = ["Oslo", 'say "ah"', "a,b", "line\nline", "Ωμέγα", "", None, "x\r\ny"]
+    table = pa.table({"name": cells, "n": [*range(7), None], "share": [0.1] * 8})
+    frame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    if ending is None:
+        written = csv_text(table).encode()
+    else:
+        stream = io.BytesIO()
+        WRITERS[ending](table, stream, False)
+        written = stream.getvalue()
+        WRITERS[ending](table, tmp_path / "t.csv", False)
+        assert (tmp_path / "t.csv").read_bytes() == written
+    assert written == frame.to_csv(index=False).encode()
