@@ -133,6 +133,30 @@ def small_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def told_index(spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Index a lake whose settings say how a table is read, in another way than it would be found.
+
+    Its columns would be called town and when, and a name of a city would be another one.
+    """
+    from pexeso.index import build_index
+
+    lake = tmp_path_factory.mktemp("told") / "lake"
+    (lake / "sub").mkdir(parents=True)
+    cities = ("Århus", "Rome", "Madrid", "Vienna", "Lisbon")
+    rows = "".join(f"{city}~{1900 + at}\n" for at, city in enumerate(cities))
+    (lake / "sub" / "told.csv").write_bytes(f"town~when\ncity~year\n{rows}".encode("cp850"))
+    rows = "".join(f"{city},{1900 + at},x\n" for at, city in enumerate(cities))
+    (lake / "cities.csv").write_text(f"name,year,what\n{rows}", encoding="utf-8")
+    (lake / "lake.toml").write_text(
+        '[[files]]\npattern = "sub/*.csv"\n'
+        'delimiter = "~"\nencoding = "cp850"\nskip-rows = 1\nheader = 1\n'
+    )
+    path = tmp_path_factory.mktemp("told_index") / "lake.pexeso"
+    parts = ["containment", "composite"]
+    return build_index(lake, path, model="hashing", dimensions=64, parts=parts).path
+
+
+@pytest.fixture(scope="session")
 def small_index(small_lake: Path, spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Index the small lake with a model that needs no training; return the index folder.
 

@@ -14,6 +14,7 @@ from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
 from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.files import TableFile
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 from pexeso.lake.settings import LakeSettings
 
@@ -76,6 +77,17 @@ def table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile
     reading = None if path == root else LakeSettings.load(root).digest_of(table)
     kind = table_format(path.name) or "delimited"
     return TableFile(table, path, kind, 0, member=member, reading=reading)
+
+
+def table_to_read(
+    lake: str | os.PathLike[str] | Location, table: str
+) -> tuple[str, ReadingOptions]:
+    """Return what names a table of a lake outside the lake, and how its file is read.
+
+    Parameters and errors are those of `table_path`, and of `LakeSettings.load`.
+    """
+    file = table_file(lake, table)
+    return f"{file.path}{file.member or ''}", reading_options(file.reading)
 
 
 def _holds_several(file: Path | Location) -> bool:

@@ -355,18 +355,22 @@ def redundancy(found: dict[str, Any], offset: int, limit: int, max_tokens: int) 
     return page(frame, "entries", found["edges"], offset=offset, limit=limit, max_tokens=max_tokens)
 
 
-def table_of(asked: Asked, table: str | None, file: str | None) -> str:
-    """Return the file of a table, of the lake or of a folder that may be read."""
+def table_of(asked: Asked, table: str | None, file: str | None) -> tuple[str, dict[str, Any]]:
+    """Return the file of a table, of the lake or of a folder that may be read.
+
+    Behind it are the fields of requests that say how the file is read.
+    """
     if (table is None) == (file is None):
         raise InputError("Give one of table (of the lake) and file. Got both or none.")
     if table is not None:
-        return lake_file(asked.service, asked.index, table)
-    return readable_spec(str(file), asked.allow_read)
+        path, reading = lake_file(asked.service, asked.index, table)
+        return path, reading.to_dict()
+    return readable_spec(str(file), asked.allow_read), {}
 
 
 def keys(
     asked: Asked,
-    path: str,
+    read: tuple[str, dict[str, Any]],
     name: str,
     found: dict[str, Any],
     key: list[str] | None,
@@ -374,7 +378,7 @@ def keys(
     limit: int,
     max_tokens: int,
 ) -> dict[str, Any]:
-    """Return keys of a table, and what joins by one of them."""
+    """Return keys of a table, and what joins by one of them; `read` is what `table_of` gave."""
     chosen = key or next((each["columns"] for each in found["keys"] if each["columns"][1:]), [])
     names = ("columns", "kind", "uniqueness")
     frame: dict[str, Any] = {
@@ -391,7 +395,7 @@ def keys(
         )
     else:
         asked.tell(1, 2, "Searching by the key.")
-        matches, frame["note"] = _by_key(asked, f"{path}:{spec_of(chosen)}")
+        matches, frame["note"] = _by_key(asked, *read, spec_of(chosen))
     return page(
         frame,
         "candidates",
@@ -403,10 +407,12 @@ def keys(
     )
 
 
-def _by_key(asked: Asked, query: str) -> tuple[Sequence[Any], str]:
-    found = asked.service.run(
-        SearchRequest(index=asked.index, query=query, k="all", exclude_self=True)
-    ).results[0]
+def _by_key(
+    asked: Asked, path: str, reading: dict[str, Any], key: str
+) -> tuple[Sequence[Any], str]:
+    query = {"query": f"{path}:{key}", **reading}
+    request = SearchRequest(index=asked.index, k="all", exclude_self=True, **query)
+    found = asked.service.run(request).results[0]
     if found.matches:
         return found.matches, "Best first: each candidate is a table and its columns of the key."
     return (), "No table has a row with a whole key of these columns: name fewer or others by key."

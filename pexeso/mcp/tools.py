@@ -390,9 +390,9 @@ class ReadTools:
         """
 
         def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            path = telling.table_of(asked, table, file)
-            keys = asked.service.run(KeysRequest(table=path)).to_dict()
-            return telling.keys(asked, path, table or str(file), keys, key, offset, limit, tokens)
+            read = path, reading = telling.table_of(asked, table, file)
+            keys = asked.service.run(KeysRequest(table=path, **reading)).to_dict()
+            return telling.keys(asked, read, table or str(file), keys, key, offset, limit, tokens)
 
         return await self._desk.answer(context, max_tokens, "Looking for keys.", work)
 

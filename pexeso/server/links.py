@@ -15,6 +15,7 @@ from pexeso.errors import InputError
 from pexeso.runtime.formatting import shown
 
 if TYPE_CHECKING:
+    from pexeso.lake.readers.options import ReadingOptions
     from pexeso.server.tables import QueryTable
     from pexeso.service.bases import QueryRequest, Request
 
@@ -134,7 +135,26 @@ def command_line(
             words += [name, ",".join(map(str, value)) or "none"]
         else:
             words += [name, str(value)]
-    return shlex.join(words)
+    return shlex.join([*words, *reading_words(request)])
+
+
+def reading_words(request: QueryRequest) -> list[str]:
+    r"""Return the options of a shell command that say how the file of the query is read.
+
+    Examples
+    --------
+    >>> from pexeso.service.requests import SearchRequest
+    >>> reading_words(SearchRequest(index="i", query="f:c", delimiter="\t", skip_rows=2))
+    ['--delimiter', 'tab', '--skip-rows', '2']
+    """
+    given = request.reading.to_dict()
+    if given.get("delimiter") == "\t":
+        given["delimiter"] = "tab"
+    return [
+        word
+        for name, value in given.items()
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
 
 
 def python_lines(
@@ -184,11 +204,22 @@ def _reading(table: QueryTable) -> str:
     name = table.spec if table.is_of_lake else table.name
     if table.delimiter is not None:
         separator = "" if table.delimiter == "," else f"sep={table.delimiter!r}, "
-        return f"pandas.read_csv({name!r}, {separator}{_AS_TEXT})"
+        said = _said_to_pandas(table.reading)
+        if said is not None:
+            return f"pandas.read_csv({name!r}, {separator}{said}{_AS_TEXT})"
     if sheet := _SHEET.fullmatch(name):
         return f"pandas.read_excel({sheet[1]!r}, sheet_name={sheet[2]!r}, {_AS_TEXT})"
     reader = _READERS.get(os.path.splitext(name)[1].lower())
     return f"...  # {name!r} as a DataFrame" if reader is None else f"pandas.{reader}({name!r})"
+
+
+def _said_to_pandas(reading: ReadingOptions) -> str | None:
+    """Return options of `pandas.read_csv`; None of what it has no option for."""
+    if (reading.header or 0) > 1:
+        return None
+    given = {"encoding": reading.encoding, "skiprows": reading.skip_rows or None}
+    options = [f"{name}={value!r}, " for name, value in given.items() if value is not None]
+    return "".join([*options, *(["header=None, "] if reading.header == 0 else [])])
 
 
 def _own_name(table: QueryTable) -> str:

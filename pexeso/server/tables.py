@@ -14,10 +14,13 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from pexeso.errors import InputError, OutputError, PexesoError, TableReadError
+from pexeso.io.location import locate
 from pexeso.io.temporary import temporary_folder
 from pexeso.lake.containers.reader import read_table
+from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.files import find_tables
-from pexeso.lake.rows import table_path
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.lake.rows import table_to_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,6 +58,8 @@ class QueryTable:
         Whether it is a table of the lake, which a search should not find again.
     delimiter : str or None
         What separates its cells, where it is a file of delimited text.
+    reading : ReadingOptions
+        How its file is read, where the lake's settings say it.
     """
 
     id: str
@@ -63,6 +68,7 @@ class QueryTable:
     siblings: tuple[tuple[str, str], ...] = ()
     is_of_lake: bool = False
     delimiter: str | None = None
+    reading: ReadingOptions = AS_FOUND
 
 
 class QueryTables:
@@ -147,17 +153,22 @@ class QueryTables:
         InputError, TableReadError
             The lake has no such file.
         """
+        spec, reading = table_to_read(lake, table)
         with self._lock:
             known = [each for tables in self._files.values() for each in tables]
         for each in known:
-            if each.is_of_lake and each.name == table:
+            if each.is_of_lake and (each.name, each.reading) == (table, reading):
                 with suppress(UnknownTableError):  # which others have pushed out just now
                     return self[each.id]
-        path, member = table_path(lake, table)
-        spec = f"{path}{member or ''}"
         file_id = secrets.token_urlsafe(9).replace("-", "_")
-        delimiter = read_table(spec).delimiter if member is None else None
-        found = QueryTable(f"{file_id}-0", table, spec, is_of_lake=True, delimiter=delimiter)
+        found = QueryTable(
+            f"{file_id}-0",
+            table,
+            spec,
+            is_of_lake=True,
+            delimiter=_delimiter(spec, reading),
+            reading=reading,
+        )
         self._keep(file_id, (found,))
         return found
 
@@ -212,6 +223,11 @@ class QueryTables:
             )
             for table_id, name in siblings
         )
+
+
+def _delimiter(spec: str, reading: ReadingOptions) -> str | None:
+    _, member = split_member(locate(spec))
+    return read_table(spec, options=reading).delimiter if member is None else None
 
 
 def safe_name(name: str) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.html.acquisition import acquisition_shown
-from pexeso.lake.rows import table_path
+from pexeso.lake.rows import table_to_read
 from pexeso.server.links import fields_of_query
 from pexeso.server.page import Page, Pages
 from pexeso.server.pages.asked import only
@@ -54,7 +54,7 @@ def _read(pages: Pages, given: dict[str, str]) -> AcquireRequest:
         raise InputError(f"prices must be one of {', '.join(PRICES)}, or left out.")
     return AcquireRequest(
         index=pages.served.path,
-        have=_have(pages, given),
+        **_have(pages, given),
         want=want,
         prices=prices,
         max_seconds=MAX_SECONDS,
@@ -62,13 +62,20 @@ def _read(pages: Pages, given: dict[str, str]) -> AcquireRequest:
     )
 
 
-def _have(pages: Pages, given: dict[str, str]) -> str | None:
-    """Return what is to be explained: of a table that was given, or of the lake, and no path."""
-    if table := given.get("table"):
-        return f"{pages.tables[table].spec}:{given.get('have') or '#0'}"
+def _have(pages: Pages, given: dict[str, str]) -> dict[str, Any]:
+    """Return the fields of what is to be explained: of a table given, or of the lake, and no path.
+
+    They say how its file is read, too.
+    """
+    if given.get("table"):
+        table = pages.tables[given["table"]]
+        return {
+            "have": f"{table.spec}:{given.get('have') or '#0'}",
+            **table.reading.to_dict(),
+        }
     have = given.get("have", "").strip()
     if not have:
-        return None
+        return {}
     index = pages.served.index
     name, columns = split_lake_key(have)
     if columns is None:
@@ -76,8 +83,8 @@ def _have(pages: Pages, given: dict[str, str]) -> str | None:
     if not index.catalog.tables(["table"], among=pa.array([name], pa.string())).num_rows:
         raise InputError(index.catalog.why_not(name, index.lake))
     # The file of that name where the server was started is none of the lake.
-    path, member = table_path(index.lake, name)
-    return f"{path}{member or ''}:{columns}"
+    file, reading = table_to_read(index.lake, name)
+    return {"have": f"{file}:{columns}", **reading.to_dict()}
 
 
 def _own(pages: Pages, given: dict[str, str]) -> Any:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from pexeso.lake.readers.options import ReadingOptions
     from pexeso.server.page import Pages
     from pexeso.server.tables import QueryTable
 
@@ -54,9 +55,10 @@ class AskedColumns:
         return spec_of(self.labels) if self.is_key else self.labels[0]
 
     @property
-    def query(self) -> str:
-        """What requests call them, with their table."""
-        return f"{self.table.spec}:{self.parameter}"
+    def query(self) -> dict[str, Any]:
+        """The fields of requests that say what they are called, and how their file is read."""
+        query = f"{self.table.spec}:{self.parameter}"
+        return {"query": query, **self.table.reading.to_dict()}
 
     @property
     def path(self) -> str:
@@ -74,7 +76,7 @@ def asked_columns(pages: Pages, request: Request) -> AskedColumns:
     """
     table = pages.tables[request.path_params["table"]]
     # What was given does not change, and is asked about again with each move of a slider.
-    names = (_names if table.is_of_lake else _names_once)(table.spec)
+    names = (_names if table.is_of_lake else _names_once)(table.spec, table.reading)
     given = request.query_params.getlist("column") or ["#0"]
     if len(given) == 1 and names_one_column(names, given[0]):
         position = find_column(names, given[0])
@@ -84,8 +86,8 @@ def asked_columns(pages: Pages, request: Request) -> AskedColumns:
     return AskedColumns(table, tuple(each.label for each in key), ",".join(marks))
 
 
-def _names(spec: str) -> tuple[str, ...]:
-    return tuple(read_table(spec).names)
+def _names(spec: str, reading: ReadingOptions) -> tuple[str, ...]:
+    return tuple(read_table(spec, options=reading).names)
 
 
 _names_once = lru_cache(maxsize=20)(_names)

@@ -81,7 +81,7 @@ def read_join(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> Joi
     fields = {"lake_column": "", **fields_of_query(JoinRequest, only(given, names))}
     if way := given.get("aggregate"):
         fields["aggregate"] = {"*": way}
-    return JoinRequest(index=pages.served.path, query=columns.query, transform=is_rule, **fields)
+    return JoinRequest(index=pages.served.path, transform=is_rule, **columns.query, **fields)
 
 
 def _shown(

@@ -13,7 +13,7 @@ from pexeso.html.cards import OF_EXPLANATION, section_of_explanation
 from pexeso.html.transform import transform_shown
 from pexeso.lake.columns import find_column
 from pexeso.lake.key_columns import spec_of
-from pexeso.server.links import command_line, fields_of_query, url
+from pexeso.server.links import command_line, fields_of_query, reading_words, url
 from pexeso.server.page import Page, Pages
 from pexeso.server.pages.asked import AskedColumns, asked_columns, only
 from pexeso.service.by_verb.composite_keys import split_lake_key
@@ -101,8 +101,8 @@ def match(pages: Pages, request: Request) -> Page:
 def _by_similar_values(pages: Pages, found: Found, ways: list[Any]) -> Page:
     asked = ExplainRequest(
         index=pages.served.path,
-        query=found.asked.query,
         lake_column=found.lake_column,
+        **found.asked.query,
         **fields_of_query(ExplainRequest, only(found.given, OPTIONS)),
     )
     explained = pages.served.run(asked)
@@ -124,7 +124,7 @@ def _by_similar_values(pages: Pages, found: Found, ways: list[Any]) -> Page:
 def _by_equal_values(pages: Pages, found: Found, ways: list[Any], *, indexed: bool) -> Page:
     index = pages.served.index
     asked = ExplainRequest(
-        index=pages.served.path, query=found.asked.query, lake_column=found.lake_column
+        index=pages.served.path, lake_column=found.lake_column, **found.asked.query
     )
     column = asked.read_column()
     query = token_query(column, index.normaliser)
@@ -157,9 +157,9 @@ def _by_rule(pages: Pages, found: Found, ways: list[Any]) -> Page:
 
     asked = JoinRequest(
         index=pages.served.path,
-        query=found.asked.query,
         lake_column=found.lake_column,
         transform=True,
+        **found.asked.query,
     )
     with pages.served.turn() as service:
         learned = learn_with_lake(service, asked)
@@ -172,7 +172,7 @@ def _by_rule(pages: Pages, found: Found, ways: list[Any]) -> Page:
             **found.shown("transform"),
             "ways": ways,
             "join": found.link("join", method="transform"),
-            "command": shlex.join(["pexeso", "transform", source, target]),
+            "command": shlex.join(["pexeso", "transform", source, target, *reading_words(asked)]),
         }
 
     return Page("match_rule.html", shown, learned.to_dict)
@@ -180,7 +180,7 @@ def _by_rule(pages: Pages, found: Found, ways: list[Any]) -> Page:
 
 def _by_key(pages: Pages, found: Found) -> Page:
     asked = ExplainRequest(
-        index=pages.served.path, query=found.asked.query, lake_column=found.lake_column
+        index=pages.served.path, lake_column=found.lake_column, **found.asked.query
     )
     explained = pages.served.run(asked)
     exact = Found(found.asked, f"{explained.table}:{spec_of(explained.columns)}", found.given)

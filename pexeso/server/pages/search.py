@@ -107,7 +107,7 @@ class Choice:
 def columns(pages: Pages, request: Request) -> Page:
     """Return the page of one table's columns."""
     table = pages.tables[request.path_params["table"]]
-    read = read_table(table.spec)
+    read = read_table(table.spec, options=table.reading)
     labels = label_columns(read.names)
     profiles = profile_columns(list(read.columns[:SHOWN_COLUMNS]))
     choices = [
@@ -207,7 +207,7 @@ def read_search(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> S
         chosen = only(chosen, kept)
     defaults: dict[str, Any] = {"exclude_self": columns.table.is_of_lake}
     values = defaults | fields_of_query(SearchRequest, chosen)
-    return SearchRequest(index=pages.served.path, query=columns.query, **values)
+    return SearchRequest(index=pages.served.path, **columns.query, **values)
 
 
 def match_link(pages: Pages, columns: AskedColumns, asked: SearchRequest, match: Any) -> str:

@@ -15,6 +15,7 @@ from pexeso.service.bases import IndexRequest, QueryRequest, Request, RequestErr
 
 if TYPE_CHECKING:
     from pexeso.lake.catalog import Catalog
+    from pexeso.lake.readers.options import ReadingOptions
     from pexeso.service.responses import Answer
     from pexeso.service.verbs import Service
 
@@ -89,8 +90,10 @@ def with_file(service: Service, request: Request) -> Request:
     if not isinstance(request, QueryRequest) or not request.from_lake:
         return request
     table, column = split_lake_spec(service.open(request.index).catalog, str(request.query))
-    file = lake_file(service, request.index, table)
-    return replace(request, query=f"{file}{column}", from_lake=False)
+    file, reading = lake_file(service, request.index, table)
+    # What the request says of reading goes before what the lake's settings say.
+    said = {**reading.to_dict(), **request.reading.to_dict()}
+    return replace(request, query=f"{file}{column}", from_lake=False, **said)
 
 
 def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
@@ -111,8 +114,8 @@ def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
     return query[: ends[-1]], query[ends[-1] :]
 
 
-def lake_file(service: Service, path: str, table: str) -> str:
-    """Return the file of a table of the lake, and no other file.
+def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOptions]:
+    """Return the file of a table of the lake, and no other file, and how it is read.
 
     Raises
     ------
@@ -120,7 +123,7 @@ def lake_file(service: Service, path: str, table: str) -> str:
         The index knows no such table, or it is none of a file, or leads out of the lake.
     """
     from pexeso.join.matched_join import SPARK_LAKE
-    from pexeso.lake.rows import table_path
+    from pexeso.lake.rows import table_to_read
 
     index = service.open(path)
     if not _knows(index.catalog, table):
@@ -131,8 +134,7 @@ def lake_file(service: Service, path: str, table: str) -> str:
             "%r, or export the table to a file.",
             table,
         )
-    file, member = table_path(index.lake, table)
-    return f"{file}{member or ''}"
+    return table_to_read(index.lake, table)
 
 
 def _knows(catalog: Catalog, table: str) -> bool:
