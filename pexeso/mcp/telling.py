@@ -17,6 +17,7 @@ from pexeso.mcp.naming import reference
 from pexeso.runtime.formatting import visible
 from pexeso.runtime.progress import StageProgress
 from pexeso.service.by_verb.lake import lake_file
+from pexeso.service.json_text import plain_cells
 from pexeso.service.requests import JoinRequest, SearchRequest
 from pexeso.sql.texts import LAKES, YOURS
 
@@ -230,7 +231,7 @@ def preview(
     # Half of the answer at most for names; a row with the columns that are left fits then.
     n_columns = _fitting(names, max_tokens // 3)
     rows = table.slice(offset, limit).select(list(range(n_columns)))
-    cells = [column.to_pylist() for column in rows.columns]
+    cells = [plain_cells(column) for column in rows.columns]
     entries = [list(row) for row in zip(*cells, strict=True)] if cells else []
     frame |= {
         "names": names[:n_columns],

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pexeso.service.json_text import plain_cells
+
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedResult
     from pexeso.composite_search.table_pair import JoinedKeys
@@ -70,7 +72,7 @@ class JoinResponse:
     def to_dict(self) -> Answer:
         """Return the column joined with, the report, and the joined table as names and rows."""
         table = self.joined.table
-        columns = [column.to_pylist() for column in table.columns]
+        columns = [plain_cells(column) for column in table.columns]
         programs = {}
         if self.transformed is not None:
             programs = {"programs": self.transformed.programs, "tried": self.transformed.tried}
