@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from embed.half import PRECISIONS
 from embed.lexical.weights import VALUE_VECTORS
+from pexeso.cli.name_lists import name_list, read_names_or_none, together
 from pexeso.cli.standard_input import take_standard_input
 from pexeso.errors import InputError
 from pexeso.lake.choose import KINDS, ColumnRules
@@ -208,11 +209,6 @@ search_settings = with_options(*distance_options, *choice_options, *run_options)
 distance_settings = with_options(*distance_options, *run_options)
 
 
-def read_names(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
-    """Read names with commas between them."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
 def _size(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
     return None if text is None else parse_bytes(text)
 
@@ -263,6 +259,7 @@ _BUILD_OPTIONS = with_options(
         "(.txt, .vec), or sentence:NAME. Several with commas between them: a search takes the "
         "first, or the one that it names.",
         metavar="MODEL,...",
+        **name_list((BuildOptions.model,), together),
     ),
     model_settings,
     _of_build(
@@ -299,10 +296,8 @@ _BUILD_OPTIONS = with_options(
         "kinds",
         f"Kinds of columns that are indexed, of {', '.join(KINDS)}.",
         "--column-types",
-        callback=read_names,
-        type=str,
-        default=",".join(ColumnRules.kinds),
         metavar="KIND,...",
+        **name_list(ColumnRules.kinds),
     ),
     _rule("min_rows", "Tables with fewer rows are left out."),
     _rule("min_distinct", "Columns with fewer different values are left out."),
@@ -344,22 +339,15 @@ _BUILD_OPTIONS = with_options(
         "search with several columns, and pexeso redundancy.",
         "--include",
         "--with",
-        callback=read_names,
-        type=str,
-        default="",
-        show_default=False,
         metavar="PART,...",
+        **name_list(),
     ),
     _of_build(
         "row_filters",
         f"What sorts out rows that lack a composite key: none, or one of each kind of "
         f"{', '.join(ROW_FILTERS)}.",
-        callback=lambda context, option, text: (
-            read_names(context, option, text) if text != "none" else ()
-        ),
-        type=str,
-        default=",".join(DEFAULT_FILTERS),
         metavar="NAME,...|none",
+        **name_list(DEFAULT_FILTERS, read_names_or_none),
     ),
     _of_build("seed", "Of samples and choices."),
 )

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pexeso.cli.name_lists import name_list, read_names_or_none
 from pexeso.cli.options import (
     distance_settings,
     field_option,
     index_argument,
     query_argument,
-    read_names,
     takes,
 )
 from pexeso.cli.output.advice import tell_advice
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 MAX_SENTENCE = 1000
 
 _of_join = partial(field_option, JoinRequest)
-
-
-def _read_provenance(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
-    return () if text.strip() == "none" else read_names(context, option, text)
 
 
 @click.command(cls=QueryCommand)
@@ -87,10 +83,8 @@ def _read_provenance(context: click.Context, option: click.Parameter, text: str)
     "provenance",
     "Which of the columns match_table, match_column, match_value and match_distance are added: "
     f"{', '.join(PROVENANCE)}.",
-    type=str,
-    default=",".join(JoinRequest.provenance),
-    callback=_read_provenance,
     metavar="NAME,...|none",
+    **name_list(JoinRequest.provenance, read_names_or_none),
 )
 @_of_join(
     "transform",

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pexeso.cli.logs import log_json_option
+from pexeso.cli.name_lists import read_names
 from pexeso.cli.options import (
     complete_path,
     field_option,
     index_argument,
     model_settings,
-    read_names,
     spark_options,
     takes,
 )
