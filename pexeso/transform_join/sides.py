@@ -232,7 +232,6 @@ def file_name(spec: str | None) -> str | None:
     """
     if spec is None:
         return None
-    name = os.path.basename(spec)
-    file, colon, _ = name.rpartition(":")
-    names_a_column = colon and file and not file.endswith(INDEX_EXTENSION)
-    return file if names_a_column else name
+    file, column = split_spec(spec)  # before its folder is: names of columns may hold slashes
+    is_whole = not file or column is None or column.startswith("//")
+    return os.path.basename(spec if is_whole or file.endswith(INDEX_EXTENSION) else file)

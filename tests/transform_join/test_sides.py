@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError, TableReadError
-from pexeso.transform_join.sides import side_of
+from pexeso.transform_join.sides import file_name, side_of
 
 
 def named(side):
@@ -135,3 +135,27 @@ def test_columns_and_files_that_are_not_there_are_refused(table, small_index, tm
         side_of(f"{small_index}:none.csv")
     with pytest.raises(InputError, match=r"'broken\.parquet' is not in the index: "):
         side_of(f"{small_index}:broken.parquet")
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("tr1.csv:first/last", "tr1.csv"),
+        ("data/tr1.csv:first/last,b/c", "tr1.csv"),
+        ("data/tr1.csv", "tr1.csv"),
+        ("lake.pexeso:a/b.csv:c/d", "b.csv"),
+        ("in/lake.pexeso:a/b.csv", "b.csv"),
+        ("in/lake.pexeso:b.csv", "lake.pexeso:b.csv"),
+        ("s3://there/a.csv:x/y", "a.csv"),
+        ("s3://there/a.csv", "a.csv"),
+    ],
+)
+def test_the_name_of_a_file_ends_before_its_columns(spec, name):
+    assert file_name(spec) == name
+
+
+def test_a_folder_with_a_colon_is_no_file(tmp_path):
+    folder = tmp_path / "a:b"
+    folder.mkdir()
+    (folder / "c.csv").touch()
+    assert file_name(str(folder / "c.csv")) == file_name(f"{folder / 'c.csv'}:d/e") == "c.csv"
