@@ -16,8 +16,8 @@ from pexeso.composite_search.query import columns_of
 from pexeso.errors import InputError, PexesoError, QueryError, TableReadError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.files import INDEX_EXTENSION
 from pexeso.lake.key_columns import names_in, names_one_column
+from pexeso.lake.left_out.indexes import INDEX_EXTENSION
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import read_rows
 from pexeso.search.query import split_spec

@@ -48,8 +48,10 @@ LISTING_SCHEMA = pa.schema(
 )
 """One row a table; see `pexeso.lake.files.TableFile`."""
 
-SKIPPED_SCHEMA = pa.schema([("table", pa.string()), ("reason", pa.string())])
-"""One row a file that is none."""
+SKIPPED_SCHEMA = pa.schema(
+    [("table", pa.string()), ("reason", pa.string()), ("is_closed", pa.bool_())]
+)
+"""One row a file that is none; see `pexeso.lake.files.SkippedFile`."""
 
 SMALL_LAKE_BYTES, SMALL_LAKE_FILES = 256 << 20, 10_000
 READ_BYTES_PER_TASK = 32 << 20
