@@ -44,7 +44,9 @@ FORMATS = (
     FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc")),
     FileFormat("orc", (".orc",)),
     FileFormat("avro", (".avro",)),
-    FileFormat("spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True),
+    FileFormat(
+        "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=2
+    ),
     FileFormat("database", (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb"), False, True),
     FileFormat("archive", (".zip",), holds_several=True),
 )

@@ -60,7 +60,7 @@ def rows_below(rows: Sequence[Sequence[str]], width: int) -> int:
     return 0
 
 
-def is_marked(text: str, above: Iterable[str], *, is_like_a_row: bool) -> bool:
+def is_marked(text: str, begins: Iterable[str], *, is_like_a_row: bool) -> bool:
     """Return whether a cell that stands alone in its row begins like a note.
 
     A mark that names have too ("#", "*", "Contact") counts where something else tells the row from
@@ -70,17 +70,17 @@ def is_marked(text: str, above: Iterable[str], *, is_like_a_row: bool) -> bool:
     ----------
     text
         The cell.
-    above
-        The cells above it in its column, of rows of the table.
+    begins
+        How the cells above it in its column begin (`begin_of`), those of rows of the table.
     is_like_a_row
         Nothing else tells it from a row: none of its delimiters is missing, and no blank line
         stands before it.
 
     Examples
     --------
-    >>> is_marked("Contact", ["Alien", "Brazil"], is_like_a_row=True)
+    >>> is_marked("Contact", ["alien", "brazil"], is_like_a_row=True)
     False
-    >>> is_marked("Contact: the office", ["Alien", "Brazil"], is_like_a_row=True)
+    >>> is_marked("Contact: the office", ["alien", "brazil"], is_like_a_row=True)
     True
     """
     if not _MARK.match(text):
@@ -90,12 +90,17 @@ def is_marked(text: str, above: Iterable[str], *, is_like_a_row: bool) -> bool:
         return False
     if is_sure and not is_like_a_row:
         return True
-    begin = _begin(text)
-    return all(_begin(cell) != begin for cell in above)
+    return begin_of(text) not in begins
 
 
-def _begin(text: str) -> str:
-    """Return the first word of a text, or its first sign and whether a space follows."""
+def begin_of(text: str) -> str:
+    """Return the first word of a text, or its first sign and whether a space follows.
+
+    Examples
+    --------
+    >>> begin_of("Source: us"), begin_of("#free"), begin_of("* preliminary")
+    ('source', '#', '* ')
+    """
     found = _BEGIN.match(text)
     return found[1].casefold() if found else ""
 
@@ -122,9 +127,9 @@ def _is_note(
     if not values:
         return False
     n_words, is_short = len(values[0].split()), len(row) < width
-    # Notes are many lines: those without delimiters are no rows of the table.
-    firsts = (other[0] for other in above if len(other) >= width)
-    if is_marked(row[0], firsts, is_like_a_row=not (is_short or is_apart)):
+    # A line above that lacks delimiters may be a note too, and says nothing of the table's rows.
+    begins = (begin_of(other[0]) for other in above if len(other) >= width)
+    if is_marked(row[0], begins, is_like_a_row=not (is_short or is_apart)):
         return len(values) == 1 or is_short or is_apart
     if is_short:
         is_sentence = len(row) == 1 and width > 2 and n_words > _WORDS_OF_A_NOTE
