@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pexeso.join.options import JoinOptions
-from pexeso.options import BuildOptions
+from pexeso.options import DEFAULT_COLUMNS, BuildOptions
 from pexeso.service import requests
 from pexeso.service.bases import OF_READING, ColumnsRequest, Request, RequestError
 from pexeso.service.by_verb import (
@@ -196,9 +196,10 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
 
 
 def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Match:
-    # Of one column there is no order.
-    plain = {"k": 1, "exclude_self": True, "rerank": False, "fold_copies": False}
-    found = index.search(column, **{**options, **plain})
+    """Return the column that a search lists first, or else the best that few values match."""
+    found = index.search(column, exclude_self=True, **options)
+    if not len(found):  # a number of columns is given however low their joinability
+        found = index.search(column, exclude_self=True, **options, k=DEFAULT_COLUMNS)
     if not len(found):
         raise RequestError(
             "No column of the lake has a value within distance %s of '%s'. Try a larger "
