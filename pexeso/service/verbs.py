@@ -190,8 +190,9 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
         # The best distance to find a column with is not the best to join it with: chosen anew.
         found = index.explain(column, *named, **options)
         match, advised = found.match, found.options
-    table, position = _table_of(column)
-    joined = match.join_with_report(table, position, **_fields_of(JoinOptions, request))
+    # By the texts that were searched with: those of dates and the like differ from Arrow's.
+    how, (table, texts) = _fields_of(JoinOptions, request), _table_of(column)
+    joined = match._details.join(match, table, None, None, how, texts=texts)
     return JoinResponse(column.describe(), match, advised, joined)
 
 
@@ -210,18 +211,21 @@ def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Matc
     return found[0]
 
 
-def _table_of(column: QueryColumn) -> tuple[pa.Table, int]:
-    """Return the table of a query column, every cell as text, and the position of the column."""
+def _table_of(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
+    """Return the table of a query column, with the types of its file, and the column as texts."""
     import pyarrow as pa
 
     from pexeso.lake.columns import label_columns
     from pexeso.lake.containers.reader import read_table
+    from pexeso.lake.typed_file import typed_or_texts
 
     if column.file is None:
-        return pa.table([column.values], names=[column.column or "value"]), 0
+        return pa.table([column.values], names=[column.column or "value"]), column.values
     table = read_table(column.file, options=column.reading)
+    cells = typed_or_texts(column.file, table.columns, options=column.reading)
     labels = label_columns(table.names)
-    return pa.Table.from_arrays(table.columns, names=labels), labels.index(str(column.column))
+    texts = table.columns[labels.index(str(column.column))]
+    return pa.Table.from_arrays(cells, names=labels), texts
 
 
 def _build(service: Service, request: requests.BuildRequest, **live: Any) -> IndexInfo:
