@@ -27,7 +27,7 @@ ACCEPTED = (
     "Arrow PyCapsule interface"
 )
 
-_NOT_OF_ARROW = (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError)
+NOT_OF_ARROW = (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError)
 """What Arrow raises for columns that it has no type for, such as of mixed types."""
 
 
@@ -138,7 +138,7 @@ class Frame:
     def _pandas_in_arrow(self) -> pa.Table:
         try:  # with what pandas notes down, so that the way back gives the same types
             return pa.Table.from_pandas(self.table, preserve_index=False)
-        except (*_NOT_OF_ARROW, ValueError):  # mixed types, or two columns of one name
+        except (*NOT_OF_ARROW, ValueError):  # mixed types, or two columns of one name
             return self._columns_in_arrow()
 
     def _columns_in_arrow(self) -> pa.Table:
@@ -276,7 +276,7 @@ def _not_whole() -> Sequence[Any]:
 def _arrow_or_texts(values: Any) -> pa.Array | pa.ChunkedArray:
     try:
         return arrow_column(values)
-    except _NOT_OF_ARROW:
+    except NOT_OF_ARROW:
         return column_texts(values)  # of mixed types
 
 
