@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.errors import InputError
+from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.io.location import Location
 from pexeso.join.mapping import JoinMapping, make_mapping
 from pexeso.join.matched_rows import FoundRows, find_rows
@@ -105,6 +105,8 @@ def rows_of_match(lake: Lake, query: EncodedQuery, match: Match, options: JoinOp
     ------
     InputError
         The index was built from Spark's tables.
+    ColumnNotFoundError
+        The table no longer has the column.
     TableReadError, PlaceError
         The table cannot be read.
     """
@@ -115,7 +117,13 @@ def rows_of_match(lake: Lake, query: EncodedQuery, match: Match, options: JoinOp
         )
     rows, typed = read_typed_rows(lake.where, match.table, max_bytes=lake.max_table_bytes)
     mapping = _mapping(query, match, options)
-    return find_rows(match.table, match.column, rows, mapping, lake.normaliser, options, typed)
+    try:
+        return find_rows(match.table, match.column, rows, mapping, lake.normaliser, options, typed)
+    except ColumnNotFoundError as error:
+        raise ColumnNotFoundError(
+            f"'{match.table}' has changed since it was indexed, so bring the index up to date "
+            f"(pexeso append). {error}"
+        ) from None
 
 
 def _mapping(query: EncodedQuery, match: Match, options: JoinOptions) -> JoinMapping:

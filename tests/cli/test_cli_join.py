@@ -76,6 +76,7 @@ def typed(tmp_path):
             "is": [True, None, False],
             "list": [[1], None, [2]],
             "when": [datetime.datetime(2020, 1, 2, 3), None, None],
+            "time": pa.array([1, None, 2], pa.time64("ns")),
         }
     )
     pq.write_table(table, path)
@@ -90,9 +91,9 @@ def test_the_types_of_a_file_of_yours_are_kept(run, small_index, typed, tmp_path
     assert joined["country"].to_pylist() == ["Norway", "Italy", None]
     csv = run("join", small_index, f"{typed}:place", "cities.csv:city", "--provenance", "value")
     assert csv.stdout.splitlines()[:3] == [
-        "place,n,day,is,list,when,match_value,city,country,people",
-        "Oslo,1,2020-01-02,True,[1],2020-01-02 03:00:00,Oslo,Oslo,Norway,717710",
-        "rome,,,,,,Rome,Rome,Italy,2746984",
+        "place,n,day,is,list,when,time,match_value,city,country,people",
+        "Oslo,1,2020-01-02,True,[1],2020-01-02 03:00:00,00:00:00.000000001,Oslo,Oslo,Norway,717710",
+        "rome,,,,,,,Rome,Rome,Italy,2746984",
     ]
 
 
@@ -107,6 +108,19 @@ def test_a_file_of_yours_is_joined_by_the_texts_that_were_searched_with(run, tmp
     run("index", lake, tmp_path / "lake.pexeso")
     found = run("join", tmp_path / "lake.pexeso", f"{mine}:when", "events.parquet:at").stdout
     assert [line.rpartition(",")[2] for line in found.splitlines()] == ["name", "a", "b"]
+
+
+def test_a_column_that_was_renamed_since_is_told(run, fail, tmp_path, places):
+    lake, index = tmp_path / "lake", tmp_path / "lake.pexeso"
+    lake.mkdir()
+    cities = lake / "cities.csv"
+    cells = "n\nOslo,1\nRome,2\nMadrid,3\nBern,4\nLisbon,5\nVienna,6\n"
+    cities.write_text(f"city,{cells}")
+    run("index", lake, index)
+    cities.write_text(f"town,{cells}")
+    told = fail(2, "join", index, f"{places}:place", "cities.csv:city")
+    assert "'cities.csv' has changed since it was indexed, so bring the index up to date" in told
+    assert "There is no column 'city'" in told
 
 
 def test_a_column_below_any_threshold_can_be_joined(run, small_index, tmp_path):
