@@ -18,9 +18,9 @@ from pexeso.join.composite_join import KeyedTable, join_keys
 from pexeso.join.matched_join import SPARK_LAKE
 from pexeso.join.options import join_options
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.typed_file import typed_or_texts
 from pexeso.lake.key_columns import KeyColumn, spec_of
 from pexeso.lake.rows import read_typed_rows
-from pexeso.lake.typed_file import typed_or_texts
 from pexeso.parts.metadata import has_aliases
 from pexeso.sql.lake_tables import Rows
 from pexeso.sql.texts import YOURS

@@ -217,7 +217,7 @@ def _table_of(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
 
     from pexeso.lake.columns import label_columns
     from pexeso.lake.containers.reader import read_table
-    from pexeso.lake.typed_file import typed_or_texts
+    from pexeso.lake.containers.typed_file import typed_or_texts
 
     if column.file is None:
         return pa.table([column.values], names=[column.column or "value"]), column.values
