@@ -298,6 +298,11 @@ fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0
                 "instead. It is the share of your values that must match: "
                 f"{DEFAULT_MIN_JOINABILITY} is a usual value."
             )
+        if self.exclude_table is not None and not isinstance(self.exclude_table, str):
+            raise InputError(
+                "exclude_table must be the name of one table, or None. Got "
+                f"{shown(self.exclude_table)} instead."
+            )
         require_k(self.k)
         _require_choice("counts", self.counts, COUNTS)
         _require_choice("joinability_of", self.joinability_of, JOINABILITY_OF)

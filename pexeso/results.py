@@ -158,7 +158,8 @@ class Match(ColumnMatch, Tabular):
         -------
         pandas.DataFrame, pyarrow.Table, polars.DataFrame or pyspark.sql.DataFrame
             The columns of `table`, in its order of rows (Spark keeps no order); those of
-            provenance; those of the found table: text as it stands there unless aggregated.
+            provenance; those of the found table, with the types of its file, as text where it has
+            none, unless aggregated.
 
         Raises
         ------

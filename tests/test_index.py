@@ -163,6 +163,18 @@ def test_a_file_of_the_lake_is_found_like_any_other_unless_excluded(index, small
     ]
 
 
+def test_one_table_is_left_out_and_what_is_none_is_refused(index, small_lake):
+    query = read_query(small_lake / "cities.csv", "city")
+    both = {"exclude_self": True, "exclude_table": "nested/companies.csv"}
+    with pytest.raises(InputError, match=r"exclude_self leaves out 'cities\.csv', the query"):
+        index.search(query, **both)
+    same = {**both, "exclude_table": "cities.csv"}
+    assert found(index.search(query, k=1, **same)) == [("nested/companies.csv", "place", 5, 8)]
+    for wrong in (5, ["cities.csv"]):
+        with pytest.raises(InputError, match="exclude_table must be the name of one table"):
+            index.search(query, exclude_table=wrong)
+
+
 def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):
     path = tmp_path / "cities.csv"
     path.write_text("city\nOslo\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from benchmarks.origin import ROOT, origin_of
 CODE = (
     "pexeso/engine",
     "!pexeso/engine/sparse",
+    "!pexeso/engine/building/levels.py",
     "benchmarks/gpu",
     "!benchmarks/gpu/words.py",
     "benchmarks/algorithms/brute_triton",

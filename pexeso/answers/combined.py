@@ -21,7 +21,7 @@ from pexeso.options import ALL, columns_wanted
 from pexeso.results import Match
 from pexeso.runtime.formatting import percent
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
-from pexeso.search.copies import fold, lines_of
+from pexeso.search.copies import fold, lines_compared, lines_of
 from pexeso.search.query import query_from_values
 from pexeso.search.table_columns import TableColumns
 from pexeso.token_search.copies import sets_of_matches
@@ -325,7 +325,7 @@ def _lines(matches: Sequence[CombinedMatch], limit: int | None) -> list[list[Com
     first_of = np.arange(len(matches))
     if len(at) > 1:
         sets = sets_of_matches(list(texts.values()))
-        first_of[at] = np.array(at)[fold(sets, limit)]
+        first_of[at] = np.array(at)[fold(sets, lines_compared(limit))]
     return [[matches[position] for position in line] for line in lines_of(first_of)]
 
 

@@ -15,7 +15,14 @@ import numpy as np
 
 from pexeso.engine.stats import SearchStats
 from pexeso.options import SearchOptions, columns_wanted
-from pexeso.search.copies import first_request, fold, lines_of, next_request, sets_of_hits
+from pexeso.search.copies import (
+    first_request,
+    fold,
+    lines_compared,
+    lines_of,
+    next_request,
+    sets_of_hits,
+)
 
 if TYPE_CHECKING:
     from pexeso.search.encoded_query import EncodedQuery
@@ -52,7 +59,6 @@ def find_lines(
     options: Sequence[SearchOptions],
     *,
     folds: bool,
-    min_lines: int,
 ) -> list[Lines]:
     """Search for several query columns, each with its options.
 
@@ -62,9 +68,6 @@ def find_lines(
         The executor's, over `loader`.
     folds : bool
         Fold copies; False makes every column found a line.
-    min_lines : int
-        With a threshold the first lines, at least so many, take in what is nearly equal: see
-        `pexeso.search.copies.fold`.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def find_lines(
         for position, (hits, spent) in zip(pending, answers, strict=True):
             stats[position].add(spent)
             limit, wanted = limits[position], columns_wanted(options[position].k)
-            near = None if wanted is None else max(wanted, min_lines)
+            near = lines_compared(wanted)
             lines = fold_hits(loader, hits, near) if folds else [[hit] for hit in hits]
             if limit is None:
                 found[position] = Lines(lines, 0, stats[position])

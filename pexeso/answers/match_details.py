@@ -147,12 +147,18 @@ class MatchDetails:
         on: str | int | None,
         to: str | None,
         options: Mapping[str, Any],
+        *,
+        texts: pa.StringArray | None = None,
     ) -> Joined:
-        """Join the table of a match with one of the user's; see `pexeso.results.Match.join`."""
+        """Join the table of a match with one of the user's; see `pexeso.results.Match.join`.
+
+        `texts` are by what its rows are joined, one a row, in place of the cells of `on`.
+        """
         from pexeso.join.matched_join import join_match  # a search that joins nothing needs it not
         from pexeso.join.options import join_options
 
-        return join_match(self._lake(), self._query, match, table, on, join_options(options), to)
+        chosen = join_options(options)
+        return join_match(self._lake(), self._query, match, table, on, chosen, to, texts)
 
     def sql(
         self,

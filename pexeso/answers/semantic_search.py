@@ -16,6 +16,7 @@ from pexeso.answers.hints import semantic_hints
 from pexeso.answers.lines import Lines, by_leader, find_lines
 from pexeso.answers.match_details import MatchDetails
 from pexeso.engine.stats import SearchStats
+from pexeso.errors import InputError
 from pexeso.options import columns_wanted
 from pexeso.results import Explanation, Match, SearchResult
 from pexeso.search.query import query_from_values
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from pexeso.search.open_index import OpenIndex
     from pexeso.search.ranking import Hit
     from pexeso.thresholds.thresholds import Thresholds
-
-MOST_LINES = 200
-"""Lines that take in what is nearly equal, where fewer are wanted: as many as are re-ranked."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,6 @@ class SemanticSearch:
             encoded,
             options,
             folds=fold_copies,
-            min_lines=MOST_LINES,
         )
         ranked = []
         for query, chosen, embedding, each in zip(encoded, options, seconds, found, strict=True):
@@ -122,7 +119,14 @@ class SemanticSearch:
     ) -> SearchOptions:
         options, file = self.thresholds.for_query(options, query), query.column.file
         table = self.opened.table_of(file) if exclude_self and file is not None else None
-        return options if table is None else replace(options, exclude_table=table)
+        if table is None or table == options.exclude_table:
+            return options
+        if options.exclude_table is not None:
+            raise InputError(
+                f"One table is left out of a search: exclude_self leaves out '{table}', the "
+                f"query's own, and exclude_table '{options.exclude_table}'. Give one of them."
+            )
+        return replace(options, exclude_table=table)
 
     def _ranked(
         self, query: EncodedQuery, options: SearchOptions, found: Lines, rerank: bool

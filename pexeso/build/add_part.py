@@ -16,7 +16,7 @@ import pyarrow as pa
 from pexeso.build.append import require_files
 from pexeso.build.build import session_for
 from pexeso.build.job import BuildJob, build_bar
-from pexeso.build.lake_source.changes import CHANGED, GONE, REREAD, UNCHANGED, find_changes
+from pexeso.build.lake_source.changes import CHANGED, CLOSED, GONE, REREAD, UNCHANGED, find_changes
 from pexeso.build.lake_source.source import LISTING_SCHEMA, FolderSource
 from pexeso.build.recorded import options_of
 from pexeso.io.location import Location
@@ -133,7 +133,7 @@ def _read_again(job: BuildJob, source: FolderSource) -> int:
     )
     same = job.frame("changes", "changes").where(f"change = '{UNCHANGED}'")
     job.read(source, same.select(LISTING_SCHEMA.names))
-    return found[CHANGED] + found[REREAD] + found[GONE]
+    return sum(found[kind] for kind in (CHANGED, REREAD, GONE, CLOSED))
 
 
 def _added(

@@ -18,7 +18,16 @@ from pyarrow.dataset import dataset
 
 from pexeso.build.build import session_for
 from pexeso.build.job import BuildJob, Update, build_bar, folder_counts, ids_of
-from pexeso.build.lake_source.changes import CHANGED, GONE, NEW, REREAD, UNCHANGED, find_changes
+from pexeso.build.lake_source.changes import (
+    CHANGED,
+    CLOSED,
+    GONE,
+    NEW,
+    REPLACED,
+    REREAD,
+    UNCHANGED,
+    find_changes,
+)
 from pexeso.build.lake_source.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.recorded import options_of
 from pexeso.errors import InputError, LakeError
@@ -53,7 +62,8 @@ def append(
     lake : path, optional
         Where the lake is now; by default where it was.
     delete_missing : bool
-        Delete the tables whose files are gone.
+        Delete the tables whose files are gone. Those in a folder or file that is there and cannot
+        be opened stay.
     compare : {"modified", "content"}
         A file of the same size and time of change (and version, where its storage has one) is the
         same; with ``"content"`` every file of the same size is read, and compared by its
@@ -119,7 +129,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
     found = job.stage(
         "changes", lambda folder, meter: find_changes(job, source, folder, compare=compare)
     )
-    removed = _names(job, (CHANGED, REREAD, *([GONE] if delete_missing else [])))
+    removed = _names(job, (*REPLACED, *([GONE] if delete_missing else [])))
     counts = {
         "new": found[NEW],
         "changed": found[CHANGED],
@@ -127,6 +137,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
         "deleted": found[GONE] if delete_missing else 0,
         "missing": 0 if delete_missing else found[GONE],
         "unchanged": found[UNCHANGED],
+        "closed": found[CLOSED],
     }
     if not found["rows"] and not len(removed) and source.name == store.manifest.facts["lake"]:
         job.writer.keep = False

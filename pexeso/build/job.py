@@ -106,8 +106,8 @@ class Update(OfParts):
         Tables that came, that were replaced, and that went.
     missing : int
         Tables of the index whose files are no longer in the lake, and which were left in the index.
-    unchanged : int
-        Tables left as they are.
+    unchanged, closed : int
+        Tables left as they are; the latter since what holds them cannot be opened.
     reread : int
         Tables that were replaced, whatever their files, since pexeso reads their format in another
         way than when they were indexed.
@@ -128,6 +128,7 @@ class Update(OfParts):
     missing: int = 0
     unchanged: int = 0
     reread: int = 0
+    closed: int = 0
     columns_added: int = 0
     columns_deleted: int = 0
     left_out: tuple[ReasonGroup, ...] = ()
@@ -482,7 +483,5 @@ class BuildJob:
 
 def ids_of(store: Store, tables: pa.Array) -> np.ndarray:
     """Return the ids of the indexed columns of some tables, int64, ascending."""
-    chosen = (
-        Catalog(store.catalog_files).columns(["column_id"], among=tables)["column_id"].drop_null()
-    )
-    return np.sort(chosen.to_numpy())
+    chosen = Catalog(store.catalog_files).columns(["column_id"], among=tables)["column_id"]
+    return np.sort(chosen.drop_null().to_numpy())

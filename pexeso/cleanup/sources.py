@@ -25,7 +25,7 @@ from pexeso.cleanup.table_logs import LoggedTable, log_in
 from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.io.location import Location, is_url, locate
 from pexeso.lake.catalog import Catalog
-from pexeso.lake.files import INDEX_EXTENSION
+from pexeso.lake.left_out.indexes import INDEX_EXTENSION
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.redundancy.pieces import pieces_of, write_pieces
 from pexeso.store.local.reader import Store

@@ -37,12 +37,15 @@ class KeyTable:
     key : tuple of KeyColumn
     file : str or None
         Where it came from.
+    reading : ReadingOptions
+        How its file is read.
     """
 
     names: tuple[str, ...]
     cells: tuple[pa.Array | pa.ChunkedArray, ...]
     key: tuple[KeyColumn, ...]
     file: str | None = None
+    reading: ReadingOptions = AS_FOUND
 
     @property
     def is_similar(self) -> bool:
@@ -135,7 +138,7 @@ def key_table(
             "Name the columns of the composite key, such as country,year. The columns are "
             f"{', '.join(map(repr, names[:20]))}."
         )
-    return KeyTable(names, cells, tuple(find_key_columns(names, columns)), file)
+    return KeyTable(names, cells, tuple(find_key_columns(names, columns)), file, reading)
 
 
 def composite_spec(spec: Any, reading: ReadingOptions = AS_FOUND) -> KeyTable | None:

@@ -18,6 +18,7 @@ from pexeso.join.composite_join import KeyedTable, join_keys
 from pexeso.join.matched_join import SPARK_LAKE
 from pexeso.join.options import join_options
 from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.typed_file import typed_or_texts
 from pexeso.lake.key_columns import KeyColumn, spec_of
 from pexeso.lake.rows import read_typed_rows
 from pexeso.parts.metadata import has_aliases
@@ -227,7 +228,10 @@ class TablePair:
 
     @property
     def _in_memory(self) -> pa.Table:
-        return pa.Table.from_arrays(list(self.asked.cells), names=label_columns(self.asked.names))
+        asked, cells = self.asked, list(self.asked.cells)
+        if asked.file is not None:
+            cells = typed_or_texts(asked.file, cells, options=asked.reading)
+        return pa.Table.from_arrays(cells, names=label_columns(asked.names))
 
     def _keyed(self, table: KeyTable) -> KeyedTable:
         similar = [column.label for column in table.key if column.similar]
@@ -263,6 +267,7 @@ def open_pair(opened: OpenIndex, asked: KeyTable, table: str) -> TablePair:
             "The index was built from Spark's tables, which are not read here: export "
             f"'{table}' to a file to join it by a key of several columns."
         )
+    table = opened.catalog.named(table)
     if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
         raise InputError(opened.catalog.why_not(table, lake))
     most = opened.store.manifest.options["max_table_bytes"]

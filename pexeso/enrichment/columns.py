@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.frames.columns import arrow_column, column_texts
+from pexeso.frames.tables import NOT_OF_ARROW
 from pexeso.join.aggregation import Groups, aggregated
 from pexeso.join.numbers import read_numbers
 
@@ -87,7 +88,7 @@ def _numbers_of(values: Any) -> pa.DoubleArray | None:
     """
     try:
         array = arrow_column(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except NOT_OF_ARROW:
         return None  # mixed types, of which texts can be made all the same
     if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
         return None

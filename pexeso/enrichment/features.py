@@ -20,6 +20,9 @@ REGRESSION = "regression"
 CLASSIFICATION = "classification"
 TASKS = (REGRESSION, CLASSIFICATION)
 
+MOST = float(np.finfo(np.float32).max)
+"""The largest number that trees take, to either side of 0."""
+
 
 @dataclass(frozen=True)
 class Features:
@@ -74,12 +77,22 @@ def read_features(
             left_out[name] = "the same in all rows"
         elif column.kind != NUMBER and column.distinct > max_texts:
             left_out[name] = f"{column.distinct:,} different texts, more than {max_texts:,}"
+        elif (number := _too_large(column)) is not None:
+            left_out[name] = f"the number {number:g}, of which trees take at most {MOST:.2g}"
         else:
             features.append(_feature(column))
             names.append(name)
     return Features(
         np.column_stack(features) if features else np.zeros((len(rows), 0)), tuple(names), left_out
     )
+
+
+def _too_large(column: Column) -> float | None:
+    """Return a number of a column that trees do not take, or None."""
+    if column.kind != NUMBER:
+        return None
+    cells = column.cells.filter(pc.greater(pc.abs(column.cells), MOST))
+    return cells[0].as_py() if len(cells) else None
 
 
 def _feature(column: Column) -> np.ndarray:
@@ -140,6 +153,11 @@ def read_target(values: Any, task: str, *, folds: int, min_number_fraction: floa
             raise InputError(
                 "The target is not one of numbers, so it cannot be the target of a regression. "
                 "Use task='classification'."
+            )
+        if (number := _too_large(column)) is not None:
+            raise InputError(
+                f"The target has the number {number:g}, which no regression is possible with: "
+                f"numbers are at most {MOST:.2g}. Leave out such rows, or scale the target."
             )
         return Target(task, cells.to_numpy(zero_copy_only=False), rows)
     classes = pc.cast(cells, pa.string()).to_numpy(zero_copy_only=False).astype(object)

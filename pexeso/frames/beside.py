@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from pexeso.frames.in_pandas import in_pandas
 from pexeso.frames.tables import to_polars
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def take_rows(table: Any, kind: str, rows: np.ndarray) -> Any:
@@ -45,22 +43,7 @@ def put_beside(table: Any, kind: str, added: pa.Table) -> Any:
         return table
     import pandas as pd
 
-    columns = zip(added.column_names, added.columns, strict=True)
-    series = [_as_series(column, name).set_axis(table.index) for name, column in columns]
+    # Without its metadata, which may name columns of a file as an index.
+    beside = in_pandas(added.replace_schema_metadata(None))
+    series = [beside.iloc[:, at].set_axis(table.index) for at in range(beside.shape[1])]
     return pd.concat([table, *series], axis=1)
-
-
-def _as_series(column: pa.ChunkedArray, name: str) -> pd.Series:
-    """Convert a column to a pandas series.
-
-    Missing text cells are NaN, whole numbers may be missing, and lists remain lists.
-    """
-    import pandas as pd
-
-    if pa.types.is_integer(column.type):
-        return column.to_pandas(types_mapper={column.type: pd.Int64Dtype()}.get).rename(name)
-    if pa.types.is_list(column.type):
-        return pd.Series(column.to_pylist(), dtype=object, name=name)
-    # pandas would have None, and writes that otherwise than other missing cells.
-    cells = column.to_pandas().rename(name)
-    return cells.where(cells.notna(), np.nan) if pa.types.is_string(column.type) else cells

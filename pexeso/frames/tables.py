@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pexeso.errors import InputError, MissingPackageError, QueryError
 from pexeso.frames.columns import arrow_column, column_texts, is_polars
+from pexeso.frames.in_pandas import in_pandas
 from pexeso.frames.spark import distinct_values, is_spark_column, is_spark_frame
 from pexeso.lake.columns import find_column
 
@@ -25,6 +26,9 @@ ACCEPTED = (
     "a DataFrame of pandas or polars, a pyarrow Table, a dictionary of columns, or what has the "
     "Arrow PyCapsule interface"
 )
+
+NOT_OF_ARROW = (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError)
+"""What Arrow raises for columns that it has no type for, such as of mixed types."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +111,17 @@ class Frame:
             return self
         if self.kind == "lazy":
             return _of_polars(self.table.collect())
-        return _of_arrow(pa.Table.from_arrays(self.arrow_columns(), names=list(self.names)))
+        return _of_arrow(self._columns_in_arrow())
 
     def to(self, kind: str) -> Any:
         """Return the table as one of `KINDS`; as it is where it is one of that kind.
 
+        Columns of mixed types become texts where they are not of pandas any more.
+
         Raises
         ------
+        InputError
+            It is to be one of polars, and has names or types that polars cannot hold.
         MissingPackageError
             It is to be one of polars, which is not installed.
         """
@@ -122,12 +130,19 @@ class Frame:
         if self.kind == "arrow":
             return as_kind(self.table, kind)
         if self.kind == "pandas":
-            return as_kind(pa.Table.from_pandas(self.table, preserve_index=False), kind)
-        if self.kind == "polars":
-            return as_kind(self.table.to_arrow(), kind)
+            return as_kind(self._pandas_in_arrow(), kind)
         if self.kind == "spark":
             return as_kind(self.table.toArrow(), kind)
-        return self.whole().to(kind)
+        return as_kind(self._columns_in_arrow(), kind)
+
+    def _pandas_in_arrow(self) -> pa.Table:
+        try:  # with what pandas notes down, so that the way back gives the same types
+            return pa.Table.from_pandas(self.table, preserve_index=False)
+        except (*NOT_OF_ARROW, ValueError):  # mixed types, or two columns of one name
+            return self._columns_in_arrow()
+
+    def _columns_in_arrow(self) -> pa.Table:
+        return pa.Table.from_arrays(self.arrow_columns(), names=list(self.names))
 
 
 def frame_of(table: Any) -> Frame | None:
@@ -261,7 +276,7 @@ def _not_whole() -> Sequence[Any]:
 def _arrow_or_texts(values: Any) -> pa.Array | pa.ChunkedArray:
     try:
         return arrow_column(values)
-    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
+    except NOT_OF_ARROW:
         return column_texts(values)  # of mixed types
 
 
@@ -284,11 +299,11 @@ def as_kind(table: pa.Table, kind: str) -> Any:
 
     Raises
     ------
-    MissingPackageError
-        It is to be one of polars, which is not installed.
+    InputError, MissingPackageError
+        As `to_polars`.
     """
     if kind == "pandas":
-        return table.to_pandas()
+        return in_pandas(table)
     return to_polars(table) if kind == "polars" else table
 
 
@@ -297,6 +312,8 @@ def to_polars(table: pa.Table) -> Any:
 
     Raises
     ------
+    InputError
+        Two columns have one name, or polars has nothing for a type.
     MissingPackageError
         Polars is not installed.
     """
@@ -307,4 +324,17 @@ def to_polars(table: pa.Table) -> Any:
             "A table of polars needs the package polars, which is not installed. Install it with "
             "'pip install polars', or take the table of pandas or Arrow."
         ) from error
-    return polars.from_arrow(table)
+    names = table.column_names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"A table of polars has each name once. Got several columns called {twice!r}: rename "
+            "them, or take the table of pandas or Arrow."
+        )
+    try:
+        return polars.from_arrow(table)
+    except (polars.exceptions.PolarsError, pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(
+            "Polars cannot hold this table. Take the table of pandas or Arrow. Polars says: "
+            f"{error}"
+        ) from error

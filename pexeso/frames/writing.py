@@ -80,16 +80,15 @@ def _csv_frame(table: pa.Table, *, escape_formulas: bool) -> pd.DataFrame:
 
     from pexeso.lake.typed.text import as_text
 
+    for index, field in enumerate(table.schema):
+        if pa.types.is_temporal(field.type):  # first: pandas refuses some, such as nanoseconds
+            texts = [as_text(chunk) for chunk in table.column(index).chunks]
+            table = table.set_column(index, field.name, pa.chunked_array(texts, pa.string()))
     frame = table.to_pandas(types_mapper=_nullable)
     for index, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
             texts = [
                 None if each is None else _json(each) for each in table.column(index).to_pylist()
-            ]
-            frame.isetitem(index, pd.Series(texts, dtype=object))
-        elif pa.types.is_temporal(field.type):
-            texts = [
-                text for chunk in table.column(index).chunks for text in as_text(chunk).to_pylist()
             ]
             frame.isetitem(index, pd.Series(texts, dtype=object))
     return _without_formulas(frame) if escape_formulas else frame

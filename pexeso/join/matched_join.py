@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.errors import InputError
+from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.io.location import Location
 from pexeso.join.mapping import JoinMapping, make_mapping
 from pexeso.join.matched_rows import FoundRows, find_rows
 from pexeso.join.options import JoinOptions
-from pexeso.join.tables import Joined, join_table
+from pexeso.join.tables import Joined, join_table, join_texts
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.rows import read_typed_rows
 
@@ -65,8 +65,12 @@ def join_match(
     on: str | int | None,
     options: JoinOptions,
     to: str | None = None,
+    texts: pa.StringArray | None = None,
 ) -> Joined:
-    """Join a match with a table of the user's; parameters as for `pexeso.Match.join`."""
+    """Join a match with a table of the user's; parameters as for `pexeso.Match.join`.
+
+    `texts` are by what rows of a table in memory are joined, in place of the cells of `on`.
+    """
     on = on if on is not None else query.column.column
     if hasattr(table, "sparkSession"):
         if to is not None:
@@ -89,6 +93,8 @@ def join_match(
         )
         return join_frame(table, on, asked, query.column.values, from_spark=lake.is_of_spark)
     found = rows_of_match(lake, query, match, options)
+    if texts is not None:
+        return join_texts(table, texts, found, query.column.values, to=to)
     return join_table(table, on, found, query.column.values, to=to)
 
 
@@ -99,6 +105,8 @@ def rows_of_match(lake: Lake, query: EncodedQuery, match: Match, options: JoinOp
     ------
     InputError
         The index was built from Spark's tables.
+    ColumnNotFoundError
+        The table no longer has the column.
     TableReadError, PlaceError
         The table cannot be read.
     """
@@ -109,7 +117,13 @@ def rows_of_match(lake: Lake, query: EncodedQuery, match: Match, options: JoinOp
         )
     rows, typed = read_typed_rows(lake.where, match.table, max_bytes=lake.max_table_bytes)
     mapping = _mapping(query, match, options)
-    return find_rows(match.table, match.column, rows, mapping, lake.normaliser, options, typed)
+    try:
+        return find_rows(match.table, match.column, rows, mapping, lake.normaliser, options, typed)
+    except ColumnNotFoundError as error:
+        raise ColumnNotFoundError(
+            f"'{match.table}' has changed since it was indexed, so bring the index up to date "
+            f"(pexeso append). {error}"
+        ) from None
 
 
 def _mapping(query: EncodedQuery, match: Match, options: JoinOptions) -> JoinMapping:

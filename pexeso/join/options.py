@@ -58,7 +58,7 @@ class JoinOptions:
 
     def __post_init__(self) -> None:
         _require_choice("values", self.values, VALUES)
-        _require_choice("how", self.how, HOW)
+        require_how(self.how)
         self._check_aggregate()
         if self.suffix is not None and (not isinstance(self.suffix, str) or not self.suffix):
             raise InputError(
@@ -130,6 +130,11 @@ class JoinOptions:
             named.add(position)
             ways[position] = way
         return ways
+
+
+def require_how(how: object) -> None:
+    """Raise InputError unless it is one of `HOW`."""
+    _require_choice("how", how, HOW)
 
 
 def join_options(given: Mapping[str, Any]) -> JoinOptions:

@@ -4,7 +4,6 @@ The lake's folders are walked, and skipped entries are listed with the reason. N
 files that may hold several are opened to see which they are.
 """
 
-import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -18,19 +17,19 @@ from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, PlaceEntry, is_refusal, locate
 from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.containers.tables_inside import tables_inside
+from pexeso.lake.left_out.indexes import (
+    INDEX_EXTENSION,
+    MANIFEST_NAME,
+    has_index_manifest,
+    is_index,
+)
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.file_source import FileSource, log_beside
 from pexeso.lake.settings import SETTINGS_NAME, LakeSettings
 
 MAX_CONTAINER_BYTES = DEFAULT_MAX_BYTES
 """Largest file that is opened to see which tables it holds."""
 
-INDEX_EXTENSION = ".pexeso"
-"""Folders whose names end so are indexes."""
-
-_MANIFEST_NAME = "manifest.json"
-_MANIFEST_KEYS = {"format_version", "fingerprints", "partitions", "checksum"}
-_MAX_MANIFEST_BYTES = 64 << 20
 _REQUESTS_AT_ONCE = 16
 _FOLDERS_AT_ONCE = 1024
 
@@ -77,11 +76,19 @@ class TableFile:
 class SkippedFile:
     """A file or folder of the lake that is not read.
 
-    `path` is relative to the lake; `reason` is one clause.
+    Attributes
+    ----------
+    path
+        Relative to the lake.
+    reason
+        One clause.
+    is_closed
+        Whether it is there and cannot be looked into: then nobody knows which tables it holds.
     """
 
     path: str
     reason: str
+    is_closed: bool = False
 
 
 class Listing(NamedTuple):
@@ -268,19 +275,22 @@ def _add_file(listing: Listing, file: TableFile) -> None:
     if found is None or not found.holds_several:
         listing.tables.append(replace(file, format=found.name if found else "delimited"))
         return
+    file = _with_log(file)
     try:
         inside = tables_inside(
             FileSource(file.table, file.path, max_bytes=MAX_CONTAINER_BYTES), file.n_bytes
         )
     except TableReadError as error:
-        listing.skipped.append(_skipped(file.table, str(error)))
+        listing.skipped.append(_skipped(file.table, str(error), is_closed=True))
         return
     if not inside:
         listing.skipped.append(_skipped(file.table, "it holds no table"))
     for each in inside:
         table = f"{file.table}{each.member}"
         if each.reason is not None:
-            listing.skipped.append(_skipped(table, each.reason))
+            inner = format_of(table)
+            is_closed = inner is not None and inner.holds_several
+            listing.skipped.append(_skipped(table, each.reason, is_closed=is_closed))
         else:
             listing.tables.append(
                 replace(
@@ -289,24 +299,40 @@ def _add_file(listing: Listing, file: TableFile) -> None:
             )
 
 
+def _with_log(file: TableFile) -> TableFile:
+    """Count the log of a database with it: what was written last is there alone."""
+    log = log_beside(file.path) if file.modified is not None else None
+    try:
+        status = None if log is None else log.stat()
+    except OSError:  # a program has put it into the database meanwhile
+        status = None
+    if status is None or file.modified is None:
+        return file
+    return replace(
+        file,
+        n_bytes=file.n_bytes + status.st_size,
+        modified=max(file.modified, status.st_mtime_ns),
+    )
+
+
 def _require_listable(root: Path | Location) -> None:
     if isinstance(root, Path) and not root.is_dir():
         raise _no_lake(root)
     try:
         if isinstance(root, Location):
             names = {entry.name for entry in root.entries()}
-            is_index = root.name.lower().endswith(INDEX_EXTENSION) or (
-                _MANIFEST_NAME in names and _is_index_at(root)
+            is_one = root.name.lower().endswith(INDEX_EXTENSION) or (
+                MANIFEST_NAME in names and has_index_manifest(root)
             )
         else:
-            is_index = _is_index(root)
+            is_one = is_index(root)
             with os.scandir(root):
                 pass
     except PlaceError as error:
         raise LakeError(str(error)) from error
     except OSError as error:
         raise LakeError(f"{root} cannot be listed: {error.strerror}.") from error
-    if is_index:
+    if is_one:
         raise LakeError(
             f"{root} is a pexeso index, not a folder of tables; give the folder that it was "
             "built from."
@@ -324,13 +350,14 @@ def _list_place(root: Location, folder: str) -> Listing:
     location = root.joined(folder) if folder else root
     try:
         entries = location.entries()
-        if any(entry.name == _MANIFEST_NAME for entry in entries) and _is_index_at(location):
+        if any(entry.name == MANIFEST_NAME for entry in entries) and has_index_manifest(location):
             listing.skipped.append(SkippedFile(folder, "a pexeso index"))
             return listing
     except PlaceError as error:
         if not is_refusal(error):
             raise  # or all below it would seem to be gone
-        listing.skipped.append(SkippedFile(folder, f"the folder cannot be listed: {error}"))
+        reason = f"the folder cannot be listed: {error}"
+        listing.skipped.append(SkippedFile(folder, reason, is_closed=True))
         return listing
     for entry in entries:
         relative = f"{folder}/{entry.name}" if folder else entry.name
@@ -371,13 +398,17 @@ def _list_local(root: Path, folder: str) -> Listing:
                 if reason is None and entry.is_dir(follow_symlinks=False):
                     listing.folders.append(relative)
                     continue
-                found = reason if reason is not None else _table_of(entry, root, relative)
-                if isinstance(found, TableFile):
+                if reason is not None:
+                    listing.skipped.append(_skipped(relative, reason))
+                elif isinstance(found := _table_of(entry, root, relative), TableFile):
                     _add_file(listing, found)
                 else:
-                    listing.skipped.append(_skipped(relative, found))
+                    listing.skipped.append(found)
+    except (FileNotFoundError, NotADirectoryError):
+        listing.skipped.append(_skipped(folder, "the folder is no longer there"))
     except OSError as error:
-        listing.skipped.append(_skipped(folder, f"the folder cannot be listed: {error.strerror}"))
+        reason = f"the folder cannot be listed: {error.strerror}"
+        listing.skipped.append(_skipped(folder, reason, is_closed=True))
     return listing
 
 
@@ -386,7 +417,7 @@ def _reason_not_looked_at(entry: os.DirEntry[str], resolved_root: Path) -> str |
         return reason
     if entry.is_symlink():
         return _reason_link_not_followed(entry, resolved_root)
-    if entry.is_dir() and _is_index(Path(entry.path)):
+    if entry.is_dir() and is_index(Path(entry.path)):
         return "a pexeso index"
     return None
 
@@ -409,25 +440,24 @@ def _reason_link_not_followed(entry: os.DirEntry[str], resolved_root: Path) -> s
     return None
 
 
-def _table_of(entry: os.DirEntry[str], root: Path, relative: str) -> TableFile | str:
+def _table_of(entry: os.DirEntry[str], root: Path, relative: str) -> TableFile | SkippedFile:
     """Return the table that a file is, or the reason why it is none."""
     if format_of(entry.name) is None:
-        return reason_not_read(entry.name)
+        return _skipped(relative, reason_not_read(entry.name))
     try:
         status = entry.stat()
     except OSError as error:
-        return f"it cannot be looked at: {error.strerror}"
+        return _skipped(relative, f"it cannot be looked at: {error.strerror}", is_closed=True)
     if not stat.S_ISREG(status.st_mode):
-        return "not a regular file"
+        return _skipped(relative, "not a regular file")
     return TableFile(relative, root / relative, "", status.st_size, status.st_mtime_ns)
 
 
-def _skipped(relative: str, reason: str) -> SkippedFile:
+def _skipped(relative: str, reason: str, *, is_closed: bool = False) -> SkippedFile:
     # A name that is not UTF-8 is shown with replacement characters: Arrow and JSON hold valid text
     # only.
-    return SkippedFile(
-        relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason
-    )
+    shown = relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return SkippedFile(shown, reason, is_closed)
 
 
 def _is_valid_text(name: str) -> bool:
@@ -436,34 +466,3 @@ def _is_valid_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _is_index(folder: Path) -> bool:
-    if folder.name.lower().endswith(INDEX_EXTENSION):
-        return True
-    manifest = folder / _MANIFEST_NAME
-    try:
-        if not manifest.is_file() or manifest.stat().st_size > _MAX_MANIFEST_BYTES:
-            return False
-        return _is_manifest(manifest.read_bytes())
-    except OSError:
-        return False
-
-
-def _is_index_at(folder: Location) -> bool:
-    """Return whether the file named like a manifest in a folder elsewhere is one."""
-    manifest = folder.joined(_MANIFEST_NAME)
-    found = manifest.look()
-    return (
-        found is not None
-        and 0 < found.n_bytes <= _MAX_MANIFEST_BYTES
-        and _is_manifest(manifest.read())
-    )
-
-
-def _is_manifest(data: bytes) -> bool:
-    try:
-        content = json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and content.keys() >= _MANIFEST_KEYS

@@ -283,7 +283,7 @@ def sql(found: Any, lake_column: str, max_tokens: int) -> dict[str, Any]:
         "truncated": False,
         "note": (
             "Run the statements of your_table and lake_table first; where one is null, read that "
-            "table, every column as text, under this name."
+            "table, every column as text, under this name, its joined column named as in sql."
         ),
         "untrusted": ["sql", "query_column"],
     }

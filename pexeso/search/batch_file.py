@@ -6,9 +6,11 @@ An interrupted run can be resumed where it stopped.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -90,11 +92,11 @@ def answer_lines(
     Yields
     ------
     list of dict
-        For each line of a chunk, in order: ``{"id", "query", "options", "results", "stats"}``, or
-        ``{"id", "error"}`` for one that cannot be used; with ``"reading"`` where `reading` says
-        something.
+        For each line of a chunk, in order: ``{"id", "of", "query", "options", "results",
+        "stats"}``, or ``{"id", "of", "error"}`` for one that cannot be used; with ``"reading"``
+        where `reading` says something. ``of`` is what `asked_of` gives.
     """
-    read = {"reading": reading.to_dict()} if reading else {}
+    read = {"of": asked_of(index, options), **({"reading": reading.to_dict()} if reading else {})}
     for chunk in _chunks(lines, passes, reading):
         queries = [line.query for line in chunk if line.query is not None]
         results = iter(index.search_batch(queries, **options) if queries else ())
@@ -104,6 +106,23 @@ def answer_lines(
             else {"id": line.id, **read, **next(results).to_dict(explain=explain)}
             for line in chunk
         ]
+
+
+def asked_of(index: Index, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what answers rest on beside the options that each of them names.
+
+    Returns
+    -------
+    dict
+        ``index`` (a digest of its state, which every update changes), ``model`` (of its models the
+        one that is searched by) and ``exclude_self``.
+    """
+    manifest = index._opened.whole.manifest
+    return {
+        "index": hashlib.blake2b(manifest.to_bytes(), digest_size=8).hexdigest(),
+        "model": index._opened.options.model or index.models[0],
+        "exclude_self": bool(options.get("exclude_self", False)),
+    }
 
 
 def _chunks(
@@ -160,8 +179,8 @@ def run_batch(
     ------
     OutputError
         The file is there and neither `resume` nor `restart` was asked for; its answers are not to
-        these queries or were made with other options; another run is writing it; it cannot be
-        written.
+        these queries, were made with other options or of another index or state of it; another run
+        is writing it; it is no regular file or cannot be written.
     """
     if resume and restart:
         raise InputError("resume and restart exclude each other. Got both.")
@@ -187,6 +206,11 @@ def run_batch(
 def _open_output(path: Path, *, must_be_new: bool) -> Iterator[IO[bytes]]:
     """Open a file of answers for reading and appending, for one run at a time."""
     try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            raise OutputError(
+                f"'{path}' is no regular file, and answers that can be gone on with need one. "
+                "Without a name (-o) they go to stdout."
+            )
         stream = path.open("a+b")
     except OSError as error:
         raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
@@ -232,6 +256,7 @@ def _marks(
     }
     chosen = index.search_options(asked).to_dict()
     return {
+        "of": asked_of(index, options),
         "reading": reading.to_dict(),
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
         "members": {
@@ -297,8 +322,14 @@ def _answer(path: Path, position: int, line: bytes) -> dict[str, Any]:
 def _require_same_options(
     path: Path, position: int, answer: dict[str, Any], marks: dict[str, Any]
 ) -> None:
+    theirs, ours = answer.get("of"), marks["of"]
+    if not isinstance(theirs, dict) or theirs.get("index") != ours["index"]:
+        raise OutputError(
+            f"The answers in '{path}' are those of another index, or of another state of this one "
+            f"(line {position}), and would be mixed. --restart answers everything anew."
+        )
     # A line that could not be used may be one that was read in another way.
-    same = answer.get("reading", {}) == marks["reading"]
+    same = theirs == ours and answer.get("reading", {}) == marks["reading"]
     if "results" in answer:
         same = same and _same_search(answer, marks)
     if not same:

@@ -353,8 +353,10 @@ class Details(Protocol):
         on: str | int | None,
         to: str | None,
         options: Mapping[str, Any],
+        *,
+        texts: pa.StringArray | None = None,
     ) -> Joined:
-        """Join the table of a match with one of the user's."""
+        """Join the table of a match with one of the user's, by `texts` where they are given."""
         ...
 
     def sql(

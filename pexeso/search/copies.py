@@ -40,6 +40,9 @@ behind these are lines of their own."""
 VALUES_AT_ONCE = 1 << 20
 """Values of columns that are compared with one line at a time."""
 
+MOST_LINES = 200
+"""Lines that take in what is nearly equal, where fewer are wanted: as many as are re-ranked."""
+
 MAX_REQUEST = (1 << 63) - 1
 """The largest number of columns that can be asked for."""
 
@@ -74,6 +77,14 @@ class ColumnSets:
         sizes = self.sizes[columns]
         rows = ranges(self.offsets[columns], sizes)
         return ColumnSets(offsets_of(sizes), self.members[rows])
+
+
+def lines_compared(wanted: int | None) -> int | None:
+    """Return how many first lines take in what is nearly equal, where so many are wanted.
+
+    At least `MOST_LINES`, so that how many more there are does not depend on how many are wanted.
+    """
+    return None if wanted is None else max(wanted, MOST_LINES)
 
 
 def fold(sets: ColumnSets, limit: int | None = None) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -316,17 +316,29 @@ def batch_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
 
     No table is read.
     """
+    shown = f"The batch file '{path}'"
     try:
-        with open(path, encoding="utf-8-sig") as lines:
-            for number, text in enumerate(lines, 1):
-                if text.strip():
-                    yield number, text
+        stream = open(path, "rb")  # noqa: SIM115  errors of the block are not those of opening
+    except OSError as error:
+        raise QueryError(_no_batch(shown, error.strerror)) from error
+    with stream:
+        yield from lines_of(stream, shown)
+
+
+def lines_of(stream: Iterable[bytes], shown: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a stream as `batch_lines` does; `shown` is what errors call it."""
+    try:
+        for number, line in enumerate(stream, 1):
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            if text.strip():
+                yield number, text
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise QueryError(
-            f"The batch file '{path}' cannot be read: {reason}. It must hold one JSON object a "
-            "line."
-        ) from error
+        raise QueryError(_no_batch(shown, reason)) from error
+
+
+def _no_batch(shown: str, reason: str | None) -> str:
+    return f"{shown} cannot be read: {reason}. It must hold one JSON object a line."
 
 
 def batch_id(number: int, text: str) -> Any:

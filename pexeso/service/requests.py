@@ -221,7 +221,7 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
     Attributes
     ----------
     lake_column : str or None
-        As in `ExplainRequest`; None: the best there is.
+        As in `ExplainRequest`; None: the one that a search lists first.
     transform : bool
         Join by a program that writes keys of one table in the form of the other's, learned from
         the two; see `pexeso.learn_transformation`.

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pexeso.join.options import JoinOptions
-from pexeso.options import BuildOptions
+from pexeso.options import DEFAULT_COLUMNS, BuildOptions
 from pexeso.service import requests
 from pexeso.service.bases import OF_READING, ColumnsRequest, Request, RequestError
 from pexeso.service.by_verb import (
@@ -190,15 +190,17 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
         # The best distance to find a column with is not the best to join it with: chosen anew.
         found = index.explain(column, *named, **options)
         match, advised = found.match, found.options
-    table, position = _table_of(column)
-    joined = match.join_with_report(table, position, **_fields_of(JoinOptions, request))
+    # By the texts that were searched with: those of dates and the like differ from Arrow's.
+    how, (table, texts) = _fields_of(JoinOptions, request), _table_of(column)
+    joined = match._details.join(match, table, None, None, how, texts=texts)
     return JoinResponse(column.describe(), match, advised, joined)
 
 
 def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Match:
-    # Of one column there is no order.
-    plain = {"k": 1, "exclude_self": True, "rerank": False, "fold_copies": False}
-    found = index.search(column, **{**options, **plain})
+    """Return the column that a search lists first, or else the best that few values match."""
+    found = index.search(column, exclude_self=True, **options)
+    if not len(found):  # a number of columns is given however low their joinability
+        found = index.search(column, exclude_self=True, **options, k=DEFAULT_COLUMNS)
     if not len(found):
         raise RequestError(
             "No column of the lake has a value within distance %s of '%s'. Try a larger "
@@ -209,18 +211,21 @@ def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Matc
     return found[0]
 
 
-def _table_of(column: QueryColumn) -> tuple[pa.Table, int]:
-    """Return the table of a query column, every cell as text, and the position of the column."""
+def _table_of(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
+    """Return the table of a query column, with the types of its file, and the column as texts."""
     import pyarrow as pa
 
     from pexeso.lake.columns import label_columns
     from pexeso.lake.containers.reader import read_table
+    from pexeso.lake.containers.typed_file import typed_or_texts
 
     if column.file is None:
-        return pa.table([column.values], names=[column.column or "value"]), 0
+        return pa.table([column.values], names=[column.column or "value"]), column.values
     table = read_table(column.file, options=column.reading)
+    cells = typed_or_texts(column.file, table.columns, options=column.reading)
     labels = label_columns(table.names)
-    return pa.Table.from_arrays(table.columns, names=labels), labels.index(str(column.column))
+    texts = table.columns[labels.index(str(column.column))]
+    return pa.Table.from_arrays(cells, names=labels), texts
 
 
 def _build(service: Service, request: requests.BuildRequest, **live: Any) -> IndexInfo:

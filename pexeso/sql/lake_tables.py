@@ -12,9 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from pexeso.errors import MissingPackageError
-from pexeso.io.location import Location
+from pexeso.io.location import Location, locate
 from pexeso.join.matched_rows import FoundRows
 from pexeso.lake.columns import find_column
+from pexeso.lake.containers.tables_inside import split_member
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import table_path
 from pexeso.sql.texts import LAKES, reader_of
 
@@ -100,6 +102,41 @@ class Rows:
         """With the types."""
         columns = self.texts.columns if self.typed is None else self.typed
         return pa.Table.from_arrays(list(columns), names=self.texts.column_names)
+
+
+def reader_of_yours(
+    file: str,
+    texts: pa.Table,
+    positions: Sequence[int],
+    names: Sequence[str],
+    *,
+    reading: ReadingOptions = AS_FOUND,
+) -> str | None:
+    """Return what reads a file of the user's in DuckDB; None where its rows would be others.
+
+    Where duckdb is not installed it follows from the names of the file and its columns alone.
+
+    Parameters
+    ----------
+    texts : pyarrow.Table
+        The file as it was read, with all cells as texts.
+    positions : sequence of int
+        The columns that are joined.
+    names : sequence of str
+        What the statement calls them.
+    reading : ReadingOptions
+        How the file was read.
+    """
+    path, member = split_member(locate(file))
+    reader = reader_of(file) if isinstance(path, Path) and member is None else None
+    if reader is None or reading != AS_FOUND:
+        return None
+    if not has_duckdb():
+        return reader if [texts.column_names[at] for at in positions] == list(names) else None
+    is_typed = file.lower().endswith(".parquet")
+    read = _read(reader, positions, Rows(texts, texts.columns if is_typed else None))
+    cells = [texts.column(at).to_pylist() for at in positions]
+    return reader if read == (tuple(names), list(zip(*cells, strict=True))) else None
 
 
 def duckdb_texts(table: pa.Table) -> list[tuple[str | None, ...]]:

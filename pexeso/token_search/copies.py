@@ -17,6 +17,7 @@ from pexeso.search.copies import (
     ColumnSets,
     first_request,
     fold,
+    lines_compared,
     lines_of,
     may_have_copies,
     next_request,
@@ -61,7 +62,7 @@ class Request:
         """
         lines = [[position] for position in range(len(result))]
         if self.folds and len(result) > 1:
-            lines = lines_of(fold(sets_of_matches(result), self.k))
+            lines = lines_of(fold(sets_of_matches(result), lines_compared(self.k)))
         columns = TableColumns(opened, (result[line[0]].table for line in lines[: self.k]))
         shown = []
         for line in lines[: self.k]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.join.options import join_options, require_how
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import Shown
 from pexeso.transform.programs.as_python import first_as_python
@@ -190,8 +191,9 @@ class TransformJoin(Shown):
         Raises
         ------
         InputError
-            Keys have several rows on both sides.
+            Keys have several rows on both sides, or `how` is neither.
         """
+        require_how(how)
         if self.cardinality == "N:M" and not many_to_many:
             raise InputError(
                 f"Keys have several rows in both tables (N:M), such as {repeated_key(self)}, so "
@@ -217,7 +219,6 @@ class TransformJoin(Shown):
             There is no such option, or keys have several rows in both tables and rows are not
             aggregated.
         """
-        from pexeso.join.options import join_options
         from pexeso.transform_join.lake_join import join_sides
 
         name = file_name(self.target.file) or "target"

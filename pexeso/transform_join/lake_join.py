@@ -69,6 +69,7 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
         theirs,
         *joined_rows(theirs, mapping),
         _shown(target, joined.target_columns),
+        typed=[_chunked(cells) for cells in target.cells],
     )
     table = pa.table(list(joined.source.cells), names=list(joined.source.names))
     texts = pa.array(mine, mask=mine < 0).cast(pa.string())
@@ -166,6 +167,10 @@ def _shown(side: Side, columns: Sequence[int]) -> pa.StringArray:
 
 def _labels(side: Side, columns: Sequence[int]) -> list[str]:
     return [side.texts.names[at] for at in columns]
+
+
+def _chunked(cells: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    return cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])
 
 
 def _texts(cells: pa.Array | pa.ChunkedArray) -> pa.StringArray:

@@ -16,8 +16,8 @@ from pexeso.composite_search.query import columns_of
 from pexeso.errors import InputError, PexesoError, QueryError, TableReadError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.files import INDEX_EXTENSION
 from pexeso.lake.key_columns import names_in, names_one_column
+from pexeso.lake.left_out.indexes import INDEX_EXTENSION
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import read_rows
 from pexeso.search.query import split_spec
@@ -174,6 +174,7 @@ def _lake_table(store: Store, table: str) -> tuple[tuple[str, ...], tuple[Any, .
             "The index was built from Spark's tables, which are not read here: export "
             f"'{table}' to a file to join it by a program."
         )
+    table = opened.catalog.named(table)
     if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
         raise InputError(opened.catalog.why_not(table, opened.lake))
     most = opened.store.manifest.options["max_table_bytes"]

@@ -58,9 +58,7 @@ def test_lines_are_those_of_plain_loops(seed, folds, monkeypatch):
         search_options({"max_distance": 0.0, **given})
         for given in ({"k": 4}, {"min_joinability": 0.2}, {"k": "all", "min_joinability": None})
     ]
-    found = find_lines(
-        partial(search_store, scan), scan, queries, asked, folds=folds, min_lines=200
-    )
+    found = find_lines(partial(search_store, scan), scan, queries, asked, folds=folds)
     for query, options, each in zip(queries, asked, found, strict=True):
         every = lake.answer("euclidean", query, replace(options, k=None))
         expected = lines_by_loops(lake, every) if folds else [[number] for number, _ in every]

@@ -16,8 +16,9 @@ SCHEMA = pa.schema(
     [
         *LISTING_SCHEMA,
         *((name, pa.string()) for name in ("reason", "old_version", "old_fingerprint")),
+        ("old_reason", pa.string()),
         *((name, pa.int64()) for name in ("old_n_bytes", "old_modified")),
-        *((name, pa.bool_()) for name in ("there", "known")),
+        *((name, pa.bool_()) for name in ("there", "known", "is_closed", "in_closed")),
     ]
 )
 FORMAT, STALE = list(READERS)[:2]
@@ -32,7 +33,13 @@ listed = st.fixed_dictionaries(
         "version": text,
     }
 )
-skipped = st.just({"there": True, "reason": "no table"})
+skipped = st.fixed_dictionaries(
+    {
+        "there": st.just(True),
+        "reason": st.sampled_from(["no table", "a link"]),
+        "is_closed": st.booleans(),
+    }
+)
 known = st.fixed_dictionaries(
     {
         "known": st.just(True),
@@ -40,6 +47,8 @@ known = st.fixed_dictionaries(
         "old_modified": maybe,
         "old_version": text,
         "old_fingerprint": text,
+        "old_reason": st.sampled_from([None, None, "no table"]),
+        "in_closed": st.sampled_from([None, False, True]),
     }
 )
 pairs = st.one_of(
@@ -52,10 +61,17 @@ pairs = st.one_of(
 
 def expected(row, compare):
     """Return what became of a file, for files that are not there to be compared."""
+    was_table = row.get("known") and not row["old_reason"]
     if not row.get("there"):
-        return "gone"
+        if row["in_closed"]:
+            return "closed" if was_table else None
+        return "gone" if was_table else "forgotten"
     if row.get("reason"):
-        return None if row.get("known") else "skipped"
+        if not row.get("known"):
+            return "skipped"
+        if was_table:
+            return "closed" if row["is_closed"] else "no table"
+        return None if row["old_reason"] == row["reason"] else "other reason"
     if not row.get("known"):
         return "new"
     if row["format"] == STALE:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import zipfile
 from functools import partial
 from types import SimpleNamespace
 
@@ -109,7 +110,8 @@ def test_the_driver_never_holds_a_long_list_of_files_that_are_no_tables(tmp_path
     assert not in_driver.fits_the_driver({}, tmp_path)
     for number in range(3):
         names = [f"pictures/{number}/{row}.jpg" for row in range(1000)]
-        rows = pa.table([names, ["no table"] * 1000], schema=source.SKIPPED_SCHEMA)
+        columns = [names, ["no table"] * 1000, [False] * 1000]
+        rows = pa.table(columns, schema=source.SKIPPED_SCHEMA)
         pq.write_table(rows, tmp_path / f"{number}.parquet", compression="zstd")
         assert in_driver.fits_the_driver(read, tmp_path) == (number < 2)
 
@@ -187,6 +189,20 @@ def lake(small_lake, tmp_path):
 MODELS = ["lexical", "hashing"]
 
 
+TOWNS = b"town\nOslo\nLyon\nTurin\nGhent\nBrno\nPorto\n"
+
+
+def write_zip(path, members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def reasons_in(index):
+    rows = open_index(index).catalog.tables(["table", "reason"]).to_pylist()
+    return {row["table"]: row["reason"] for row in rows if row["reason"] is not None}
+
+
 def build_of(lake, model):
     build = partial(build_index, lake, model=model, parts=["containment"])
     return partial(build, dimensions=16) if model == "hashing" else build
@@ -195,9 +211,11 @@ def build_of(lake, model):
 @pytest.mark.spark
 @pytest.mark.parametrize("model", long_but(["hashing"], MODELS))
 def test_an_index_is_the_same_with_and_without_jobs_of_sparks(
-    lake, small_lake, spark, do_both, model
+    lake, small_lake, spark, do_both, model, tmp_path
 ):
+    write_zip(lake / "old.zip", {"a.csv": TOWNS, "inner/b.csv": TOWNS, "notes.pdf": b"prose"})
     do_both(build_of(lake, model))
+    (lake / "old.zip").write_bytes(b"half of an archive")
     (lake / "capitals.csv").write_bytes((small_lake / "nested" / "capitals.tsv").read_bytes())
     (lake / "numbers.csv").unlink()
     (lake / "letter.docx").write_bytes(b"no table")
@@ -205,10 +223,22 @@ def test_an_index_is_the_same_with_and_without_jobs_of_sparks(
     here, there = do_both(lambda path: open_index(path).append(delete_missing=True))
     assert here == there
     assert (here.new, here.deleted, here.unchanged, here.columns_added) == (1, 1, 3, 1)
+    assert here.closed == 2  # what the archive holds cannot be seen: that is not gone
+    reasons = reasons_in(tmp_path / "here")
+    assert {"letter.docx", "old.zip", "old.zip/notes.pdf"} <= reasons.keys()
     (lake / "cities.csv").write_bytes(b"city\nOslo\nRome\nBern\nParis\nMadrid\n")
+    (lake / "capitals.csv").unlink()
+    (lake / "capitals.csv").symlink_to(small_lake / "nested" / "capitals.tsv")
+    (lake / "letter.docx").unlink()
+    write_zip(lake / "old.zip", {"a.csv": TOWNS})
     here, there = do_both(lambda path: open_index(path).append())
     assert here == there
-    assert here.changed == 1
+    assert (here.changed, here.missing, here.deleted, here.closed) == (2, 1, 0, 0)
+    assert here.columns_deleted == 3  # the link's are no longer found either
+    reasons = reasons_in(tmp_path / "here")
+    assert reasons["capitals.csv"] == "a symbolic link that leaves the lake"
+    assert not {"letter.docx", "old.zip", "old.zip/notes.pdf"} & reasons.keys()
+    assert not any(do_both(lambda path: open_index(path).append().committed))
     here, there = do_both(lambda path: open_index(path).compact())
     assert here == there
 
@@ -225,10 +255,9 @@ def test_some_partitions_are_rewritten_the_same_with_and_without_jobs_of_sparks(
         assert here == there
         return here.partitions_rewritten, here.partitions_added
 
-    towns = b"town\nOslo\nLyon\nTurin\nGhent\nBrno\nPorto\n"
     do_both(build_of(lake, model))
     for name in ("gone.csv", "more.csv", "most.csv"):
-        (lake / name).write_bytes(towns + name.encode())
+        (lake / name).write_bytes(TOWNS + name.encode())
         do_both(lambda path: open_index(path).append())
     (lake / "gone.csv").unlink()
     do_both(lambda path: open_index(path).append(delete_missing=True))

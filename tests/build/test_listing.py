@@ -38,7 +38,7 @@ def expected(lake):
     }
     assert len(rows) > 60
     assert len(skipped) >= 4
-    return rows, {(each.path, each.reason) for each in skipped}
+    return rows, {(each.path, each.reason, each.is_closed) for each in skipped}
 
 
 def rows_of(spark, folder):

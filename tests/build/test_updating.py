@@ -1,5 +1,6 @@
 """Updates: append, delete and compact give what a fresh build over the same tables would give."""
 
+import errno
 import itertools
 import os
 import random
@@ -244,6 +245,29 @@ def test_missing_tables_stay_until_they_are_to_be_deleted(built, tmp_path):
         index.append(delete_missing=True)
     agrees(index, lake)
     assert not (index.path / ".building").exists()
+
+
+def test_tables_of_a_folder_that_cannot_be_listed_are_not_gone(built, tmp_path, monkeypatch):
+    lake, index = copy_of(built, tmp_path)
+    (lake.folder / "sub").mkdir()
+    lake.write("sub/more.csv")
+    assert index.append(lake.folder).new == 1
+    lake.indexed = dict(lake.there)
+    scan = os.scandir
+
+    def scandir(path):
+        if os.path.basename(str(path)) == "sub":
+            raise OSError(errno.EIO, "Input/output error")
+        return scan(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", scandir)
+        done = index.append(delete_missing=True)
+        assert (done.deleted, done.missing, done.closed) == (0, 0, 1)
+        agrees(index, lake)
+    assert index.append(delete_missing=True).closed == 0
+    agrees(index, lake)
+    assert index.catalog.tables(["reason"])["reason"].null_count == len(lake.there)
 
 
 def test_deleting_needs_no_spark_and_names_what_is_not_there(built, tmp_path):

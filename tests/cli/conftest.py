@@ -10,7 +10,7 @@ from pexeso.cli.main import cli
 def run():
     """Return a function that runs the command line in this process."""
 
-    def invoke(*arguments: object, input: str | None = None) -> Result:
+    def invoke(*arguments: object, input: str | bytes | None = None) -> Result:
         return CliRunner().invoke(
             cli, [str(argument) for argument in arguments], input=input, prog_name="pexeso"
         )

@@ -4,13 +4,16 @@ Every line is answered once, in order, whatever interrupts the run.
 """
 
 import json
+import os
+import shutil
 
 import pytest
 
 import pexeso.search.batch_file
-from pexeso.errors import OutputError
+from pexeso.cli.commands import batch
+from pexeso.errors import OutputError, QueryError
 from pexeso.index import Index, open_index
-from pexeso.search.batch_file import run_batch
+from pexeso.search.batch_file import asked_of, run_batch
 from pexeso.search.query import batch_lines
 
 GOOD = [
@@ -72,7 +75,7 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
         ["Prague", "PRAGUE", 0.0, "exact"],
     ]
     assert list(answers[0]) == [
-        *("id", "query", "options", "results", "n_more", "stats"),
+        *("id", "of", "query", "options", "results", "n_more", "stats"),
     ]
     assert result.stderr == "5 lines answered\n"
 
@@ -193,7 +196,8 @@ def test_going_on_after_every_byte_gives_the_same_answers(small_index, queries, 
 def test_errors_of_an_earlier_run_still_count(run, small_index, tmp_path):
     queries, output = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
     queries.write_text('{"id": "a"}\n{"id": "b", "values": ["Oslo"]}\n', encoding="utf-8")
-    output.write_text('{"id": "a", "error": "line 1: it has neither"}\n', encoding="utf-8")
+    earlier = {"id": "a", "of": asked_of(open_index(small_index), {}), "error": "it has neither"}
+    output.write_text(f"{json.dumps(earlier)}\n", encoding="utf-8")
     result = run("batch", small_index, queries, "-o", output, "--resume")
     assert result.exit_code == 1
     assert f"2 lines answered, 1 of them in an earlier run, in '{output}'" in result.stderr
@@ -225,9 +229,11 @@ def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp
         OutputError, match="belongs to other queries: answer 1 is to 'z', and query 1 is 'a'"
     ):
         run_batch(open_index(small_index), batch_lines(queries), output, resume=True)
-    output.write_text('{"id": "a", "error": "x"}\n' * 2, encoding="utf-8")
+    index = open_index(small_index)
+    line = json.dumps({"id": "a", "of": asked_of(index, {}), "error": "x"})
+    output.write_text(f"{line}\n" * 2, encoding="utf-8")
     with pytest.raises(OutputError, match="holds more answers than there are queries"):
-        run_batch(open_index(small_index), list(batch_lines(queries))[:1], output, resume=True)
+        run_batch(index, list(batch_lines(queries))[:1], output, resume=True)
 
 
 def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_time):
@@ -258,7 +264,11 @@ def test_answers_that_are_re_ranked_are_not_gone_on_with_without(small_index, qu
 
 
 @pytest.mark.parametrize(
-    "other", [{"max_distance": 0.1}, {"k": 3}, {"explain": True}, {"rerank": False}]
+    "other",
+    [
+        *({"max_distance": 0.1}, {"k": 3}, {"explain": True}, {"rerank": False}),
+        {"exclude_self": True},
+    ],
 )
 def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, tmp_path, other):
     output, index, lines = (
@@ -271,6 +281,42 @@ def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, t
     with pytest.raises(OutputError, match="were made with other options"):
         run_batch(index, lines, output, resume=True, **other)
     assert output.read_bytes() == before
+
+
+def test_answers_of_another_index_or_state_are_not_gone_on_with(small_index, queries, tmp_path):
+    output, lines = tmp_path / "answers.jsonl", list(batch_lines(queries))
+    copied = tmp_path / "copied.pexeso"
+    shutil.copytree(small_index, copied)
+    run_batch(open_index(copied), lines[:2], output)
+    assert run_batch(open_index(small_index), lines[:3], output, resume=True).earlier == 2
+    index = open_index(copied)
+    index.delete(["cities.csv"])
+    with pytest.raises(OutputError, match=r"of another index, or of another state of this one"):
+        run_batch(index, lines, output, resume=True)
+    answers, [model] = output.read_text(encoding="utf-8"), open_index(small_index).models
+    output.write_text(answers.replace(f'"model": "{model}"', '"model": "other"'), encoding="utf-8")
+    with pytest.raises(OutputError, match="were made with other options"):
+        run_batch(open_index(small_index), lines, output, resume=True)
+    output.write_text(answers.replace('"of"', '"unknown"'), encoding="utf-8")
+    with pytest.raises(OutputError, match=r"of another index, or of another state of this one"):
+        run_batch(open_index(small_index), lines, output, resume=True)
+
+
+def test_answers_go_to_regular_files_alone(fail, small_index, queries, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for output in (tmp_path / "pipe", "/dev/full", tmp_path):
+        said = fail(1, "batch", small_index, queries, "-o", output)
+        assert f"'{output}' is no regular file" in said
+
+
+def test_standard_input_is_read_as_files_are(run, fail, small_index, monkeypatch):
+    line = json.dumps(GOOD[0], ensure_ascii=False).encode()
+    assert run("batch", small_index, "-", input=b"\xef\xbb\xbf" + line + b"\r\n\n").exit_code == 0
+    said = fail(2, "batch", small_index, "-", input=line.replace(b"Oslo", b"M\xf6lln"))
+    assert "standard input cannot be read: it is not UTF-8 text" in said
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(QueryError, match="Standard input is closed"):
+        batch._from_standard_input()
 
 
 def test_two_runs_do_not_write_one_file(small_index, queries, tmp_path):

@@ -2,6 +2,8 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pexeso.index import build_index
@@ -53,6 +55,17 @@ TOLD = (
 def test_rows_whose_keys_are_equal_are_joined(run, key_index, mine, named):
     result = run("join", key_index, mine, *named)
     assert (result.exit_code, result.stdout, result.stderr) == (0, JOINED, TOLD)
+
+
+def test_the_types_of_a_file_of_yours_are_kept(run, key_index, tmp_path):
+    mine = pa.table({"when": [1900, 1952], "where": ["PARIS", None], "n": [0.5, None]})
+    file, output = tmp_path / "mine.parquet", tmp_path / "joined.parquet"
+    pq.write_table(mine, file)
+    run("join", key_index, f"{file}:when,where", "games.csv:year,city", "-o", output)
+    joined = pq.read_table(output)
+    assert joined.schema.types[:3] == mine.schema.types
+    assert joined["n"].to_pylist() == [0.5, 0.5, None]
+    assert joined["opened"].to_pylist() == ["May", "June", None]
 
 
 def test_options_of_joins_hold_for_keys(run, key_index, mine, tmp_path):

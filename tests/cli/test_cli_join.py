@@ -1,5 +1,6 @@
 """`pexeso join`: the user's table with the rows of a found one, written whole or not at all."""
 
+import datetime
 import os
 
 import pandas as pd
@@ -61,6 +62,65 @@ def test_a_parquet_file_keeps_text_as_text(run, small_index, places, tmp_path):
     assert table["visits"].to_pylist() == ["3", "1", "2", "1", "4"]
     assert table["country"].to_pylist() == ["Norway", "Italy", "Spain", None, None]
     assert table["match_distance"].to_pylist() == [0.0, 0.0, 0.0, None, None]
+
+
+@pytest.fixture
+def typed(tmp_path):
+    """Write a file of yours whose columns have types."""
+    path = tmp_path / "typed.parquet"
+    table = pa.table(
+        {
+            "place": ["Oslo", "rome", None],
+            "n": [1, None, 2**60 + 1],
+            "day": [datetime.date(2020, 1, 2), None, None],
+            "is": [True, None, False],
+            "list": [[1], None, [2]],
+            "when": [datetime.datetime(2020, 1, 2, 3), None, None],
+            "time": pa.array([1, None, 2], pa.time64("ns")),
+        }
+    )
+    pq.write_table(table, path)
+    return path
+
+
+def test_the_types_of_a_file_of_yours_are_kept(run, small_index, typed, tmp_path):
+    output = tmp_path / "joined.parquet"
+    run("join", small_index, f"{typed}:place", "cities.csv:city", "-o", output)
+    mine, joined = pq.read_table(typed), pq.read_table(output)
+    assert joined.select(mine.column_names).equals(mine)
+    assert joined["country"].to_pylist() == ["Norway", "Italy", None]
+    csv = run("join", small_index, f"{typed}:place", "cities.csv:city", "--provenance", "value")
+    assert csv.stdout.splitlines()[:3] == [
+        "place,n,day,is,list,when,time,match_value,city,country,people",
+        "Oslo,1,2020-01-02,True,[1],2020-01-02 03:00:00,00:00:00.000000001,Oslo,Oslo,Norway,717710",
+        "rome,,,,,,,Rome,Rome,Italy,2746984",
+    ]
+
+
+def test_a_file_of_yours_is_joined_by_the_texts_that_were_searched_with(run, tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    whens = [datetime.datetime(2020, 1, day, 3, 4) for day in range(1, 8)]
+    names = ["a", "b", "c", "d", "e", "f", "g"]
+    pq.write_table(pa.table({"at": whens, "name": names}), lake / "events.parquet")
+    mine = tmp_path / "mine.parquet"
+    pq.write_table(pa.table({"when": whens[:2], "n": [1, 2]}), mine)
+    run("index", lake, tmp_path / "lake.pexeso")
+    found = run("join", tmp_path / "lake.pexeso", f"{mine}:when", "events.parquet:at").stdout
+    assert [line.rpartition(",")[2] for line in found.splitlines()] == ["name", "a", "b"]
+
+
+def test_a_column_that_was_renamed_since_is_told(run, fail, tmp_path, places):
+    lake, index = tmp_path / "lake", tmp_path / "lake.pexeso"
+    lake.mkdir()
+    cities = lake / "cities.csv"
+    cells = "n\nOslo,1\nRome,2\nMadrid,3\nBern,4\nLisbon,5\nVienna,6\n"
+    cities.write_text(f"city,{cells}")
+    run("index", lake, index)
+    cities.write_text(f"town,{cells}")
+    told = fail(2, "join", index, f"{places}:place", "cities.csv:city")
+    assert "'cities.csv' has changed since it was indexed, so bring the index up to date" in told
+    assert "There is no column 'city'" in told
 
 
 def test_a_column_below_any_threshold_can_be_joined(run, small_index, tmp_path):

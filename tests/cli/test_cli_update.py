@@ -100,6 +100,9 @@ def test_a_summary_says_what_is_missing():
         "(--delete-missing deletes them). "
         "5 columns more indexed, 2 fewer"
     )
+    assert append_summary(Update(2, False, unchanged=4, closed=2)) == (
+        "Nothing to append: 4 tables unchanged, 2 tables in what cannot be opened, left as they are"
+    )
 
 
 def test_a_summary_says_what_is_read_again_and_why():

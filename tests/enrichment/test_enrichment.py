@@ -287,6 +287,15 @@ def test_the_report_for_people_and_programs():
     assert result.to_pandas()["coverage"].tolist() == [0.8]
 
 
+@pytest.mark.parametrize("cells", [[1j, 2, 3, 4, 5], ["\ud800", "b", "c", "d", "e"]])
+def test_columns_that_arrow_has_no_type_for_are_texts(cells):
+    mine = MINE.assign(odd=pd.Series(cells, index=MINE.index))
+    lake = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "4"]))
+    result = enriched(lake, table=mine, target="beds")
+    assert result.table["t.csv:n"].tolist()[:2] == [1, 2]
+    assert result.table["odd"].tolist() == cells
+
+
 def test_nothing_found_leaves_the_table_as_it_was():
     result = enriched()
     pd.testing.assert_frame_equal(result.table, MINE)
@@ -355,6 +364,11 @@ def test_an_index_finds_joins_and_adds(small_index):
     for wrong, said in (
         ({"max_tables": 0}, "max_tables must be a whole number of at least 1. Got 0"),
         ({"exclude_tables": "cities.csv"}, "put it into a list"),
+        (
+            {"exclude_tables": ["nested/companies.csv", "citys.csv"]},
+            r"exclude_tables: The lake has no table 'citys\.csv'.* Did you mean 'cities\.csv'\?",
+        ),
+        ({"exclude_tables": [1]}, "exclude_tables are names of tables of the lake. Got 1"),
         ({"max_distances": 0.1}, "Search options are"),
     ):
         with pytest.raises(InputError, match=said):

@@ -127,6 +127,16 @@ def test_columns_become_numbers():
     assert found.of(["flag", "nowhere"]).tolist() == [[1], [0], [1]]
 
 
+def test_numbers_that_trees_do_not_take_are_no_feature_and_no_target():
+    values = [1e300, *range(29)]
+    columns = {"huge": values, "n": range(30)}
+    found = read_features(columns, np.arange(30), max_texts=20, min_number_fraction=0.9)
+    assert found.left_out == {"huge": "the number 1e+300, of which trees take at most 3.4e+38"}
+    assert found.names == ("n",)
+    with pytest.raises(InputError, match=r"The target has the number 1e\+300, which no regression"):
+        read_target(values, "auto", folds=4, min_number_fraction=0.9)
+
+
 @pytest.mark.parametrize(
     ("values", "task"),
     [

@@ -1,5 +1,6 @@
 """Tables of any library: read by columns, turned into each other, and given columns."""
 
+import datetime
 import sys
 
 import numpy as np
@@ -74,6 +75,81 @@ def test_rows_are_taken_and_columns_put_behind(kind):
 def test_a_pandas_table_keeps_its_index():
     mine = pd.DataFrame(TABLE, index=[5, 6, 7])
     assert put_beside(mine, "pandas", pa.table({"n": [1, 2, 3]})).index.tolist() == [5, 6, 7]
+
+
+BIG = 2**60 + 1
+EXACT = pa.table(
+    {
+        "signed": [BIG, None],
+        "unsigned": pa.array([2**63 + 5, None], pa.uint64()),
+        "list": [[BIG, None], None],
+        "struct": [{"n": BIG}, {"n": None}],
+        "text": ["a", None],
+        "long": pa.array(["a", None], pa.large_string()),
+        "time": pa.array([1, None], pa.time64("ns")),
+        "short": pa.array([1000, None], pa.time64("ns")),
+    }
+)
+
+
+def test_pandas_gets_the_cells_of_arrow_unrounded_by_either_way():
+    whole = frame_of(EXACT).to("pandas")
+    assert whole["signed"].tolist() == [BIG, pd.NA]
+    assert whole["unsigned"].tolist() == [2**63 + 5, pd.NA]
+    assert whole["list"].tolist() == [[BIG, None], None]
+    assert whole["struct"].tolist() == [{"n": BIG}, {"n": None}]
+    assert [np.isnan(whole[name][1]) for name in ("text", "long")] == [True, True]
+    assert whole["time"].tolist() == ["00:00:00.000000001", None]
+    assert whole["short"].tolist() == [datetime.time(microsecond=1), None]
+    added = put_beside(pd.DataFrame(index=[5, 6]), "pandas", EXACT)
+    pd.testing.assert_frame_equal(added, whole.set_axis([5, 6]))
+
+
+def test_the_type_of_whole_numbers_in_pandas_does_not_depend_on_missing_ones():
+    made = [frame_of(EXACT.slice(0, n)).to("pandas").dtypes for n in (0, 1, 2)]
+    assert all(types[["signed", "unsigned"]].tolist() == ["Int64", "UInt64"] for types in made)
+
+
+def test_an_index_of_pandas_comes_back_from_arrow():
+    mine = pd.DataFrame({"list": [[1], [2]], "text": ["a", "b"]}, index=["x", "y"])
+    back = frame_of(pa.Table.from_pandas(mine)).to("pandas")
+    pd.testing.assert_frame_equal(back, mine)
+    # An index that a file of the lake had is a column of it like any other.
+    made = put_beside(mine, "pandas", pa.Table.from_pandas(mine))
+    assert made.columns.tolist() == ["list", "text", "list", "text", "__index_level_0__"]
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [
+        pd.DataFrame([[1, 2], [3, 4]], columns=["x", "x"]),
+        pd.DataFrame({"x": [1, "a"]}),
+        pd.DataFrame({"x": [1j, 2]}),
+        pd.DataFrame({"x": [2**70, 1]}),
+        pl.DataFrame({"x": pl.Series([object()], dtype=pl.Object)}),
+    ],
+    ids=["two of a name", "mixed", "complex", "huge", "objects"],
+)
+def test_what_arrow_has_no_type_for_is_text_in_other_kinds(mine):
+    frame = frame_of(mine)
+    made = frame.to("arrow")
+    assert made.column_names == list(frame.names)
+    assert [each.to_pylist() for each in made.columns] == [
+        each.to_pylist() for each in frame.arrow_columns()
+    ]
+
+
+def test_what_polars_cannot_hold_is_told_in_a_sentence():
+    mine = pd.DataFrame([[1, 2]], columns=["x", "x"])
+    with pytest.raises(
+        InputError, match=r"each name once\. Got several columns called 'x': rename"
+    ):
+        frame_of(mine).to("polars")
+    union = pa.UnionArray.from_dense(
+        pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])]
+    )
+    with pytest.raises(InputError, match=r"Polars cannot hold this table\. Take the table of"):
+        to_polars(pa.table({"x": union}))
 
 
 def test_types_of_polars_are_kept():

@@ -12,6 +12,7 @@ from joined_by_loops import join_by_loops
 from long_runs import EVERYTHING
 
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.frames.in_pandas import in_pandas
 from pexeso.join.mapping import make_mapping
 from pexeso.join.matched_rows import find_rows, found_types
 from pexeso.join.options import AGGREGATIONS, JoinOptions
@@ -196,7 +197,26 @@ def test_the_other_kind_of_table_is_given_when_asked_for(kind, to):
     same, other = joined(kind=kind).table, joined(kind=kind, to=to).table
     assert type(same) is not type(other)
     as_arrow, as_pandas = (other, same) if to == "arrow" else (same, other)
-    pd.testing.assert_frame_equal(as_arrow.to_pandas().fillna("-"), as_pandas.fillna("-"))
+    turned = in_pandas(as_arrow)  # whole numbers of which some may be missing, also where none is
+    assert turned.dtypes["id"] == "Int64"
+    told = [frame.astype(object).where(frame.notna(), "-") for frame in (turned, as_pandas)]
+    pd.testing.assert_frame_equal(*told)
+
+
+def test_whole_numbers_are_exact_in_pandas_by_every_way():
+    big = [2**60 + 1, 2**63 + 5]
+    rows = pa.table({"name": ["a"], "n": pa.array(big[1:], pa.uint64())})
+    mapping = mapping_of(["a", "b"], {("a", "a"): 0.0}, "nearest")
+    found = find_rows("t.csv", "name", rows, mapping, Normaliser(), JoinOptions())
+    mine = pa.table({"key": ["a", "b", None], "id": [big[0], None, 3]})
+    asked = join_table(mine, "key", found, pa.array(["a", "b"]), to="pandas").table
+    turned = join_table(mine, "key", found, pa.array(["a", "b"])).to_pandas()
+    pd.testing.assert_frame_equal(asked, turned)
+    assert asked["id"].tolist() == [big[0], pd.NA, 3]
+    assert asked["n"].tolist() == [big[1], pd.NA, pd.NA]
+    frame = pd.DataFrame({"key": ["a", "b", None]})
+    beside = join_table(frame, "key", found, pa.array(["a", "b"])).table
+    pd.testing.assert_series_equal(beside["n"], asked["n"])
 
 
 def test_a_table_with_repeated_names_of_columns_is_joined_by_position():

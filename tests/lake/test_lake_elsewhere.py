@@ -142,7 +142,7 @@ def test_hidden_names_and_indexes_are_skipped(storage):
         "app/a.csv",
     ):
         storage.joined(name).write(b"a,b\n1,2\n")
-    manifest = {"format_version": 1, "fingerprints": {}, "partitions": [], "checksum": ""}
+    manifest = {"format_version": 4, "fingerprints": {}, "parts": {}, "checksum": ""}
     storage.joined("built/manifest.json").write(json.dumps(manifest).encode())
     storage.joined("app/manifest.json").write(b'{"name": "app"}')
     tables, skipped = find_tables(storage)

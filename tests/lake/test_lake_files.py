@@ -1,11 +1,21 @@
+import contextlib
 import json
 import os
+import sqlite3
+import zipfile
 
 import pytest
 
 from pexeso.errors import LakeError
 from pexeso.lake.containers.formats import table_format
 from pexeso.lake.files import find_tables, list_folder, path_from_text
+from pexeso.lake.readers.content import bytes_fingerprint
+from pexeso.lake.readers.file_source import FileSource
+from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
+
+ENTRY = FolderEntry("catalog", (FileEntry("x", 1, "0" * 32),))
+MODEL = FolderEntry("embedder", (FileEntry("x", 1, "0" * 32),))
+MANIFEST = Manifest("pexeso", "2026-01-01T00:00:00+00:00", 1, {}, {}, {}, (ENTRY,), MODEL, {})
 
 
 def touch(root, *names):
@@ -63,14 +73,18 @@ def test_one_file_is_a_lake_of_one_table_whatever_its_extension(tmp_path):
 def test_what_is_no_table_is_listed_with_its_reason(tmp_path):
     touch(tmp_path, "README.md", "LICENSE", ".hidden.csv", ".git/a.csv")
     touch(tmp_path, "old.pexeso/a.csv", "built/a.csv")
-    manifest = {"format_version": 1, "fingerprints": {}, "partitions": [], "checksum": ""}
-    (tmp_path / "built" / "manifest.json").write_text(json.dumps(manifest))
+    touch(tmp_path, "older/a.csv")
+    (tmp_path / "built" / "manifest.json").write_bytes(MANIFEST.to_bytes())
+    older = {"format_version": 3, "fingerprints": {}, "partitions": [], "checksum": ""}
+    (tmp_path / "older" / "manifest.json").write_text(json.dumps(older))
     assert tables_of(tmp_path) == []
     reasons = reasons_of(tmp_path)
     assert reasons["README.md"] == "not a table: prose"
     assert reasons["LICENSE"].startswith("not a table by its extension; tables end in .csv,")
     assert reasons[".hidden.csv"] == reasons[".git"] == "hidden: its name starts with a dot"
-    assert reasons["old.pexeso"] == reasons["built"] == "a pexeso index"
+    assert {reasons[name] for name in ("old.pexeso", "built", "older")} == {"a pexeso index"}
+    with pytest.raises(LakeError, match="is a pexeso index"):
+        find_tables(tmp_path / "built")
 
 
 def test_a_manifest_of_something_else_does_not_hide_a_folder(tmp_path):
@@ -175,3 +189,53 @@ def test_a_path_comes_back_from_its_text(tmp_path):
     touch(tmp_path, "a/b.csv")
     [table] = find_tables(tmp_path)[0]
     assert path_from_text(tmp_path, str(table.path)) == table.path
+
+
+def test_what_is_written_to_the_log_of_a_database_changes_it(tmp_path):
+    path = tmp_path / "data.db"
+
+    def seen():
+        [file], _ = find_tables(path)
+        return (file.n_bytes, file.modified), FileSource("data.db", path).fingerprint
+
+    with contextlib.closing(sqlite3.connect(path)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("CREATE TABLE t (a)")
+        writer.commit()
+        first = seen()
+        writer.execute("INSERT INTO t VALUES ('Oslo')")
+        writer.commit()
+        second = seen()
+        assert all(before != after for before, after in zip(first, second, strict=True))
+        assert seen() == second
+    assert seen()[1] == bytes_fingerprint(path.read_bytes())
+
+
+def test_what_cannot_be_looked_into_is_told_from_what_holds_no_table(tmp_path, monkeypatch):
+    touch(tmp_path, "a.csv", "denied/b.csv", "book.xlsx", "letter.docx", "gone/c.csv")
+    scan = os.scandir
+
+    def scandir(path):
+        name = os.path.basename(str(path))
+        if name in ("denied", "gone"):
+            raise (
+                PermissionError(13, "Permission denied")
+                if name == "denied"
+                else (FileNotFoundError(2, "No such file or directory"))
+            )
+        return scan(path)
+
+    with zipfile.ZipFile(tmp_path / "old.zip", "w") as archive:
+        archive.writestr("inner.xlsx", b"no workbook")
+        archive.writestr("letter.pdf", b"prose")
+    monkeypatch.setattr(os, "scandir", scandir)
+    tables, skipped = find_tables(tmp_path)
+    assert [file.table for file in tables] == ["a.csv"]
+    assert {each.path: each.is_closed for each in skipped} == {
+        "book.xlsx": True,
+        "denied": True,
+        "gone": False,
+        "letter.docx": False,
+        "old.zip/inner.xlsx": True,
+        "old.zip/letter.pdf": False,
+    }

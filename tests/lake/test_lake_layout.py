@@ -71,6 +71,52 @@ def test_short_rows_at_the_end_that_are_no_notes_are_kept(last):
     assert rows_of(table)[4] == [*[cell or None for cell in last.split(",")], None, None][:3]
 
 
+FULL_ROWS = "".join(f"{{sign}}{n},spring\n" for n in range(12))
+
+
+@pytest.mark.parametrize(
+    ("sign", "last"),
+    [
+        ("#tag", [f"#free{n}," for n in range(20)]),
+        ("#tag", ["", *(f"#free{n}," for n in range(60))]),
+        ("#tag", ["#free1", "#free2"]),
+        ("#", ["", "#13,autumn", "#14,"]),
+        ("host", ["*.example.com,", "example.org,", "example.net,"]),
+        ("*.", ["*.example.com", "example.org"]),
+        ("%", ["%d,", "%s,"]),
+        ("Film ", ["Contact,", "Fargo,", "Key (1996),"]),
+        ("Film ", ["Notes on a Scandal,", "Fargo,"]),
+        ("Unit ", ["--,", "Fargo,"]),
+    ],
+)
+def test_names_that_begin_like_notes_are_rows(sign, last):
+    """A cell alone says little where the line has all its delimiters, or others begin alike."""
+    table = read("name,season\n" + FULL_ROWS.format(sign=sign) + "\n".join(last) + "\n")
+    names = [line.partition(",")[0] for line in last if line]
+    assert [row[0] for row in rows_of(table)[12:]] == names
+    assert not any("below the table" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("sign", "below"),
+    [
+        ("city", "Source: Office of Statistics,\n"),
+        ("city", "Last updated on 3 March,\nby hand,\n"),
+        ("city", "* Those of the north are estimates.,\n"),
+        ("city", "* preliminary\n"),
+        ("city", ",\n* preliminary,\n"),
+        ("city", "\nContact\nthe office\n"),
+        ("*", "* preliminary\n"),
+        ("Source: ", "Source: Office of Statistics\n"),
+        ("#", "\nNotes:\n# by hand\n"),
+    ],
+)
+def test_notes_are_left_out_of_tables_whatever_names_begin_with(sign, below):
+    table = read("name,season\n" + FULL_ROWS.format(sign=sign) + below)
+    assert table.n_rows == 12
+    assert "below the table" in table.notes[0]
+
+
 def test_a_line_that_names_the_separator_is_taken_at_its_word():
     for line in ("sep=;\n", '"sep=;"\r\n', "\ufeffSEP=;\n"):
         table = read(line + "a;b\n1,5;2\n3,5;4\n")

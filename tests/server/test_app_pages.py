@@ -49,6 +49,18 @@ def test_each_page_has_a_document(client, path):
     assert isinstance(document.json(), dict)
 
 
+@pytest.mark.parametrize("advised", ["auto=1", "min_precision=0.999"])
+def test_the_page_of_a_match_has_the_distance_that_was_chosen(client, advised):
+    table = client.give("cities.csv", CITIES)
+    asked = f"search?column=%230&min_joinability=0.1&{advised}"
+    found = client.get(as_json(f"{table}/{asked}")).json()
+    page = client.get(f"{table}/{asked}").text
+    link = html.unescape(re.search(r'href="([^"]*/match\?[^"]*)"', page)[1])
+    match = client.get(link.replace("/match?", "/match.json?")).json()
+    assert match["options"]["max_distance"] == found["options"]["max_distance"]
+    assert match["matched"] == found["results"][0]["matched"]
+
+
 @pytest.mark.parametrize("path", OF_TABLE)
 def test_each_page_of_a_table_has_a_document(client, path):
     table = client.give("cities.csv", CITIES.replace("visits,city", "visits,country"))

@@ -1,6 +1,10 @@
 """A join as SQL makes the rows that the join makes."""
 
+import datetime
+
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pexeso.service.by_verb.join_sql import JoinSqlRequest
@@ -38,6 +42,44 @@ def test_pairs_are_those_whose_texts_differ(small_index, mine):
     )
     assert told.pairs == [("rome", "Rome"), (" MADRID ", "Madrid")]
     assert told.to_dict()["query_column"] == "place"
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ("id;place\n1;Oslo\n2;K\xf6ln\n".encode("latin-1"), {}),
+        (b"exported; 2019\nid!place\n1!Oslo\n2!rome\n", {"delimiter": "!", "skip_rows": 1}),
+        (b"id,Place,place\n1,x,Oslo\n2,y,rome\n", {}),
+    ],
+    ids=["latin-1", "reading options", "names that DuckDB changes"],
+)
+def test_a_file_that_duckdb_reads_otherwise_is_given_no_statement(
+    small_index, tmp_path, content, options
+):
+    path = tmp_path / "mine.csv"
+    path.write_bytes(content)
+    asked = {"index": str(small_index), "query": f"{path}:place", "lake_column": "cities.csv:city"}
+    told = run(JoinSqlRequest(**asked, **options))
+    assert told.tables["your_table"] is None
+    assert told.tables["lake_table"] is not None
+
+
+def test_a_column_named_by_its_position_is_given_no_statement(small_index, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("place,place\nOslo,1\nrome,2\n")
+    asked = {"index": str(small_index), "query": f"{path}:#0", "lake_column": "cities.csv:city"}
+    assert run(JoinSqlRequest(**asked)).tables["your_table"] is None
+
+
+def test_a_parquet_file_of_yours_is_read_where_its_texts_are_the_same(small_index, tmp_path):
+    texts, whens = tmp_path / "texts.parquet", tmp_path / "whens.parquet"
+    pq.write_table(pa.table({"place": ["Oslo", None], "n": [0.5, None]}), texts)
+    pq.write_table(pa.table({"place": [datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)]}), whens)
+    for file, expected in ((texts, f"read_parquet('{texts}')"), (whens, None)):
+        asked = {"query": f"{file}:place", "lake_column": "cities.csv:city"}
+        table = run(JoinSqlRequest(index=str(small_index), **asked)).tables["your_table"]
+        assert (table is None) == (expected is None)
+        assert expected is None or expected in table
 
 
 def test_values_have_no_file(small_index):

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from pexeso.cli.main import cli
 from pexeso.errors import InputError
+from pexeso.index import build_index
 from pexeso.service.bases import RequestError
 from pexeso.service.requests import DeleteRequest, JoinRequest, SearchRequest
 from pexeso.service.verbs import Service, run
@@ -136,6 +137,40 @@ def test_a_join_as_json(small_index):
     assert answered["rows"][0] == ["Oslo", "Oslo", 0.0, "Oslo", "Norway", "717710"]
     assert answered["report"]["joined_rows"] == 3
     json.dumps(answered)
+
+
+PHYSICISTS = {
+    "Marie Curie": "Marie Currie",
+    "Niels Bohr": "Niels Bor",
+    "Albert Einstein": "Albert Einstien",
+    "Max Planck": "Max Plank",
+    "Emmy Noether": "Emmy Nother",
+}
+
+
+@pytest.fixture(scope="module")
+def physicists(tmp_path_factory):
+    """Index a column that holds all values but one as they are, and one with all misspelt."""
+    folder = tmp_path_factory.mktemp("physicists")
+    lake = folder / "lake"
+    lake.mkdir()
+    (lake / "right.csv").write_text("\n".join(["name", *list(PHYSICISTS)[:-1], "Lise Meitner"]))
+    (lake / "misspelt.csv").write_text("\n".join(["name", *PHYSICISTS.values()]))
+    return build_index(lake, folder / "lake.pexeso").path
+
+
+def test_a_join_without_a_column_takes_the_one_that_a_search_lists_first(physicists):
+    asked = {"index": str(physicists), "query": tuple(PHYSICISTS)}
+    found = run(SearchRequest(**asked)).results[0]
+    assert [(each.table, each.matched) for each in found] == [("right.csv", 4), ("misspelt.csv", 5)]
+    assert run(JoinRequest(**asked)).match.table == "right.csv"
+
+
+def test_a_join_without_a_column_takes_one_that_few_values_match(physicists):
+    others = ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Goedel", "David Hilbert"]
+    asked = {"index": str(physicists), "query": ("Marie Curie", *others)}
+    assert len(run(SearchRequest(**asked)).results[0]) == 0
+    assert run(JoinRequest(**asked)).match.table == "right.csv"
 
 
 def test_the_join_that_the_command_line_writes(small_index, places):

@@ -93,6 +93,21 @@ def test_it_is_known_that_there_are_no_more_where_fewer_were_found_than_asked_fo
     assert Request(3, False).first_best(search, 3, NoCatalog).n_more == 0
 
 
+def test_how_many_more_there_are_does_not_depend_on_how_many_are_wanted(tmp_path):
+    kinds = [{f"{kind}{number}" for number in range(20)} for kind in "abc"]
+    lake = {
+        (f"{at}{kind}.csv", "id"): {*values, f"own {at}"}
+        for at in range(3)
+        for kind, values in enumerate(kinds)
+    }
+    search = partial(search_overlap, [shard_of(tmp_path, lake)], token_query(["a0", "b0", "c0"]))
+    counts = []
+    for k in (1, 2, 3, 5):
+        found = Request(k, True).first_best(search, len(lake), NoCatalog)
+        counts.append((len(found), found.n_more))
+    assert counts == [(1, 2), (2, 1), (3, 0), (3, 0)]
+
+
 def test_what_a_join_brings_is_asked_for_shown_tables_alone_and_once(tmp_path):
     lake = {(f"{number}.csv", "id"): {"1", str(number + 2)} for number in range(5)}
     asked = []

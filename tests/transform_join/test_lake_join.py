@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 from itertools import product
 
+import pyarrow as pa
 import pytest
 
 import pexeso
@@ -196,6 +198,28 @@ def test_wrong_options_are_refused():
         joined.join(type="inner")
     with pytest.raises(ColumnNotFoundError, match="There is no column 'rooom'"):
         joined.join(aggregate={"rooom": "list"})
+    for join in (joined.join, joined.table):
+        with pytest.raises(InputError, match=r"how must be one of left, inner\. Got 'outer'"):
+            join(how="outer")
+
+
+def test_both_tables_keep_their_types():
+    n = len(NAMES["name"])
+    kinds = {
+        "n": pa.array(range(n)),
+        "share": pa.array([0.5, None, *[1.0] * (n - 2)]),
+        "day": pa.array([datetime.date(2020, 1, 2)] * n),
+        "is": pa.array([True, None, *[False] * (n - 2)]),
+    }
+    # The mail addresses stand in the opposite order of the names.
+    named = {f"their_{name}": cells[::-1] for name, cells in kinds.items()}
+    joined = learn(pa.table({**NAMES, **kinds}), pa.table({**MAILS, **named}))
+    table = joined.join()
+    for name, cells in kinds.items():
+        assert table[name].combine_chunks().equals(cells)
+        assert table[f"their_{name}"].combine_chunks().equals(cells)
+    sums = joined.join(aggregate={"their_n": "sum", "*": "first"})
+    assert (sums.field("their_n").type, sums.field("their_day").type) == (pa.float64(), pa.date32())
 
 
 def test_nothing_to_join_leaves_rows_as_they_are():

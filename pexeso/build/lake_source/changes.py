@@ -7,10 +7,10 @@ the same function.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,17 +49,33 @@ if TYPE_CHECKING:
 
     from pexeso.build.job import BuildJob
 
+_Names = TypeVar("_Names", pa.Array, pa.ChunkedArray)
+
 NEW, CHANGED, GONE, UNCHANGED = "new", "changed", "gone", "unchanged"
 REREAD = "reread"
 """Of a format that is read in another way than when the index was written."""
+CLOSED = "closed"
+"""A table of a file or folder that is there and cannot be looked into: it may be as it was."""
+NO_TABLE = "no table"
+"""A table of the index whose file can no longer be read as one."""
+OTHER_REASON, FORGOTTEN = "other reason", "forgotten"
+"""What is no table and was none: left out for another reason than before, and no longer there."""
 
 _DOUBTFUL, _KNOWN_SKIPPED = "doubtful", "skipped before"
 
 _TO_READ = (NEW, CHANGED, REREAD)
-_KNOWN = ("n_bytes", "modified", "version", "fingerprint")
+_LEFT_OUT = (SKIPPED, NO_TABLE, OTHER_REASON)
+REPLACED = (CHANGED, REREAD, NO_TABLE, OTHER_REASON, FORGOTTEN)
+"""What the catalog knows and no longer holds."""
+
+_KNOWN = ("n_bytes", "modified", "version", "fingerprint", "reason")
 _THERE = pa.schema([*LISTING_SCHEMA, SKIPPED_SCHEMA.field("reason")])
 _JUDGED = _THERE.append(pa.field("change", pa.string()))
-_LEFT = {"changes": _JUDGED, LISTING: LISTING_SCHEMA, SKIPPED: SKIPPED_SCHEMA}
+_LEFT = {
+    "changes": _JUDGED,
+    LISTING: LISTING_SCHEMA,
+    SKIPPED: pa.schema([SKIPPED_SCHEMA.field(name) for name in ("table", "reason")]),
+}
 
 SCHEMAS = {TABLES: TABLES_SCHEMA, COLUMNS: COLUMNS_SCHEMA}
 
@@ -68,14 +84,14 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
     """Compare the listing of this update with the catalog of an index.
 
     Leaves ``listing`` (the tables to read), ``changes`` (table, change) and ``skipped`` (files that
-    are no tables, and not in the catalog yet) in the folder. Reads the files whose time of change
-    alone differs; with ``compare="content"`` all whose size is the same.
+    are no tables, where the catalog says otherwise) in the folder. Reads the files whose time of
+    change alone differs; with ``compare="content"`` all whose size is the same.
 
     Returns
     -------
     dict
-        How many are ``new``, ``changed``, ``reread``, ``gone``, ``unchanged``; ``bytes``, those of
-        the files to read; ``rows``, how many rows the catalog will get.
+        How many tables are ``new``, ``changed``, ``reread``, ``gone``, ``unchanged``, ``closed``;
+        ``bytes``, those of the files to read; ``rows``, how many rows the catalog will get.
     """
     judge = partial(
         judged, root=source.root, compare=compare, stale_formats=stale_formats(job.index)
@@ -91,8 +107,9 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
         counted.update({row["values"]: row["counts"] for row in changes.value_counts().to_pylist()})
         to_read = pc.is_in(changes, value_set=pa.array(_TO_READ))
         n_bytes += pc.sum(batch["n_bytes"].filter(to_read)).as_py() or 0
-    facts = {kind: counted[kind] for kind in (NEW, CHANGED, REREAD, GONE, UNCHANGED)}
-    n_rows = sum(counted[kind] for kind in (*_TO_READ, SKIPPED))
+    facts = {kind: counted[kind] for kind in (NEW, CHANGED, REREAD, GONE, UNCHANGED, CLOSED)}
+    facts[CHANGED] += counted[NO_TABLE]
+    n_rows = sum(counted[kind] for kind in (*_TO_READ, *_LEFT_OUT))
     return {**facts, "bytes": n_bytes, "rows": n_rows}
 
 
@@ -104,15 +121,18 @@ def _judge_here(job: BuildJob, judge: Task, folder: Path) -> None:
         [_THERE.empty_table(), *(pq.read_table(_left(job, name)) for name in (LISTING, SKIPPED))],
         promote_options="default",
     )
+    closed = there["table"].filter(there["is_closed"])
+    known = known.append_column("known", pa.repeat(True, len(known)))
+    known = known.append_column("in_closed", _is_in_any(known["table"], closed))
     pairs = there.append_column("there", pa.repeat(True, len(there))).join(
-        known.append_column("known", pa.repeat(True, len(known))), "table", join_type="full outer"
+        known, "table", join_type="full outer"
     )
     rows = pa.Table.from_batches(judge(iter(pairs.to_batches())), schema=_JUDGED)
     change = rows["change"]
     for name, chosen in (
         ("changes", rows),
         (LISTING, rows.filter(pc.is_in(change, value_set=pa.array(_TO_READ)))),
-        (SKIPPED, rows.filter(pc.equal(change, SKIPPED))),
+        (SKIPPED, rows.filter(pc.is_in(change, value_set=pa.array(_LEFT_OUT)))),
     ):
         write_parquet_folder(chosen.select(_LEFT[name].names), folder / name)
 
@@ -129,15 +149,54 @@ def _judge_in_tasks(job: BuildJob, judge: Task, folder: Path) -> None:
         job.frame("list", SKIPPED), allowMissingColumns=True
     )
     pairs = there.withColumn("there", sql.lit(True)).join(
-        known.withColumn("known", sql.lit(True)), "table", "full"
+        _with_closed(job, known).withColumn("known", sql.lit(True)), "table", "full"
     )
     # By file: one that holds several tables is opened once.
     rows = pairs.repartition(n_tasks, "path").mapInArrow(judge, spark_schema(_JUDGED))
     rows.write.parquet(spark_path(folder / "changes"))
     rows = read_parquet(job.spark, folder / "changes")
-    for name, kinds in ((LISTING, _TO_READ), (SKIPPED, [SKIPPED])):
+    for name, kinds in ((LISTING, _TO_READ), (SKIPPED, _LEFT_OUT)):
         chosen = rows.where(sql.col("change").isin(*kinds)).select(_LEFT[name].names)
         chosen.write.parquet(spark_path(folder / name))
+
+
+def _with_closed(job: BuildJob, known: DataFrame) -> DataFrame:
+    """Add to the tables of the catalog whether they lie in what cannot be looked into."""
+    from pyspark.sql import functions as sql
+
+    def above(batches: Batches) -> Batches:
+        for batch in batches:
+            for names in _above(batch["table"]):
+                yield pa.RecordBatch.from_arrays([batch["table"], names], ["table", "above"])
+
+    closed = job.frame("list", SKIPPED).where("is_closed").select(sql.col("table").alias("above"))
+    if closed.isEmpty():
+        return known.withColumn("in_closed", sql.lit(False))
+    found = known.select("table").mapInArrow(above, "table string, above string")
+    found = found.join(closed, "above", "left_semi").select("table").distinct()
+    return known.join(found.withColumn("in_closed", sql.lit(True)), "table", "left")
+
+
+def _is_in_any(tables: pa.ChunkedArray, folders: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return whether each table lies in some of the files and folders."""
+    found = pc.is_in(tables, value_set=folders[:0])
+    for names in _above(tables) if len(folders) else ():
+        found = pc.or_(found, pc.is_in(names, value_set=folders))
+    return found
+
+
+def _above(tables: _Names) -> Iterator[_Names]:
+    """Yield the names of the files and folders that hold tables, from the nearest one up.
+
+    Examples
+    --------
+    >>> [names.to_pylist() for names in _above(pa.array(["a/b.xlsx#c", "d.csv"]))]
+    [['a/b.xlsx', ''], ['a', ''], ['', '']]
+    """
+    names = tables
+    while pc.any(pc.not_equal(names, "")).as_py():
+        names = pc.replace_substring_regex(names, r"(^|[/#])[^/#]*$", "")
+        yield names
 
 
 def _left(job: BuildJob, name: str) -> Path:
@@ -152,8 +211,9 @@ def judged(
     Parameters
     ----------
     batches
-        One row a file: what a listing has, ``there`` and ``reason`` among it, and what the catalog
-        has, ``known`` among it; null where it is not in the one or in the other.
+        One row a file: what a listing has, ``there``, ``reason`` and ``is_closed`` among it, and
+        what the catalog has, ``known``, ``old_reason`` and ``in_closed`` (whether it lies in what
+        is closed) among it; null where it is not in the one or in the other.
     root : Path or Location
         The lake.
     compare : {"modified", "content"}
@@ -165,7 +225,7 @@ def judged(
     ------
     RecordBatch
         What the listing has, and ``change``. Files that are no tables are left out where the
-        catalog knows them.
+        catalog says the same of them.
     """
     for batch in batches:
         change = _judgement(batch, compare, stale_formats)
@@ -204,10 +264,16 @@ def _judgement(batch: pa.RecordBatch, compare: str, stale: Sequence[str]) -> pa.
     if compare == "content":
         trusted = pc.and_not(trusted, has("old_fingerprint"))
     is_stale = pc.is_in(batch["format"], value_set=pa.array(stale, pa.string()))
+    is_gone, was_skipped = pc.invert(has("there")), has("old_reason")
+    is_closed = pc.if_else(is_gone, batch["in_closed"], batch["is_closed"]).fill_null(False)
     cases = {
-        GONE: pc.invert(has("there")),
-        _KNOWN_SKIPPED: pc.and_(has("reason"), is_known),
-        SKIPPED: has("reason"),
+        SKIPPED: pc.and_not(has("reason"), is_known),
+        CLOSED: pc.and_not(is_closed, was_skipped),
+        _KNOWN_SKIPPED: pc.if_else(is_gone, is_closed, same("reason")),
+        FORGOTTEN: pc.and_(is_gone, was_skipped),
+        GONE: is_gone,
+        OTHER_REASON: pc.and_(has("reason"), was_skipped),
+        NO_TABLE: has("reason"),
         NEW: pc.invert(is_known),
         REREAD: is_stale,
         UNCHANGED: trusted,

@@ -38,12 +38,13 @@ _TABLE_FIELDS = (
     "table string, path string, format string, n_bytes long, modified long, version string, "
     "member string, reading string"
 )
-_FOUND = f"kind string, {_TABLE_FIELDS}, reason string"
+_FOUND = f"kind string, {_TABLE_FIELDS}, reason string, is_closed boolean"
 _FOUND_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("kind", "table", "path", "format")),
         *((name, pa.int64()) for name in ("n_bytes", "modified")),
         *((name, pa.string()) for name in ("version", "member", "reading", "reason")),
+        ("is_closed", pa.bool_()),
     ]
 )
 
@@ -92,7 +93,8 @@ def list_lake(
     tables, skipped : Path
         Folders to write, which are not there yet: Parquet of
         ``table, path, format, n_bytes, modified, version, member, reading``
-        (`pexeso.lake.files.TableFile`; `path` as text), and of ``table, reason``. In no order.
+        (`pexeso.lake.files.TableFile`; `path` as text), and of ``table, reason, is_closed``
+        (`pexeso.lake.files.SkippedFile`). In no order.
     scratch : Path
         A folder that is not there yet, for what the rounds leave to one another; the caller removes
         it.
@@ -170,7 +172,7 @@ def _rows_of(listing: Listing) -> Iterator[dict[str, object]]:
 
 def skipped_row(file: SkippedFile) -> dict[str, object]:
     """Return the row for a file that is no table."""
-    return {"table": file.path, "reason": file.reason}
+    return {"table": file.path, "reason": file.reason, "is_closed": file.is_closed}
 
 
 def in_batches(rows: Iterable[dict[str, object]]) -> Iterator[pa.RecordBatch]:
@@ -192,8 +194,10 @@ def _collect(
 
     rounds = [scratch / f"round-{number:05d}" for number in range(n_rounds)]
     found = read_parquet(spark, *rounds, schema=_FOUND)
-    found.where(f"kind = '{TABLE}'").drop("kind", "reason").write.parquet(spark_path(tables))
-    found.where(f"kind = '{SKIPPED}'").select("table", "reason").write.parquet(spark_path(skipped))
+    found_tables = found.where(f"kind = '{TABLE}'").drop("kind", "reason", "is_closed")
+    found_tables.write.parquet(spark_path(tables))
+    found_skipped = found.where(f"kind = '{SKIPPED}'").select("table", "reason", "is_closed")
+    found_skipped.write.parquet(spark_path(skipped))
     counted = (
         found.groupBy("kind")
         .agg(sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes"))

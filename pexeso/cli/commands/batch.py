@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,12 @@ from pexeso.cli.options import (
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.output import MAX_NAME, count, plain, talk, write_json_line
 from pexeso.cli.output.progress import query_progress
+from pexeso.errors import QueryError
 from pexeso.service.requests import BatchRequest
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
-    from pexeso.search.batch_file import BatchRun
+    from pexeso.search.batch_file import BatchRun, NumberedLine
 
 STANDARD = "-"
 
@@ -75,9 +77,9 @@ def batch(request: BatchRequest) -> None:
       {"id": "b", "values": ["Oslo", "Rome"]}
       {"file": "old.csv", "column": "city", "delimiter": ";", "skip_rows": 1}
 
-    Answers are JSON lines in the same order: {"id", "query", "options", "results", "stats"}, or
-    {"id", "error"} for a line that cannot be used; the others are answered all the same, and the
-    exit code is 1. Files are relative to the current folder.
+    Answers are JSON lines in the same order: {"id", "of", "query", "options", "results", "stats"},
+    or {"id", "of", "error"} for a line that cannot be used; the others are answered all the same,
+    and the exit code is 1. Files are relative to the current folder.
 
     With --spark-master the search runs on Spark, in a task for each partition and some of the
     queries; the answers are the same.
@@ -90,9 +92,7 @@ def batch(request: BatchRequest) -> None:
             raise click.UsageError(
                 "--resume needs a file of queries: what came from stdin is gone."
             )
-        if sys.stdin is None:
-            raise click.UsageError("Standard input is closed. Pipe queries in, or name a file.")
-        live["lines"] = ((number, text) for number, text in enumerate(sys.stdin, 1) if text.strip())
+        live["lines"] = _from_standard_input()
     live["begin"] = lambda options: tell_advice([options])
     try:
         if output is None:
@@ -103,6 +103,16 @@ def batch(request: BatchRequest) -> None:
     except KeyboardInterrupt as error:
         raise Interrupted(_how_to_go_on(queries, output)) from error
     _report(done.run, output)
+
+
+def _from_standard_input() -> Iterator[NumberedLine]:
+    from pexeso.search.query import lines_of
+
+    if sys.stdin is None:
+        raise QueryError(
+            "Standard input is closed. Pipe JSON lines into the command, or name a file."
+        )
+    return lines_of(sys.stdin.buffer, "The batch on standard input")
 
 
 def _write(answers: list[dict[str, Any]]) -> None:

@@ -124,9 +124,9 @@ def join(
 
     Every row of FILE is kept, in order; it is repeated where several rows of the lake match
     (--aggregate keeps it one), and has empty cells where none does (--type inner drops it). The
-    columns match_value and match_distance say what it was joined with. Without TABLE:COLUMN the
-    best column is taken. Cells are joined as they stand in the lake, as text; mean, sum, min and
-    max read the numbers in them.
+    columns match_value and match_distance say what it was joined with. Without TABLE:COLUMN that
+    column is taken which pexeso search lists first. Cells stay as they stand in both tables, those
+    of CSV and JSON as text; mean, sum, min and max read the numbers in them.
 
     FILE:COLUMN,COLUMN is a key of several columns, and TABLE:COLUMN,COLUMN what it is joined with,
     or TABLE for the columns that match most keys: rows are joined whose keys are equal but for case

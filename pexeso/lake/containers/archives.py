@@ -32,7 +32,9 @@ class Member:
     Attributes
     ----------
     name : str
-        Its path in the archive, with slashes.
+        Its path in the archive, with slashes and as paths are normalised: no part is empty or a
+        dot. What cannot be read so, because it leads out or another file has the path, has the
+        name that it was packed with.
     n_bytes : int
         Unpacked.
     reason : str or None
@@ -60,6 +62,7 @@ class Archive:
         self.source = source
         self._stack = ExitStack()
         self._file: zipfile.ZipFile | None = None
+        self._by_path: dict[str, zipfile.ZipInfo] = {}
 
     def __enter__(self) -> Archive:
         return self
@@ -84,23 +87,27 @@ class Archive:
         """
         source = self.source
         with self._opened() as file:
-            by_name = {info.filename: info for info in file.infolist() if info.filename[-1:] != "/"}
-            _check_sizes(source, file, list(by_name.values()))
-            return [
-                Member(name, info.file_size, _reason(info, number, source.max_bytes))
-                for number, (name, info) in enumerate(by_name.items())
-            ]
+            infos = _files(file)
+            _check_sizes(source, file, infos)
+            return [self._member(info, number) for number, info in enumerate(infos)]
+
+    def _member(self, info: zipfile.ZipInfo, number: int) -> Member:
+        path = normalised_path(info.filename)
+        if self._by_path[path] is not info:
+            reason = "another file of the archive has the same path"
+            return Member(info.filename, info.file_size, reason)
+        return Member(path, info.file_size, _reason(info, number, self.source.max_bytes))
 
     def find(self, *names: str) -> str:
-        """Return the first of some names that a file of the archive has.
+        """Return the first of some paths that a file of the archive has.
 
         Raises
         ------
         TableReadError, PlaceError
             There is no such file, or as `members`.
         """
-        with self._opened() as file:
-            found = next((name for name in names if name in file.NameToInfo), None)
+        with self._opened():
+            found = next((name for name in names if name in self._by_path), None)
         if found is None:
             raise TableReadError(f"{self.source.shown} holds no such file: {names[0]!r}.")
         return found
@@ -116,7 +123,7 @@ class Archive:
         source, name = self.source, self.find(name)
         shown = f"{source.shown}/{name}"
         with self._opened() as file:
-            info = file.NameToInfo[name]
+            info = self._by_path[name]
             _check_sizes(source, file, [info])
             if (reason := _reason(info, 0, source.max_bytes)) is not None:
                 raise TableReadError(f"{shown} cannot be read: {reason}.")
@@ -130,6 +137,7 @@ class Archive:
         try:
             if self._file is None:
                 self._file = self._stack.enter_context(_opened(self.source))
+                self._by_path = _by_path(self._file)
             yield self._file
         except BaseException:
             self._file = None
@@ -151,6 +159,40 @@ def _opened(source: FileSource) -> Iterator[zipfile.ZipFile]:
     except (NotImplementedError, RuntimeError, OSError) as error:
         said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise TableReadError(f"{source.shown} cannot be unpacked: {said}.") from error
+
+
+def normalised_path(name: str) -> str:
+    """Return the path of a file in an archive: its name without empty parts and dots.
+
+    A name that leads out of the archive stays as it is.
+
+    Examples
+    --------
+    >>> normalised_path("./d//a.csv"), normalised_path("../a.csv"), normalised_path("//a.csv")
+    ('d/a.csv', '../a.csv', '//a.csv')
+    """
+    return name if _leads_out(name) else str(PurePosixPath(name))
+
+
+def _leads_out(name: str) -> bool:
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    return not parts or parts[0].startswith("/") or ".." in parts or "\0" in name
+
+
+def _files(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """Return the files in the order of the archive; of those of one name the last, as unpacked."""
+    by_name = {info.filename: info for info in archive.infolist() if info.filename[-1:] != "/"}
+    return list(by_name.values())
+
+
+def _by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the files by their paths: of several the one that is called so, else the first."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in _files(archive):
+        path = normalised_path(info.filename)
+        if path not in found or path == info.filename:
+            found[path] = info
+    return found
 
 
 def _check_sizes(
@@ -175,9 +217,9 @@ def _check_sizes(
 
 
 def _reason(info: zipfile.ZipInfo, number: int, max_bytes: int) -> str | None:
-    parts = PurePosixPath(info.filename.replace("\\", "/")).parts
-    if not parts or parts[0] == "/" or ".." in parts or "\0" in info.filename:
+    if _leads_out(info.filename):
         return "its name leads out of the archive"
+    parts = PurePosixPath(info.filename.replace("\\", "/")).parts
     if any(part.startswith((".", "__MACOSX")) for part in parts):
         return "hidden: its name starts with a dot"
     if number >= MAX_MEMBERS:

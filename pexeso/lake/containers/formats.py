@@ -37,14 +37,16 @@ class FileFormat:
 
 
 FORMATS = (
-    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True),
+    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=2),
     FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True),
     FileFormat("json", (".json", ".geojson"), is_text=True),
     FileFormat("parquet", (".parquet",)),
     FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc")),
     FileFormat("orc", (".orc",)),
     FileFormat("avro", (".avro",)),
-    FileFormat("spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True),
+    FileFormat(
+        "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=2
+    ),
     FileFormat("database", (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb"), False, True),
     FileFormat("archive", (".zip",), holds_several=True),
 )

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from pexeso.errors import TableReadError
 from pexeso.io.location import Location
-from pexeso.lake.containers.archives import Archive
+from pexeso.lake.containers.archives import Archive, normalised_path
 from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.readers.content import unpacked
 from pexeso.lake.readers.file_source import FileSource
@@ -133,7 +133,7 @@ class Container:
         """
         if member.startswith("#"):
             return self.source, unquote(member[1:])
-        path = member[1:]
+        path = normalised_path(member[1:])
         # A '#' may be a part of a name in the archive: the longest name that is there is meant.
         ends = [len(path), *(place for place, sign in enumerate(path) if sign == "#")]
         name = self._archive.find(*(path[:end] for end in sorted(ends, reverse=True)))

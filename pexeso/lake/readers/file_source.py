@@ -25,6 +25,20 @@ from pexeso.lake.readers.content import (
 _COPIED_BYTES = 8 << 20
 
 
+def log_beside(location: Path | Location) -> Path | None:
+    """Return the log of a SQLite database where it holds changes: the database is older than they.
+
+    Of files elsewhere the log is not read.
+    """
+    if isinstance(location, Location):
+        return None
+    log = location.with_name(f"{location.name}-wal")
+    try:
+        return log if log.stat().st_size else None
+    except OSError:
+        return None
+
+
 @dataclass(frozen=True)
 class FileSource:
     """A file, as the formats that hold several tables want it: a stream or a path.
@@ -48,10 +62,18 @@ class FileSource:
 
     @cached_property
     def fingerprint(self) -> str | None:
-        """`Content.fingerprint` of what it held when this was first asked; None if unreadable."""
+        """`Content.fingerprint` of what it held when this was first asked; None if unreadable.
+
+        Of a database with a log beside it, that of both.
+        """
         if self.data is not None:
             return bytes_fingerprint(self.data)
-        return None if self.location is None else fingerprint_file(self.location)
+        if self.location is None:
+            return None
+        own, log = fingerprint_file(self.location), log_beside(self.location)
+        if own is None or log is None:
+            return own
+        return bytes_fingerprint(f"{own} {fingerprint_file(log)}".encode())
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

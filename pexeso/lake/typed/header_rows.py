@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
+from pexeso.lake.readers.layout.ending import begin_of, is_marked
 from pexeso.lake.typed.cells import cell_text
 
 _ROWS_LOOKED_AT = 200
 _HEADER_WITHIN = 50
 _YEARS = range(1000, 3000)
 _PLACEHOLDERS = frozenset(("n/a", "na", "nan", "none", "null", "missing", "nil", "tbd", "unknown"))
-_FOOTNOTE = ("source", "note", "*", "†", "©", "(a)", "1)", "[1]")
 
 Row = Sequence[object]
 Merged = tuple[int, int, int, int]
@@ -100,6 +101,7 @@ class _Grid:
 
     def __init__(self, rows: Sequence[Row], merged: Sequence[Merged]) -> None:
         self.rows, self.merged = rows, merged
+        self._begins: dict[int, set[str]] = {}
         counts = [sum(not is_blank(value) for value in row) for row in rows]
         self.counts = counts
         self.filled = [number for number, count in enumerate(counts) if count]
@@ -242,14 +244,27 @@ class _Grid:
             return end
         number = last
         while number > head + 1 and self.counts[number] <= 1:
-            text = next((v for v in self.rows[number] if not is_blank(v)), None)
-            if text is not None and not isinstance(text, str):
-                break
-            is_marked = text is not None and text.strip().lower().startswith(_FOOTNOTE)
-            if text is None or is_marked:
+            column = next((c for c, v in enumerate(self.rows[number]) if not is_blank(v)), None)
+            if column is None or self._is_note(number, column, head):
                 end = number
+            elif not isinstance(self.rows[number][column], str):
+                break
             number -= 1
         return max(end, head + 1)
+
+    def _is_note(self, number: int, column: int, head: int) -> bool:
+        """Return whether the one cell of a row begins like a note; names may begin so too.
+
+        Where a blank row stands before it, all that follows that row is left out anyway.
+        """
+        text = self.rows[number][column]
+        if not isinstance(text, str):
+            return False
+        if column not in self._begins:
+            wide = (n for n in reversed(self.filled) if self.counts[n] > 1 and n > head)
+            cells = (self.rows[n][column] for n in islice(wide, _ROWS_LOOKED_AT))
+            self._begins[column] = {begin_of(cell) for cell in cells if isinstance(cell, str)}
+        return is_marked(text, self._begins[column], is_like_a_row=True)
 
     def columns(self, top: int, end: int) -> list[int]:
         """Return the columns that hold anything in some rows."""

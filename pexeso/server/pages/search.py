@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -182,7 +182,7 @@ def found(pages: Pages, request: Request) -> Page:
             "least": asked.min_joinability or _usual_share(columns, asked, options),
             "numbers": NUMBERS,
             "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
-            "link": partial(match_link, pages, columns, asked),
+            "link": partial(match_link, pages, columns, _at_its_distance(asked, section)),
             "command": command_line(asked, columns.table, columns.spec, index, options=OPTIONS),
             "python": None
             if columns.is_key
@@ -208,6 +208,14 @@ def read_search(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> S
     defaults: dict[str, Any] = {"exclude_self": columns.table.is_of_lake}
     values = defaults | fields_of_query(SearchRequest, chosen)
     return SearchRequest(index=pages.served.path, **columns.query, **values)
+
+
+def _at_its_distance(asked: SearchRequest, section: Any) -> SearchRequest:
+    """Return a request with the distance that was chosen where none was asked for."""
+    if section is None or section.options.advice is None:
+        return asked
+    chosen = {"auto": False, "min_precision": None, "max_distance": section.options.max_distance}
+    return replace(asked, **chosen)
 
 
 def match_link(pages: Pages, columns: AskedColumns, asked: SearchRequest, match: Any) -> str:

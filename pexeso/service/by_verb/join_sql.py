@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from pexeso.join.options import HOW
+from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table
 from pexeso.service.bases import DistanceRequest, QueryRequest
 from pexeso.service.by_verb.composite_keys import split_lake_key
 from pexeso.service.requests import split_lake_column
-from pexeso.sql.texts import LAKES, YOURS, reader_of
+from pexeso.sql.lake_tables import reader_of_yours
+from pexeso.sql.texts import LAKES, YOURS
 
 if TYPE_CHECKING:
     from pexeso.composite_search.query import KeyTable
@@ -54,7 +59,14 @@ def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     options = {"values": request.values, "how": request.how}
     name = column.column or VALUE
     told = found.match.sql_with_pairs(YOURS, name, lake_table=LAKES, **options)
-    return _with_views(told, column.file)
+    reader = None
+    if column.file is not None:
+        read = read_table(column.file, options=column.reading)
+        labels = label_columns(read.names)
+        texts = pa.Table.from_arrays(read.columns, names=labels)
+        at = labels.index(name)
+        reader = reader_of_yours(column.file, texts, [at], [name], reading=column.reading)
+    return _with_views(told, reader)
 
 
 def _by_key(service: Service, request: JoinSqlRequest, key: KeyTable) -> JoinSql:
@@ -63,11 +75,17 @@ def _by_key(service: Service, request: JoinSqlRequest, key: KeyTable) -> JoinSql
     table, columns = split_lake_key(request.lake_column)
     pair = service.open_composite(request.index).pair(key, None, table)
     told = pair.sql(pair.theirs(columns), how=request.how, names=(YOURS, LAKES))
-    return _with_views(told, key.file)
+    positions = [column.position for column in key.key]
+    names = [key.names[at] for at in positions]
+    texts = pa.Table.from_arrays(list(key.cells), names=label_columns(key.names))
+    reader = None
+    if key.file is not None:
+        reader = reader_of_yours(key.file, texts, positions, names, reading=key.reading)
+    return _with_views(told, reader)
 
 
-def _with_views(told: JoinSql, file: str | None) -> JoinSql:
-    readers = {YOURS: reader_of(file), LAKES: told.tables[LAKES]}
+def _with_views(told: JoinSql, reader: str | None) -> JoinSql:
+    readers = {YOURS: reader, LAKES: told.tables[LAKES]}
     return replace(told, tables={name: _view(name, reader) for name, reader in readers.items()})
 
 

@@ -126,6 +126,39 @@ def test_names_that_lead_out_of_an_archive_are_listed_and_never_read():
         read_member(source(packed.getvalue()), "../up.csv")
 
 
+def test_members_are_named_without_empty_parts_and_dots(tmp_path):
+    """Paths are normalised wherever a table is named, so a name as it was packed is not found."""
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as file:
+        for name in ("./m.csv", "d//b.csv", "d/./c.xlsx", "./.hid.csv", "//abs.csv"):
+            file.writestr(zipfile.ZipInfo(name), book("One") if "xlsx" in name else CITIES)
+    tables, reasons = listed(tmp_path)
+    assert tables == ["z.zip/d/b.csv", "z.zip/d/c.xlsx#One", "z.zip/m.csv"]
+    assert reasons == {
+        "z.zip/.hid.csv": "hidden: its name starts with a dot",
+        "z.zip///abs.csv": "its name leads out of the archive",
+    }
+    for table in tables:
+        assert read_rows(tmp_path, table).num_rows == 2
+    for name in ("./m.csv", "d//b.csv", "d/./c.xlsx#One"):
+        assert read_table(f"{tmp_path}/z.zip/{name}").n_rows == 2
+        assert read_table(f"{(tmp_path / 'z.zip').as_uri()}/{name}").n_rows == 2
+
+
+def test_of_members_with_one_path_one_is_read(tmp_path):
+    """The one that is called so, which could always be read; else the first."""
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as file:
+        for name in ("./m.csv", "m.csv", "d/.//b.csv", "d//b.csv"):
+            file.writestr(zipfile.ZipInfo(name), f"name\n{name}\n")
+    tables, reasons = listed(tmp_path)
+    assert tables == ["z.zip/d/b.csv", "z.zip/m.csv"]
+    assert reasons == {
+        "z.zip/./m.csv": "another file of the archive has the same path",
+        "z.zip/d//b.csv": "another file of the archive has the same path",
+    }
+    read = [read_rows(tmp_path, table).to_pydict()["name"] for table in tables]
+    assert read == [["d/.//b.csv"], ["m.csv"]]
+
+
 def test_bombs_are_refused():
     packed = archive(big_csv=b"a" * (300 << 20))
     with pytest.raises(

@@ -65,3 +65,27 @@ def test_columns_without_a_cell_are_left_out() -> None:
 def test_a_grid_without_a_cell_has_no_table() -> None:
     assert find_table([[_, " "], ["", _]]) is None
     assert find_table([]) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "n_kept"),
+    [
+        (["Notebook", "Pen", "Pencil", "Eraser", "Stapler"], 5),
+        (["Source code", "Key", "Contact"], 3),
+        (["*NSYNC", "© sign"], 2),
+        (["Rome", "Notes: by hand", "Source: us"], 1),
+        (["* preliminary"], 1),
+        (["Rome", _, "* preliminary", "by hand"], 1),
+        (["Rome", "* Those of the north are estimates."], 1),
+        (["Rome", "1) Those of the north are estimates."], 1),
+    ],
+)
+def test_names_that_begin_like_notes_are_rows(last, n_kept) -> None:
+    rows = [HEADER, *BODY, *([name, _, _] for name in last)]
+    assert find_table(rows).end == 4 + n_kept
+
+
+def test_a_note_is_no_note_where_rows_above_begin_alike() -> None:
+    body = [["Note: a", 1, 2.5], ["Note: b", 3, 4.5], ["Note: c", 5, 6.5]]
+    assert find_table([HEADER, *body, ["Note: d", _, _]]).end == 5
+    assert find_table([HEADER, *body, ["Source: d", _, _]]).end == 4

@@ -243,6 +243,8 @@ def append_summary(done: Update) -> str:
         kept.append(
             f"{count(done.missing, 'table')} no longer in the lake (--delete-missing deletes them)"
         )
+    if done.closed:
+        kept.append(f"{count(done.closed, 'table')} in what cannot be opened, left as they are")
     if not done.committed:
         return f"Nothing to append: {', '.join(kept)}"
     parts = [
