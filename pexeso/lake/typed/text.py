@@ -19,6 +19,7 @@ from pexeso.lake.readers.table import (
     too_big_note,
 )
 from pexeso.lake.typed.table import TypedTable
+from pexeso.lake.typed.value_texts import value_texts
 
 
 class TextColumns:
@@ -185,7 +186,7 @@ def _text_of(kind: pa.DataType) -> Callable[[pa.Array], pa.StringArray]:
         return lambda values: values.cast(pa.int64()).cast(pa.string())
     if pa.types.is_timestamp(kind):
         return _timestamp_text
-    return lambda values: values.cast(pa.string())
+    return lambda values: value_texts(values, pa.string())
 
 
 def _as_decoded(values: pa.DictionaryArray) -> pa.StringArray:
