@@ -47,3 +47,21 @@ def test_other_types_have_those_of_spark(spark):
         "d": ["2020-01-05"],
         "v": [None],
     }
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+def test_points_of_time_have_those_of_files_in_any_time_zone(spark, zone):
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        frame = spark.sql(
+            "select timestamp'2020-01-01 00:00:05.5Z' as a, timestamp'2020-01-01 00:00:05Z' as b, "
+            "timestamp_ntz'2020-01-01 00:00:05.5' as c, timestamp_ntz'2020-01-01 00:00:05' as d"
+        )
+        found = [cell for [cell] in texts_of(frame).values()]
+        asked = [distinct_values(frame, at).values.to_pylist() for at in range(4)]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    day = "2020-01-01 00:00:05"
+    assert found == [f"{day}.500000Z", f"{day}Z", f"{day}.500000", day]
+    assert asked == [[text] for text in found]

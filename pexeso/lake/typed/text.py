@@ -184,22 +184,12 @@ def _text_of(kind: pa.DataType) -> Callable[[pa.Array], pa.StringArray]:
         return _as_json
     if pa.types.is_duration(kind):
         return lambda values: values.cast(pa.int64()).cast(pa.string())
-    if pa.types.is_timestamp(kind):
-        return _timestamp_text
     return lambda values: value_texts(values, pa.string())
 
 
 def _as_decoded(values: pa.DictionaryArray) -> pa.StringArray:
     decoded = values.dictionary_decode()
     return _text_of(decoded.type)(decoded)
-
-
-def _timestamp_text(values: pa.TimestampArray) -> pa.StringArray:
-    """Write ISO times, without the fraction of a second where it is zero throughout the values."""
-    whole = values.cast(pa.timestamp("s", values.type.tz), safe=False)
-    return (whole if pc.all(pc.equal(whole.cast(values.type), values)).as_py() else values).cast(
-        pa.string()
-    )
 
 
 def _as_json(values: pa.Array) -> pa.StringArray:

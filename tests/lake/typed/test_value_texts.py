@@ -1,5 +1,6 @@
 """The text of a value, which is the same whichever way the value comes."""
 
+import datetime
 import math
 import sqlite3
 import tempfile
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -173,3 +175,119 @@ def test_a_float_has_the_same_text_in_a_list_of_mixed_values():
         "a word",
         None,
     ]
+
+
+SECOND = 1_577_836_805  # 2020-01-01 00:00:05
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Oslo", "+05:30"])
+def test_a_time_has_a_fraction_only_where_it_is_not_zero_in_any_unit(zone):
+    day, end = {
+        None: ("2020-01-01 00:00:05", ""),
+        "UTC": ("2020-01-01 00:00:05", "Z"),
+        "Europe/Oslo": ("2020-01-01 01:00:05", "+0100"),
+        "+05:30": ("2020-01-01 05:30:05", "+0530"),
+    }[zone]
+    for unit, more in (
+        ("s", {}),
+        ("ms", {500: ".500000"}),
+        ("us", {500_000: ".500000", 1: ".000001"}),
+        ("ns", {500_000_000: ".500000", 1_000: ".000001", 123_456_789: ".123456789"}),
+    ):
+        each = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+        values = pa.array(
+            [SECOND * each, None, *(SECOND * each + n for n in more)], pa.timestamp(unit, zone)
+        )
+        expected = [f"{day}{end}", None, *(f"{day}{fraction}{end}" for fraction in more.values())]
+        assert value_texts(values).to_pylist() == expected
+        assert value_texts(values.dictionary_encode()).to_pylist() == expected
+        assert [
+            value_texts(values.slice(at, 1))[0].as_py() for at in range(len(values))
+        ] == expected
+
+
+def test_times_of_a_day_have_a_fraction_only_where_it_is_not_zero():
+    for kind, values, texts in (
+        (pa.time32("s"), [3723], ["01:02:03"]),
+        (pa.time32("ms"), [3723000, 3723500], ["01:02:03", "01:02:03.500000"]),
+        (pa.time64("us"), [3723 * 10**6, 1], ["01:02:03", "00:00:00.000001"]),
+        (
+            pa.time64("ns"),
+            [3723 * 10**9, 1000, 1],
+            ["01:02:03", "00:00:00.000001", "00:00:00.000000001"],
+        ),
+    ):
+        assert value_texts(pa.array([*values, None], kind)).to_pylist() == [*texts, None]
+
+
+def test_times_before_our_era_and_before_1970_keep_their_fraction():
+    early = pa.array([-1, -1_000_000, -62_167_219_201 * 10**6, -62_167_219_201 * 10**6 + 1])
+    texts = [
+        "1969-12-31 23:59:59.999999",
+        "1969-12-31 23:59:59",
+        "-0001-12-31 23:59:59",
+        "-0001-12-31 23:59:59.000001",
+    ]
+    assert value_texts(early.cast(pa.timestamp("us"))).to_pylist() == texts
+    zoned = value_texts(early.cast(pa.timestamp("us", "UTC"))).to_pylist()
+    assert zoned == [f"{text}Z" for text in texts]
+    assert value_texts(
+        pa.array([2932897, -800000]).cast(pa.int32()).cast(pa.date32())
+    ).to_pylist() == [
+        "10000-01-01",
+        "-0221-09-04",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        *((value, pa.timestamp(unit, zone)) for value in (2**62, -(2**62), 2**63 - 1, -(2**63))
+          for unit in ("s", "ms") for zone in (None, "UTC", "Asia/Tokyo")),
+        (2**31 - 1, pa.date32()),
+        (-(2**31), pa.date32()),
+        (2**62, pa.date64()),
+        (-1, pa.time32("ms")),
+        (86_400 * 10**6, pa.time64("us")),
+    ],
+)  # fmt: skip
+def test_dates_and_times_that_are_none_have_no_text(value, kind):
+    first = "00:00:00" if pa.types.is_time(kind) else "1970-01-01"
+    found = value_texts(pa.array([value, 0, None], kind)).to_pylist()
+    assert found[0] is found[2] is None
+    assert first in found[1] or kind == pa.timestamp(kind.unit, "Asia/Tokyo")
+
+
+@given(st.lists(st.datetimes(), min_size=1), st.sampled_from([None, "UTC"]))
+def test_a_time_has_one_text_whatever_stands_beside_it(moments, zone):
+    values = pa.array(moments, pa.timestamp("us")).cast(pa.timestamp("us", zone))
+    expected = [f"{moment.isoformat(' ')}{'Z' if zone else ''}" for moment in moments]
+    assert value_texts(values).to_pylist() == expected
+    if zone is None:
+        assert tokens_of(values).to_pylist() == [cell_text(moment) for moment in moments]
+        assert value_texts(values.cast(pa.time64("us"))).to_pylist() == [
+            cell_text(moment.time()) for moment in moments
+        ]
+
+
+def test_times_have_the_same_text_in_every_file_and_in_memory(tmp_path):
+    moments = [datetime.datetime(2020, 1, 1, 0, 0, 5)] * 10_000
+    moments[5_000] = moments[5_000].replace(microsecond=500_000)  # in the second batch
+    table = pa.table({unit: pa.array(moments, pa.timestamp(unit)) for unit in ("us", "ns")})
+    clock = pa.array([moment.time() for moment in moments], pa.time64("us"))
+    table = table.append_column("clock", clock)
+    pq.write_table(table, tmp_path / "t.parquet")
+    feather.write_feather(table, tmp_path / "t.feather")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.register("given", table)
+        connection.execute("CREATE TABLE t AS SELECT * FROM given")
+    day = {"2020-01-01 00:00:05": 9_999, "2020-01-01 00:00:05.500000": 1}
+    found = {path.name: read_table(path).columns for path in tmp_path.iterdir()}
+    found["pandas"] = [column_texts(table.to_pandas()[name]) for name in table.column_names]
+    found["Arrow"] = [column_texts(table[name]) for name in table.column_names]
+    for way, columns in found.items():
+        counted = [
+            {each["values"]: each["counts"] for each in column.value_counts().to_pylist()}
+            for column in columns
+        ]
+        assert counted == [day, day, {"00:00:05": 9_999, "00:00:05.500000": 1}], way
