@@ -38,8 +38,8 @@ class FileFormat:
 
 FORMATS = (
     FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True),
-    FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True),
-    FileFormat("json", (".json", ".geojson"), is_text=True),
+    FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=2),
+    FileFormat("json", (".json", ".geojson"), is_text=True, reader=2),
     FileFormat("parquet", (".parquet",), reader=2),
     FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=2),
     FileFormat("orc", (".orc",), reader=2),
