@@ -37,7 +37,7 @@ class FileFormat:
 
 
 FORMATS = (
-    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True),
+    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=2),
     FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=2),
     FileFormat("json", (".json", ".geojson"), is_text=True, reader=2),
     FileFormat("parquet", (".parquet",), reader=2),
