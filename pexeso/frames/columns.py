@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import QueryError
-from pexeso.lake.readers.table import strings
+from pexeso.lake.readers.table import join_chunks, strings
+from pexeso.lake.typed.value_texts import float_text, value_texts
 
 NOT_UTF8 = (
     "A query column holds bytes that are no UTF-8 text. Decode them first, such as by "
@@ -114,7 +115,7 @@ def _texts(values: Any) -> pa.StringArray:
     array = None
     try:
         array = arrow_column(values)
-        return _sound(_one_array(pc.cast(_without_nan(array), pa.string())))
+        return _sound(_arrow_texts(array))
     except _REFUSED:
         if array is not None and _holds_bytes(array.type):
             raise QueryError(NOT_UTF8) from None
@@ -138,10 +139,9 @@ def _texts(values: Any) -> pa.StringArray:
     )
 
 
-def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+def _arrow_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return join_chunks([value_texts(chunk, pa.string()) for chunk in chunks])
 
 
 def _without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -167,13 +167,6 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _without_nan(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Make NaN missing, which pandas and NumPy have for a cell that is not there."""
-    if not pa.types.is_floating(column.type):
-        return column
-    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-
-
 def _sound(texts: pa.StringArray) -> pa.StringArray:
     """Refuse texts that are not UTF-8, which Arrow does not look at when it takes them over."""
     try:
@@ -192,6 +185,8 @@ def _holds_bytes(kind: pa.DataType) -> bool:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return float_text(value)
     try:
         return str(value)
     except ValueError as error:  # Python writes out no whole number of more than 4,300 digits

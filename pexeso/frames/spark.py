@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import QueryError
 from pexeso.frames.columns import column_texts
+from pexeso.lake.typed.value_texts import in_utc
 
 MAX_SPARK_VALUES = 1_000_000
 """Most distinct values of a column of Spark that are collected."""
@@ -80,7 +81,7 @@ def distinct_values(frame: Any, position: int) -> CountedValues:
             "more are collected for a query. Search with a sample of it, such as "
             "frame.sample(0.01), or write it to a file."
         )
-    texts = column_texts(counted.column(0))
+    texts = column_texts(in_utc(counted.column(0)))
     order = pc.sort_indices(texts)
     counts = counted.column(1).take(order).to_numpy().astype(np.int64)
     return CountedValues(texts.take(order), counts)

@@ -47,6 +47,7 @@ from pexeso.lake.containers.formats import format_of
 from pexeso.lake.containers.reader import FORMATS_OF_TEXTS
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.rows import read_typed_rows
+from pexeso.spark.cell_texts import cell_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -294,7 +295,10 @@ class _SparkTable:
         types = _arrow_types(frame)
         self._asked = replace(self._asked, types=types)
         self._cells = frame.select(
-            *(sql.col(name).cast("string") for name in names),
+            *(
+                cell_text(sql.col(name), field.dataType).alias(name)
+                for name, field in zip(names, frame.schema.fields, strict=True)
+            ),
             *(
                 sql.col(name).alias(f"t{name}")
                 for name, kind in zip(names, types, strict=True)

@@ -14,9 +14,11 @@ text that is an integer with a point        the integer: ``"1.0"`` and ``"1.00"`
 ``"01"``, ``"+1"``, ``"1e3"``, ``"01.0"``   as they stand: zeros of an id mean something
 integer                                     its digits: ``1`` is ``"1"``; a zero has no sign
 float that is an integer below 2**53        as that integer: ``1.0`` is ``"1"``
-other float                                 the shortest text that reads back as the same number
+other float                                 the shortest text that reads back as the same number:
+                                            ``12345678901.5``, and ``1e+16`` where it is large
 decimal                                     as its text would be: ``1.00`` is ``"1"``
-truth value, date, time                     ``"true"``, ``"2020-03-05"``: Arrow's text
+truth value, date, time                     ``"true"``, ``"2020-03-05"``, ``"14:30:00"``: a second
+                                            has a fraction only where it is not zero
 null, NaN, nothing but white space          no token
 text that says so: `MISSING`, in any case   no token
 ==========================================  ========================================================
@@ -30,6 +32,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.lake.counted_cells import CountedCells
+from pexeso.lake.typed.value_texts import value_texts
 
 MISSING = ("null", "nan", "n/a", "#n/a", "<na>", "-", "--", "\u2013", "\u2014", "?")
 """Texts that stand for a missing value, in lower case: joined by them, columns with gaps would seem
@@ -40,8 +43,6 @@ to share one.
 
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
 _MISSING = pa.array(MISSING, pa.large_string())
-_EXACT = float(2**53)
-"""From here on a float does not tell neighbouring integers apart."""
 
 
 def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
@@ -111,29 +112,18 @@ def distinct_tokens_of(columns: Sequence[pa.StringArray]) -> list[pa.LargeString
 
 
 def texts_of_cells(values: pa.Array) -> pa.LargeStringArray:
-    """Return cells as texts: floats that are whole without a point, NaN as null.
+    """Return cells as texts, those of `pexeso.lake.typed.value_texts.value_texts`.
 
     Raises
     ------
     InputError
         The cells are of a type that has no text.
     """
-    if pa.types.is_floating(values.type):
-        return _texts_of_floats(values)
     try:
-        return values.cast(pa.large_string())
+        return value_texts(values)
     except pa.ArrowException as error:
         raise InputError(
             "Tokens are made of texts, numbers, truth values, dates and times. Got "
             f"{values.type}, which has no text "
             f"({str(error).splitlines()[0]}): leave the column out, or turn it into texts first."
         ) from error
-
-
-def _texts_of_floats(values: pa.Array) -> pa.LargeStringArray:
-    if pa.types.is_float16(values.type):
-        values = values.cast(pa.float32())
-    whole = pc.and_(pc.equal(pc.floor(values), values), pc.less(pc.abs(values), _EXACT))
-    integers = pc.if_else(whole, values, 0).cast(pa.int64()).cast(pa.large_string())
-    others = pc.if_else(pc.is_nan(values), None, values).cast(pa.large_string())
-    return pc.if_else(whole, integers, others)

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.typed.value_texts import value_texts
+
 MAX_LEARNED = 500
 """Characters of a cell above which programs are not learned from it; they are applied to it."""
 
@@ -22,11 +24,12 @@ def cleaned(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
     >>> cleaned(pa.array([" Zoe\u0308\u00a0M. ", "", None])).to_pylist()
     ['Zoë M.', None, None]
     """
-    texts = pc.cast(cells, pa.large_string())
+    chunks = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
+    texts = pa.chunked_array([value_texts(chunk) for chunk in chunks], pa.large_string())
     texts = pc.replace_substring(texts, "\N{NO-BREAK SPACE}", " ")
     texts = pc.utf8_trim_whitespace(pc.utf8_normalize(texts, form="NFC"))
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
-    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    return texts.combine_chunks()
 
 
 @dataclass(frozen=True)

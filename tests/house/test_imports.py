@@ -53,6 +53,7 @@ SPARK_MODULES = {
                 "io.spark_schema",
                 "search.spark_executor",
                 "spark.archive_maker",
+                "spark.cell_texts",
                 "spark.class_archive",
                 "spark.failures",
                 "spark.session",

@@ -152,3 +152,17 @@ def test_a_table_that_spark_does_not_know_is_told_with_a_way_out(spark):
             pa.array(["a"]),
             from_spark=True,
         )
+
+
+def test_a_found_column_of_floats_is_joined_by_the_texts_of_the_index(spark):
+    spark.createDataFrame(
+        [(49301234567.0, "a", "b"), (1.5, "c", "d")], "name double, n string, note string"
+    ).createOrReplaceTempView("found_in_spark")
+    texts = ["49301234567", "1.5", "7"]
+    mapping = mapping_of(texts, {(text, text): 0.0 for text in texts[:2]}, "all")
+    frame = spark.createDataFrame([(text,) for text in texts], "key string")
+    found = join_frame(
+        frame, "key", asked_for(mapping, JoinOptions()), pa.array(texts), from_spark=True
+    )
+    notes = found.table.select("key", "note").toArrow().to_pylist()
+    assert {row["key"]: row["note"] for row in notes} == {"49301234567": "b", "1.5": "d", "7": None}

@@ -56,12 +56,12 @@ def test_every_parquet_type_becomes_text(values, kind, expected):
     assert column(values, kind) == expected
 
 
-def test_parquet_bytes_that_are_no_text_leave_the_column_empty_with_a_note():
+def test_parquet_bytes_that_are_no_text_are_left_out_with_a_note():
     table = read(
         parquet({"x": pa.array([b"\xff\xfe", b"a"]), "y": pa.array(["p", "q"])}), "t.parquet"
     )
-    assert [c.to_pylist() for c in table.columns] == [[None, None], ["p", "q"]]
-    assert table.notes[0].startswith("column 'x' (#0) is not text everywhere: ")
+    assert [c.to_pylist() for c in table.columns] == [[None, "a"], ["p", "q"]]
+    assert table.notes[0].startswith("column 'x' (#0) is not text everywhere: cells read as empty")
 
 
 def test_a_parquet_file_without_the_extension_is_known_by_its_start():

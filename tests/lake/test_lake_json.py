@@ -95,6 +95,37 @@ def test_objects_inside_objects_are_columns_and_arrays_stay_json():
     )
 
 
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_a_key_named_as_one_inside_an_object_is_a_column_of_its_own(name):
+    rows = [{"a": {"b": 0}}, {"a.b": 1, "a": {"b": 2}}, {"a": {"b": {"c": 3}, "b.c": 4}}]
+    text = "\n".join(map(json.dumps, rows)) if name == "t.jsonl" else json.dumps(rows)
+    table = parse(text, name)
+    found = list(zip(table.names, (each.to_pylist() for each in table.columns), strict=True))
+    assert found == [
+        ("a.b", ["0", "2", None]),
+        ("a.b", [None, "1", None]),
+        ("a.b.c", [None, None, "3"]),
+        ("a.b.c", [None, None, "4"]),
+    ]
+    assert table.notes == ["keys that are named as others inside objects are columns of their own"]
+    (batch,) = json_rows(name, text.encode())
+    assert batch.names == table.names
+    assert [each.to_pylist() for each in batch.columns] == [each for _, each in found]
+
+
+def test_objects_in_columns_of_one_name_are_columns_of_their_own():
+    names, columns = read({"columns": ["x", "x"], "data": [[{"y": 1}, {"y": 2}]]})
+    assert (names, columns) == (["x.y", "x.y"], [["1"], ["2"]])
+
+
+def test_keys_of_one_name_in_many_different_objects_stay_json():
+    rows = [{"a.b": 1, "a": {"b": 2}, "by": {f"key {n}": n}} for n in range(20_000)]
+    table = parse(json.dumps(rows))
+    assert table.names == ["a.b", "a", "by"]
+    assert table.columns[1][7].as_py() == '{"b": 2}'
+    assert next(iter(json_rows("t.json", json.dumps(rows).encode()))).names == table.names
+
+
 def test_objects_more_than_eight_levels_deep_stay_json():
     inner = {"z": 1}
     for _ in range(10):
@@ -204,3 +235,43 @@ def test_documents_with_random_damage_are_read_or_refused_in_one_sentence():
             messages.append(str(error))
     assert len(messages) > 100
     assert not any("\n" in message for message in messages)
+
+
+GUESSED = "not UTF-8: read as cp1252, a guess"
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_json_that_is_no_utf_8_is_read_in_a_guessed_encoding_with_a_note(name):
+    rows = [{"name": f"caf\u00e9 {number}"} for number in range(5_000)]
+    text = (
+        "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        if name == "t.jsonl"
+        else json.dumps(rows, ensure_ascii=False)
+    )
+    table = parse(text.encode("latin-1"), name)
+    assert table.columns[0].to_pylist() == [row["name"] for row in rows]
+    assert (table.encoding, table.notes) == ("cp1252", [GUESSED])
+    (first, *_) = json_rows(name, text.encode("latin-1"))
+    assert first.columns[0][0].as_py() == '"caf\u00e9 0"'
+    assert parse(b'[{"a":"caf\xe9"}]').columns[0].to_pylist() == ["caf\u00e9"]
+
+
+@pytest.mark.parametrize(
+    ("data", "note"),
+    [
+        ('[{"a":"\u00e9\u00e9\u00e9"},{"a":"'.encode() + b'\xff"}]', "UTF-8"),
+        ('\ufeff[{"a":"'.encode() + b'\xff"}]', "UTF-8"),
+        ('[{"a":"'.encode("utf-16-le") + b"\x00\xd8" + '"}]'.encode("utf-16-le"), "UTF-16-LE"),
+        ('\ufeff[{"a":"'.encode("utf-16-le") + b"\x00\xd8" + '"}]'.encode("utf-16-le"), "UTF-16"),
+    ],
+)
+def test_wrong_bytes_of_json_are_noted(data, note):
+    table = parse(data)
+    assert table.columns[0].to_pylist()[-1] == "\N{REPLACEMENT CHARACTER}"
+    assert table.notes == [f"not all valid {note}: wrong bytes became the replacement character"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+def test_json_in_an_encoding_of_unicode_needs_no_note(encoding):
+    table = parse('[{"a":"caf\u00e9"}]'.encode(encoding))
+    assert (table.columns[0].to_pylist(), table.notes) == (["caf\u00e9"], [])

@@ -5,6 +5,7 @@ import os
 import string
 import time
 
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -267,6 +268,17 @@ def test_damaged_gzip_says_so(write):
         read_table(write("t.csv.gz", packed[:-100]))
     with pytest.raises(TableReadError, match="is a gzip file that is damaged"):
         read_table(write("u.csv.gz", packed[:50] + b"\x00" * 50 + packed[100:]))
+
+
+@pytest.mark.parametrize("before", [b"", b"note", b"\x28\xb5\x2f\xfd" * 3])
+def test_zstd_behind_frames_that_are_skipped_is_known(write, before):
+    packed = pa.compress(b"a,b\n1,2\n", codec="zstd", asbytes=True)
+    frames = [bytes([number]) + b"\x2a\x4d\x18" for number in (0x50, 0x5F)]
+    skipped = b"".join(frame + len(before).to_bytes(4, "little") + before for frame in frames)
+    for data in (skipped + packed, skipped + packed + skipped):
+        assert rows_of(read_table(write("t.csv.zst", data))) == [["1", "2"]]
+    with pytest.raises(TableReadError, match="binary, not delimited text"):
+        read_table(write("u.csv.zst", skipped + b"\x04\x22\x4d\x18" + bytes(100)))  # lz4
 
 
 def test_a_gzip_bomb_stops_at_the_limit(write):

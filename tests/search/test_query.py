@@ -96,7 +96,7 @@ def test_a_missing_file_is_one_sentence(tmp_path):
         (pd.Series(["a", None, "b"], name="letters"), ["a", None, "b"]),
         (pa.chunked_array([["a"], [None]]), ["a", None]),
         ([dt.date(2020, 3, 5)], ["2020-03-05"]),
-        (pd.Series([pd.Timestamp("2020-03-05"), pd.NaT]), ["2020-03-05 00:00:00.000000000", None]),
+        (pd.Series([pd.Timestamp("2020-03-05"), pd.NaT]), ["2020-03-05 00:00:00", None]),
         (iter(["a", "b"]), ["a", "b"]),
     ],
 )

@@ -89,6 +89,12 @@ def test_cells_are_cleaned_for_programs_alone():
     assert list(side.cells[0].to_pylist()) == [" e\u0301 ", ""]
 
 
+def test_floats_are_read_as_files_have_them():
+    side = side_of({"phone": [49301234567.0, None], "part": [0.5, 2.0]})
+    texts = [column.cells.to_pylist() for column in side.texts.columns]
+    assert texts == [["49301234567", None], ["0.5", "2"]]
+
+
 @pytest.mark.parametrize(
     ("table", "error", "message"),
     [

@@ -29,6 +29,7 @@ from pexeso.lake.records import (
     counted_column_records,
     value_records,
 )
+from pexeso.spark.cell_texts import cell_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -193,7 +194,7 @@ def _counted(table: SparkTable, kinds: tuple[str, ...], note: str | None) -> Dat
     cells = [
         _cell(_TABLE, sql.lit(None)),
         *(
-            _cell(position, _as_text(sql.col(f"c{position}"), fields[position].dataType))
+            _cell(position, cell_text(sql.col(f"c{position}"), fields[position].dataType))
             for position in read
         ),
     ]
@@ -208,21 +209,6 @@ def _cell(position: int, value: Column) -> Column:
     from pyspark.sql import functions as sql
 
     return sql.struct(sql.lit(position).alias("position"), value.cast("string").alias("value"))
-
-
-def _as_text(value: Column, kind: DataType) -> Column:
-    """Convert values to text as a file of the same type gives them.
-
-    Floats that are whole become integers, not 1.0E7.
-    """
-    from pyspark.sql import functions as sql
-    from pyspark.sql import types
-
-    text = value.cast("string")
-    if not isinstance(kind, types.FloatType | types.DoubleType):
-        return text
-    whole = (sql.floor(value) == value) & (sql.abs(value) < float(1 << 53))
-    return sql.when(whole, value.cast("bigint").cast("string")).otherwise(text)
 
 
 def _reason_not_read(kind: DataType, kinds: tuple[str, ...]) -> str | None:
@@ -254,7 +240,7 @@ def _cells_as_texts(table: SparkTable) -> tuple[DataFrame, list[str]]:
     frame = table.frame.toDF(*(f"c{position}" for position in range(len(fields))))
     cells = [
         (
-            _as_text(sql.col(f"c{position}"), field.dataType)
+            cell_text(sql.col(f"c{position}"), field.dataType)
             if _reason_not_read(field.dataType, KINDS) is None
             else sql.lit(None).cast("string")
         ).alias(f"c{position}")

@@ -38,17 +38,22 @@ class FileFormat:
 
 FORMATS = (
     FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=2),
-    FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True),
-    FileFormat("json", (".json", ".geojson"), is_text=True),
-    FileFormat("parquet", (".parquet",)),
-    FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc")),
-    FileFormat("orc", (".orc",)),
-    FileFormat("avro", (".avro",)),
+    FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=2),
+    FileFormat("json", (".json", ".geojson"), is_text=True, reader=2),
+    FileFormat("parquet", (".parquet",), reader=2),
+    FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=2),
+    FileFormat("orc", (".orc",), reader=2),
+    FileFormat("avro", (".avro",), reader=2),
     FileFormat(
         "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=2
     ),
-    FileFormat("database", (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb"), False, True),
-    FileFormat("archive", (".zip",), holds_several=True),
+    FileFormat(
+        "database",
+        (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb"),
+        holds_several=True,
+        reader=2,
+    ),
+    FileFormat("archive", (".zip",), holds_several=True, reader=2),
 )
 """All formats that are read."""
 

@@ -33,6 +33,7 @@ from pexeso.lake.readers.jsonlines import parse_json, starts_as_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows, json_rows, parquet_rows
+from pexeso.lake.typed.bad_cells import sound
 from pexeso.lake.typed.parquet import parse_parquet
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.text import text_table
@@ -125,7 +126,8 @@ class OpenTable:
     def typed_columns(self) -> list[pa.ChunkedArray] | None:
         """Read the columns with the types of the file; None for formats whose cells are texts.
 
-        Dictionaries are written out. Rows are those of `text`, in the same order.
+        Dictionaries are written out, and texts that are not UTF-8 are mended as in `text`. Rows are
+        those of `text`, in the same order.
         """
         if self.format in FORMATS_OF_TEXTS:
             return None
@@ -133,7 +135,9 @@ class OpenTable:
             batches = list(self.rows())
             types = [_plain(column.type) for column in batches[0].columns]
             return [
-                pa.chunked_array([batch.columns[p].cast(kind) for batch in batches[1:]], kind)
+                pa.chunked_array(
+                    [sound(batch.columns[p].cast(kind)) for batch in batches[1:]], kind
+                )
                 for p, kind in enumerate(types)
             ]
 

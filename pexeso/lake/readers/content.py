@@ -81,9 +81,19 @@ def bytes_fingerprint(data: bytes) -> str:
 def unpacked(shown: str, data: bytes, max_bytes: int) -> bytes:
     """Return what packed bytes hold, and others as they are; see `read_content`."""
     for packing in _PACKINGS:
-        if data.startswith(packing.magic):
+        if data.startswith(packing.magic) or (packing is _ZSTD and _is_zstd(data)):
             return _unpack(shown, data, max_bytes, packing)
     return data
+
+
+def _is_zstd(data: bytes) -> bool:
+    """Return whether zstd begins behind the frames that programs keep notes of their own in."""
+    start = 0
+    for _ in range(_MOST_SKIPPED):
+        if data[start : start + 4] not in _SKIPPED_MAGICS:
+            break
+        start += 8 + int.from_bytes(data[start + 4 : start + 8], "little")
+    return data.startswith(_ZSTD.magic, start)
 
 
 def fingerprint_file(path: str | os.PathLike[str] | Location) -> str | None:
@@ -164,17 +174,16 @@ class _Packing(NamedTuple):
     open: Callable[[io.BytesIO], Any]
 
 
-def _open_zstd(packed: io.BytesIO) -> pa.CompressedInputStream:
-    return pa.CompressedInputStream(packed, "zstd")
-
-
+_ZSTD = _Packing(
+    "a zstd", b"\x28\xb5\x2f\xfd", lambda packed: pa.CompressedInputStream(packed, "zstd")
+)
+_SKIPPED_MAGICS = tuple(bytes([number]) + b"\x2a\x4d\x18" for number in range(0x50, 0x60))
+_MOST_SKIPPED = 16
 _PACKINGS = (
     _Packing("a gzip", b"\x1f\x8b", lambda packed: gzip.GzipFile(fileobj=packed)),
     _Packing("a bzip2", b"BZh", bz2.BZ2File),
     _Packing("an xz", b"\xfd7zXZ\x00", lzma.LZMAFile),
-    _Packing(
-        "a zstd", b"\x28\xb5\x2f\xfd", lambda packed: pa.CompressedInputStream(packed, "zstd")
-    ),
+    _ZSTD,
 )
 _BZIP2_BLOCK = (
     b"1AY&SY",

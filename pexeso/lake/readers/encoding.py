@@ -1,9 +1,10 @@
-"""Detection of the character encoding of delimited text.
+"""Detection of the character encoding of delimited text and of JSON.
 
 The byte order mark is tried first, then UTF-8, then a guess that is always reported.
 """
 
 import codecs
+import json
 import re
 from dataclasses import dataclass
 
@@ -36,6 +37,7 @@ _MOST_LIKELY = "cp1252"
 _EVIDENCE_BYTES = 16 << 10
 _BLOCK_BYTES = 1 << 20
 _HALF_LINE_BYTES = 512
+_WRONG_BYTES = "not all valid {}: wrong bytes became the replacement character"
 _MULTI_BYTE_CHARACTER = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
 )
@@ -70,20 +72,36 @@ def detect_encoding(data: bytes) -> Encoding | None:
     """
     for mark, name in _MARKS:
         if data.startswith(mark):
-            return Encoding(name)
+            return Encoding(name, _wrong_bytes(data, name))
     if 0 in data:
         return _wide_without_mark(data)
-    if _is_utf8(data):
+    if _is_valid(data, "utf-8"):
         return Encoding("utf-8")
     evidence = _evidence(data)
     n_characters = len(_MULTI_BYTE_CHARACTER.findall(evidence))
     n_stray = len(_HIGH_BYTE.findall(_MULTI_BYTE_CHARACTER.sub(b"", evidence)))
     if n_characters > n_stray:
-        return Encoding(
-            "utf-8", "not all valid UTF-8: wrong bytes became the replacement character"
-        )
+        return Encoding("utf-8", _WRONG_BYTES.format("UTF-8"))
     name = _guess(evidence)
     return Encoding(name, f"not UTF-8: read as {name}, a guess")
+
+
+def detect_json_encoding(data: bytes) -> Encoding:
+    r"""Return in which encoding a JSON text is.
+
+    JSON begins with ASCII, so that the place of NUL bytes tells UTF-16 and UTF-32. All else should
+    be UTF-8; where it is not, it is taken for what delimited text would be.
+
+    Examples
+    --------
+    >>> detect_json_encoding("[1]".encode("utf-16-le")).name
+    'utf-16-le'
+    >>> detect_json_encoding('{"name": "café"}'.encode("latin-1"))
+    Encoding(name='cp1252', note='not UTF-8: read as cp1252, a guess')
+    """
+    name = json.detect_encoding(data)
+    found = detect_encoding(data) if name.startswith("utf-8") else None
+    return Encoding(name, _wrong_bytes(data, name)) if found is None else found
 
 
 def with_marks(data: bytes) -> bytes:
@@ -105,10 +123,17 @@ def with_marks(data: bytes) -> bytes:
     return _CONTROL.sub(lambda found: found[0][1:].decode("cp1252").encode(), data)
 
 
-def _is_utf8(data: bytes) -> bool:
-    if data.isascii():
+def _wrong_bytes(data: bytes, name: str) -> str | None:
+    """Return the note about bytes that are wrong in an encoding, None where all are right."""
+    if _is_valid(data, name):
+        return None
+    return _WRONG_BYTES.format(name.upper().removesuffix("-SIG"))
+
+
+def _is_valid(data: bytes, name: str) -> bool:
+    if name == "utf-8" and data.isascii():
         return True
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    decoder = codecs.getincrementaldecoder(name)()
     view = memoryview(data)
     try:
         for start in range(0, len(view), _BLOCK_BYTES):

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from pexeso.errors import TableReadError
 
-Key = str | tuple[int, str]
-"""What a column is known by: its name, or its position with it where names may repeat."""
+Key = str | tuple[int | tuple[object, ...], str]
+"""What a column is known by: its name, or with it where names may repeat what tells it from others.
+
+That is its position, or the keys that lead to it.
+"""
 Record = Mapping[Key, object]
 
 _DEPTH = 3

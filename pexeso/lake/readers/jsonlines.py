@@ -15,6 +15,7 @@ from itertools import islice
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.encoding import detect_json_encoding
 from pexeso.lake.readers.json_documents import Key, Record, document_records
 from pexeso.lake.readers.table import (
     Table,
@@ -41,8 +42,10 @@ def parse_json(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
     What the text holds decides whether it is JSON lines or one document. Strings stay as they are,
     numbers and arrays are written as JSON; a missing key, ``null`` and ``NaN`` are empty. Objects
     inside objects become columns named ``outer.inner``, down to 8 levels; they stay JSON where that
-    comes to more columns than a table may have. Lines and items that are no object are left out and
-    counted in a note while they are the minority.
+    comes to more columns than a table may have. Where a key of a row is named as one inside an
+    object of it, such as ``a.b`` in ``{"a.b": 1, "a": {"b": 2}}``, there are two columns of the
+    name, with a note. Lines and items that are no object are left out and counted in a note while
+    they are the minority.
 
     Memory: JSON lines take a chunk of 4,096 besides the columns. A document takes what Python's
     objects of it take, about ten times its size.
@@ -52,7 +55,8 @@ def parse_json(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
     shown
         The file's name for messages.
     data
-        The whole file: UTF-8, UTF-16 or UTF-32, with or without byte order mark.
+        The whole file: UTF-8, UTF-16 or UTF-32, with or without byte order mark. What is none of
+        these is read in an encoding that is guessed, with a note.
     max_cell_bytes
         Larger cells become null.
 
@@ -77,28 +81,38 @@ class JsonRows:
 
     def __init__(self, shown: str, data: bytes) -> None:
         self.shown, self.data = shown, data
-        self.encoding = json.detect_encoding(data)
-        self.depth = _MAX_DEPTH
+        found = detect_json_encoding(data)
+        self.encoding, self._notes = found.name, [found.note] if found.note else []
+        self.depth, self.by_path = _MAX_DEPTH, False
         self._document: object = None
         self._n_repeats = 0
         self.is_lines = self._is_lines()
 
     def table(self, max_cell_bytes: int) -> Table:
         """Return the rows as a table of texts."""
-        try:
-            return self._table(max_cell_bytes)
-        except _TooWideError:
-            self.depth = 0
-        try:
-            return self._table(max_cell_bytes)
-        except _TooWideError as error:
-            raise TableReadError(str(error)) from error
+        while True:
+            try:
+                return self._table(max_cell_bytes)
+            except _SameNameError:
+                self.by_path = True
+            except _TooWideError as error:
+                if not self.depth:
+                    raise TableReadError(str(error)) from error
+                self.depth = 0
 
     def chunks(self) -> Iterator[list[Record]]:
         """Yield lists of rows, with the columns that `table` has.
 
-        Rows are gone through once before, for how deep the columns may go.
+        Rows are gone through before, for how deep the columns may go and what tells them apart.
         """
+        try:
+            self._look()
+        except _SameNameError:
+            self.by_path = True
+            self._look()
+        yield from self._chunks([])
+
+    def _look(self) -> None:
         names: set[Key] = set()
         n_rows = 0
         try:
@@ -108,15 +122,16 @@ class JsonRows:
                 self.check(n_rows, len(names))
         except _TooWideError:
             self.depth = 0
-        yield from self._chunks([])
 
     def _table(self, max_cell_bytes: int) -> Table:
         builder = _Builder(self, max_cell_bytes)
-        notes: list[str] = []
+        notes = list(self._notes)
         for rows in self._chunks(notes):
             builder.add(rows)
         if not self.depth:
             notes.append("objects inside objects stay JSON: they have too many different keys")
+        elif self.by_path:
+            notes.append("keys that are named as others inside objects are columns of their own")
         return builder.table(notes)
 
     def check(self, n_rows: int, n_columns: int) -> None:
@@ -131,7 +146,7 @@ class JsonRows:
         repeats = _Repeats()
         found = self._lines(notes, repeats) if self.is_lines else self._items(notes)
         while rows := list(islice(found, ROWS_A_CHUNK)):
-            yield [flat(row, self.depth) for row in rows]
+            yield [flat(row, self.depth, by_path=self.by_path) for row in rows]
         n_repeats = repeats.n_objects + (0 if self.is_lines else self._n_repeats)
         if n_repeats:
             notes.append(f"objects with a key twice were read with its last value: {n_repeats:,}")
@@ -202,6 +217,10 @@ class JsonRows:
 
 class _TooWideError(Exception):
     """The columns are too many, or almost all cells are missing."""
+
+
+class _SameNameError(Exception):
+    """A key of a row is named as one inside an object of it."""
 
 
 class _Repeats:
@@ -277,7 +296,7 @@ def _value(line: str, repeats: _Repeats) -> object:
         return None
 
 
-def flat(row: Record, depth: int) -> Record:
+def flat(row: Record, depth: int, *, by_path: bool = False) -> Record:
     """Return a row whose values that are objects became columns of their own.
 
     Parameters
@@ -286,27 +305,46 @@ def flat(row: Record, depth: int) -> Record:
         From columns to values.
     depth : int
         Levels that are taken apart; objects below them stay.
+    by_path : bool
+        Tell columns inside objects apart by the keys that lead to them, and not by their names.
+
+    Raises
+    ------
+    _SameNameError
+        Two columns have the same name, and are to be told apart by it.
 
     Examples
     --------
     >>> flat({"name": "Eva", "address": {"city": "Oslo", "at": {"x": 1}}}, 1)
     {'name': 'Eva', 'address.city': 'Oslo', 'address.at': {'x': 1}}
+    >>> flat({"a.b": 1, "a": {"b": 2}}, 1, by_path=True)
+    {'a.b': 1, (('a', 'b'), 'a.b'): 2}
     """
     if not depth or not any(type(value) is dict for value in row.values()):
         return row
     found: dict[Key, object] = {}
-    _flatten(row, "", depth, found)
+    _flatten(row, "", depth, found, () if by_path else None)
     return found
 
 
-def _flatten(row: Mapping[Key, object], before: str, depth: int, found: dict[Key, object]) -> None:
+def _flatten(
+    row: Mapping[Key, object],
+    before: str,
+    depth: int,
+    found: dict[Key, object],
+    path: tuple[Key, ...] | None,
+) -> None:
     for key, value in row.items():
         name = f"{before}{key if isinstance(key, str) else key[1]}" if before else key
+        place = None if path is None else (*path, key)
         if type(value) is dict and value and depth:
             inner = name if isinstance(name, str) else name[1]
-            _flatten(value, f"{inner}.", depth - 1, found)
-        else:
-            found[name] = value or None if type(value) is dict else value
+            _flatten(value, f"{inner}.", depth - 1, found, place)
+            continue
+        column = (place, name) if before and place is not None else name
+        if column in found:
+            raise _SameNameError
+        found[column] = value or None if type(value) is dict else value
 
 
 class _Builder:

@@ -33,6 +33,9 @@ _BYTES_A_SECOND = 1 << 20
 _KEPT_BYTES = 16 << 20
 """After a larger file the process ends, and its memory with it."""
 
+_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "TZ": "UTC"}
+"""Other pools reserve GBs; DuckDB gives points of time in the time zone of the machine."""
+
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from pexeso.lake.typed import apart; apart.main()"
@@ -178,7 +181,7 @@ class _Reader:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},  # others reserve GBs
+                env={**os.environ, **_ENVIRONMENT},
             )
             self._owner = os.getpid()
         return self._process

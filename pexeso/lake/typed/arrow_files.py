@@ -71,8 +71,36 @@ def _table(stream: BinaryIO, max_bytes: int) -> pa.Table:
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
-    batch.validate(full=True)
+    """Refuse a batch that is damaged; texts that are not UTF-8 are not, and are mended later."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid:
+        batch.validate()
+        for column in batch.columns:
+            _as_bytes(column).validate(full=True)
     return batch
+
+
+def _as_bytes(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(values.indices, _as_bytes(values.dictionary))
+    return values if (plain := _type_of_bytes(kind)) == kind else values.view(plain)
+
+
+def _type_of_bytes(kind: pa.DataType) -> pa.DataType:
+    """Return a type with bytes in place of texts, inside nested ones as well."""
+    if pa.types.is_string(kind):
+        return pa.binary()
+    if pa.types.is_large_string(kind):
+        return pa.large_binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_type_of_bytes(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_type_of_bytes(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_type_of_bytes(kind.value_type)))
+    return kind
 
 
 def _open(stream: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

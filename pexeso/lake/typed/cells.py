@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from pexeso.lake.readers.table import strings
+from pexeso.lake.typed.value_texts import EXACT, float_text
 
 _INT64 = range(-(1 << 63), 1 << 63)
-_EXACT = float(1 << 53)
-"""From here on neighbouring whole numbers share one float."""
 
 
 def column_array(values: Sequence[object]) -> pa.Array:
@@ -65,7 +64,7 @@ def cell_text(value: object) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+        return float_text(value)
     if isinstance(value, datetime.timedelta):
         return _duration_text(value)
     if isinstance(value, datetime.datetime):
@@ -85,11 +84,11 @@ def _duration_text(value: datetime.timedelta) -> str:
 def _numbers(values: Sequence[object]) -> pa.Array:
     present = [value for value in values if value is not None]
     if all(
-        value in _INT64 if isinstance(value, int) else value.is_integer() and abs(value) < _EXACT
+        value in _INT64 if isinstance(value, int) else value.is_integer() and abs(value) < EXACT
         for value in present
     ):
         return pa.array([None if value is None else int(value) for value in values], pa.int64())
-    if any(isinstance(value, int) and abs(value) >= _EXACT for value in present):
+    if any(isinstance(value, int) and abs(value) >= EXACT for value in present):
         # A float would change these digits, and they are mostly identifiers.
         return strings([None if value is None else cell_text(value) for value in values])
     floats = [None if value is None else float(value) for value in values]

@@ -16,8 +16,7 @@ _MAX_REPEATED_BYTES = 256
 def parse_parquet(shown: str, data: bytes, *, max_bytes: int, max_cell_bytes: int) -> Table:
     """Read a Parquet file as strings: dates and times in ISO form, nested values as JSON text.
 
-    Bytes that are not UTF-8, and types that have no text form, leave their column without values,
-    with a note.
+    See `TextColumns` for cells that have no text.
 
     A file of a few hundred bytes may say a long text as often as it likes. So columns with long
     ones are read as Parquet stores them, a list of different texts and numbers into it, and it is
@@ -37,9 +36,12 @@ def parse_parquet(shown: str, data: bytes, *, max_bytes: int, max_cell_bytes: in
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         check_width(shown, len(file.schema_arrow))
-        long_texts = _long_texts(file, data, max_bytes // (4 * _ROWS_A_BATCH))
-        if long_texts:
-            file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=long_texts)
+        # What was written as a dictionary is read as one: Arrow would make it one by a cast, which
+        # a wrong byte breaks off.
+        coded = {field.name for field in file.schema_arrow if is_coded(field.type)}
+        coded |= _long_texts(file, data, max_bytes // (4 * _ROWS_A_BATCH))
+        if coded:
+            file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=sorted(coded))
         return _read(shown, file, max_bytes, max_cell_bytes)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
@@ -55,7 +57,7 @@ def _read(shown: str, file: pq.ParquetFile, max_bytes: int, max_cell_bytes: int)
     return columns.table()
 
 
-def _long_texts(file: pq.ParquetFile, data: bytes, limit: int) -> list[str]:
+def _long_texts(file: pq.ParquetFile, data: bytes, limit: int) -> set[str]:
     """Return the columns whose dictionary holds a text of more bytes than the limit.
 
     The limit is at most 256 bytes for columns where a cell holds many texts.
@@ -77,7 +79,7 @@ def _long_texts(file: pq.ParquetFile, data: bytes, limit: int) -> list[str]:
             if next(filter(None, longest), 0) > most:
                 found.add(leaf.path)
                 break
-    return sorted(found)
+    return found
 
 
 def _longest(values: pa.Array) -> int:

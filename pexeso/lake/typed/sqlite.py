@@ -8,7 +8,6 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -31,6 +30,9 @@ _STEPS_A_LOOK = 1 << 20
 _BASE_STEPS = 1 << 28
 _STEPS_A_BYTE = 64
 _MAX_TEXT_BYTES = 64 << 20
+_EXACT = (1 << 53) - 1
+_LARGE = 2
+"""What is said of a column with whole numbers beyond `_EXACT`, which a float may not hold."""
 _COLUMNS_A_STATEMENT = 300
 _WAITS_SECONDS = 1.0
 _WAL = b"\2"
@@ -91,7 +93,9 @@ def read(source: FileSource, name: str) -> TypedTable:
     """Read one table or view.
 
     A column has the type of its values, whatever was declared: whole numbers, floats (also among
-    whole numbers) or texts; mixed ones are texts. Bytes are left out, with a note.
+    whole numbers) or texts; mixed ones are texts. So are floats among whole numbers from 2**53 on,
+    of which a float would change digits. Bytes are left out, and wrong bytes in texts become the
+    replacement character, with a note.
 
     Memory: a batch of rows, of at most 16 Ki rows and about 32 MiB of text. The table is gone
     through twice, first for its types.
@@ -120,11 +124,12 @@ def read(source: FileSource, name: str) -> TypedTable:
         for number, column in enumerate(table.columns)
         if number in table.with_bytes
     ]
-    return TypedTable(table.columns, table.types, _batches(source, name, table, state), notes)
+    batches = _batches(source, name, table, state, notes)
+    return TypedTable(table.columns, table.types, batches, notes)
 
 
 def _batches(
-    source: FileSource, name: str, table: _Columns, state: tuple[object, ...]
+    source: FileSource, name: str, table: _Columns, state: tuple[object, ...], notes: list[str]
 ) -> Iterator[list[pa.Array]]:
     with _opened(source) as database:
         if database.state != state:
@@ -132,6 +137,11 @@ def _batches(
         for rows in database.rows(name, table):
             columns = zip(zip(*rows, strict=True), table.types, strict=True)
             yield [_array(values, kind) for values, kind in columns]
+        if database.texts.n_mended:
+            notes.append(
+                "not all valid UTF-8: cells in which wrong bytes became the replacement character: "
+                f"{database.texts.n_mended:,}"
+            )
 
 
 def _array(values: tuple[object, ...], kind: pa.DataType) -> pa.Array:
@@ -155,11 +165,25 @@ class _Columns:
 
 
 def _kind(present: dict[str, object]) -> pa.DataType:
-    if present["t"]:
+    if present["t"] or (present["f"] and present["i"] == _LARGE):
         return pa.string()
     if present["f"]:
         return pa.float64()
     return pa.int64() if present["i"] else pa.null()
+
+
+class _Texts:
+    """Makes texts of bytes, and counts those with wrong ones."""
+
+    def __init__(self) -> None:
+        self.n_mended = 0
+
+    def __call__(self, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            self.n_mended += 1
+            return data.decode("utf-8", "replace")
 
 
 class _Database:
@@ -168,7 +192,8 @@ class _Database:
     def __init__(
         self, shown: str, connection: sqlite3.Connection, n_bytes: int, state: tuple[object, ...]
     ) -> None:
-        self.shown, self.state = shown, state
+        self.shown, self.state, self.texts = shown, state, _Texts()
+        connection.text_factory = self.texts
         self._connection = connection
         self._max_looks = (_BASE_STEPS + _STEPS_A_BYTE * n_bytes) // _STEPS_A_LOOK
         self._n_looks = 0
@@ -255,7 +280,9 @@ class _Database:
 
 def _asked_of(column: str) -> str:
     name = _quoted(column)
-    flags = (f"max(typeof({name}) = '{kind}')" for kind in ("integer", "real", "text", "blob"))
+    size = f"CASE WHEN {name} BETWEEN -{_EXACT} AND {_EXACT} THEN 1 ELSE {_LARGE} END"
+    whole = f"max(CASE typeof({name}) WHEN 'integer' THEN {size} ELSE 0 END)"
+    flags = [whole, *(f"max(typeof({name}) = '{kind}')" for kind in ("real", "text", "blob"))]
     length = f"CASE typeof({name}) WHEN 'text' THEN length({name}) END"
     return f"{', '.join(flags)}, max({length}), total({length})"
 
@@ -311,7 +338,6 @@ def _connect(shown: str, path: Path, how: str, stack: ExitStack) -> sqlite3.Conn
             check_same_thread=False,
         )
         stack.callback(connection.close)
-        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_TEXT_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         for setting in _SETTINGS:

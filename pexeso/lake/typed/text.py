@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,14 +18,19 @@ from pexeso.lake.readers.table import (
     strings,
     too_big_note,
 )
+from pexeso.lake.typed.bad_cells import UNREADABLE, MendedTexts, mended_texts, nested_text
 from pexeso.lake.typed.table import TypedTable
+from pexeso.lake.typed.value_texts import value_texts
+
+_OUT_OF_RANGE = "dates or times out of range"
 
 
 class TextColumns:
     """Columns of texts made of typed ones, a batch of rows at a time.
 
-    Bytes that are not UTF-8, and types that have no text form, leave their column without values,
-    with a note.
+    Cells without a text, such as bytes that are not UTF-8, are left without a value, and in texts
+    wrong bytes become the replacement character; notes say in how many cells. A type that has no
+    text form leaves its column without values.
 
     Parameters
     ----------
@@ -47,7 +52,9 @@ class TextColumns:
         self._shown, self._names = shown, names
         self._max_bytes, self._max_cell_bytes = max_bytes, max_cell_bytes
         self._pieces: list[list[pa.StringArray]] = [[] for _ in names]
-        self._unreadable: dict[int, str] = {}
+        self._n_lost: Counter[int] = Counter()
+        self._n_mended: Counter[int] = Counter()
+        self._why_lost: dict[int, str] = {}
         self._n_too_big = self._n_bytes = 0
 
     def add(self, columns: Sequence[pa.Array]) -> None:
@@ -73,13 +80,7 @@ class TextColumns:
 
     def table(self, notes: Sequence[str] = ()) -> Table:
         """Return all rows that were added."""
-        all_notes = [
-            *notes,
-            *(
-                f"column {self._names[p]!r} (#{p}) is not text everywhere: {why}"
-                for p, why in self._unreadable.items()
-            ),
-        ]
+        all_notes = [*notes, *self._notes_of_columns()]
         if self._n_too_big:
             all_notes.append(too_big_note(self._n_too_big, self._max_cell_bytes))
         return Table(
@@ -94,16 +95,30 @@ class TextColumns:
             "(max_bytes)."
         )
 
+    def _notes_of_columns(self) -> Iterator[str]:
+        for position, name in enumerate(self._names):
+            column = f"column {name!r} (#{position})"
+            if n_lost := self._n_lost[position]:
+                why = self._why_lost[position]
+                yield f"{column} is not text everywhere: cells read as empty: {n_lost:,} ({why})"
+            if n_mended := self._n_mended[position]:
+                yield (
+                    f"{column} is not all valid UTF-8: cells in which wrong bytes became the "
+                    f"replacement character: {n_mended:,}"
+                )
+
     def _as_text(self, values: pa.Array, position: int) -> pa.StringArray:
         try:
             text = as_text(values)
             text.validate(full=True)  # a writer may have put anything where strings should be
-            return text
-        except (pa.ArrowException, ValueError, RecursionError) as error:
-            self._unreadable.setdefault(
-                position, str(error).splitlines()[0] if str(error) else type(error).__name__
-            )
-            return pa.nulls(len(values), pa.string())
+            found = MendedTexts(text, n_lost=_n_out_of_range(values, text), why=_OUT_OF_RANGE)
+        except UNREADABLE as error:
+            found = mended_texts(values, error)
+        self._n_mended[position] += found.n_mended
+        if found.n_lost:
+            self._n_lost[position] += found.n_lost
+            self._why_lost.setdefault(position, found.why)
+        return found.texts
 
 
 def text_table(shown: str, typed: TypedTable, *, max_bytes: int, max_cell_bytes: int) -> Table:
@@ -183,9 +198,7 @@ def _text_of(kind: pa.DataType) -> Callable[[pa.Array], pa.StringArray]:
         return _as_json
     if pa.types.is_duration(kind):
         return lambda values: values.cast(pa.int64()).cast(pa.string())
-    if pa.types.is_timestamp(kind):
-        return _timestamp_text
-    return lambda values: values.cast(pa.string())
+    return lambda values: value_texts(values, pa.string())
 
 
 def _as_decoded(values: pa.DictionaryArray) -> pa.StringArray:
@@ -193,17 +206,15 @@ def _as_decoded(values: pa.DictionaryArray) -> pa.StringArray:
     return _text_of(decoded.type)(decoded)
 
 
-def _timestamp_text(values: pa.TimestampArray) -> pa.StringArray:
-    """Write ISO times, without the fraction of a second where it is zero throughout the values."""
-    whole = values.cast(pa.timestamp("s", values.type.tz), safe=False)
-    return (whole if pc.all(pc.equal(whole.cast(values.type), values)).as_py() else values).cast(
-        pa.string()
-    )
+def _n_out_of_range(values: pa.Array, texts: pa.StringArray) -> int:
+    """Return the number of dates and times that have no text."""
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if not pa.types.is_temporal(kind) or not texts.null_count:
+        return 0
+    if kind != values.type:
+        values = values.dictionary_decode()
+    return texts.null_count - values.null_count
 
 
 def _as_json(values: pa.Array) -> pa.StringArray:
-    texts = [
-        None if v is None else json.dumps(v, ensure_ascii=False, default=str)
-        for v in values.to_pylist()
-    ]
-    return strings(texts)
+    return strings([nested_text(value) for value in values.to_pylist()])

@@ -82,7 +82,9 @@ def test_dictionaries_stay_dictionaries_and_a_file_of_no_rows_is_a_table() -> No
 def test_damaged_files_say_so_in_one_sentence(name) -> None:
     data = FILES[name]
     middle = len(data) // 2
-    garbage = data[: middle - 300] + bytes(range(200)) * 3 + data[middle + 300 :]
+    # In the middle of a file that is not packed it would be other values: there the end is damaged.
+    at = len(data) - 400 if name == "t.arrow" else middle - 300
+    garbage = data[:at] + (bytes(range(200)) * 3)[: len(data) - at] + data[at + 600 :]
     for broken in (data[:middle], data[:11], garbage, b"a,b\n1,2\n", b""):
         with pytest.raises(TableReadError, match=rf"^{name} [^\n]*\.$"):
             arrow_files.read(source(broken, name))

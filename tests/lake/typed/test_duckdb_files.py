@@ -111,3 +111,16 @@ def test_without_the_package_the_way_to_it_is_said(made, monkeypatch):
     monkeypatch.setattr(duckdb_files, "find_spec", lambda name: None)
     with pytest.raises(TableReadError, match=r"not installed: pip install 'pexeso\[duckdb\]'\.$"):
         duckdb_files.tables_in(source)
+
+
+def test_points_of_time_are_the_same_in_every_time_zone(made, tmp_path):
+    made("SET TimeZone = 'UTC'", "CREATE TABLE t AS SELECT TIMESTAMPTZ '2020-01-01 23:30:05Z' AS m")
+    program = (
+        "import sys; from pexeso.lake.containers.reader import read_table; "
+        "print(read_table(sys.argv[1]).columns[0].to_pylist())"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "data.duckdb")]
+    for zone in ("UTC", "Asia/Tokyo"):
+        environment = {**os.environ, "TZ": zone}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.stdout == "['2020-01-01 23:30:05Z']\n", done.stderr

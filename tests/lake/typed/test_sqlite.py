@@ -125,7 +125,32 @@ def test_batches_of_long_texts_have_fewer_rows(made, monkeypatch):
 
 def test_a_text_that_is_not_utf8_is_read_with_marks(made):
     source = made("CREATE TABLE t (a)", "INSERT INTO t VALUES (CAST(x'41ff42' AS TEXT))")
-    assert columns(source, "t")[1] == {"a": ["A\ufffdB"]}
+    table, found = columns(source, "t")
+    assert found == {"a": ["A\ufffdB"]}
+    assert table.notes == [
+        "not all valid UTF-8: cells in which wrong bytes became the replacement character: 1"
+    ]
+
+
+def test_texts_that_are_utf8_need_no_note(made):
+    table, found = columns(made("CREATE TABLE t (a)", "INSERT INTO t VALUES ('\ufffd')"), "t")
+    assert (found, table.notes) == ({"a": ["\ufffd"]}, [])
+
+
+@pytest.mark.parametrize("large", [2**53, -(2**53), 2**53 + 1, 2**63 - 1, -(2**63)])
+def test_large_whole_numbers_beside_floats_keep_their_digits(made, large):
+    source = made(
+        "CREATE TABLE t (a, b)",
+        f"INSERT INTO t VALUES ({large}, {large}), (1.5, NULL), (2.0, 7), (7, 7)",
+    )
+    _, found = columns(source, "t")
+    assert found == {"a": [str(large), "1.5", "2", "7"], "b": [large, None, 7, 7]}
+
+
+def test_whole_numbers_that_floats_hold_are_floats_beside_them(made):
+    exact = 2**53 - 1
+    source = made("CREATE TABLE t (a)", f"INSERT INTO t VALUES ({exact}), ({-exact}), (1.5)")
+    assert columns(source, "t")[1] == {"a": [float(exact), float(-exact), 1.5]}
 
 
 def test_more_columns_than_one_statement_asks_about(made):

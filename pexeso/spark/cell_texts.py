@@ -1,0 +1,42 @@
+"""Cells of Spark tables as the texts that they have in files and in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pexeso.lake.typed.value_texts import in_utc, value_texts
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import DataType
+
+
+def cell_text(value: Column, kind: DataType) -> Column:
+    """Convert values to text as a file of the same type gives them.
+
+    Parameters
+    ----------
+    value : pyspark.sql.Column
+    kind : pyspark.sql.types.DataType
+        Its type. Spark writes floats in its own way, such as 1.0E7, and points of time in the time
+        zone of the session, without naming it. So both go through `value_texts` in tasks of Python;
+        all else is cast in Spark.
+    """
+    from pyspark.sql import functions as sql
+    from pyspark.sql import types
+
+    as_in_files = (
+        types.FloatType,
+        types.DoubleType,
+        types.TimestampType,
+        types.TimestampNTZType,
+    )
+    if isinstance(kind, as_in_files):
+        return sql.arrow_udf(_texts, "string")(value)
+    return value.cast("string")
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    return value_texts(in_utc(values), pa.string())
