@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 
-from pexeso.io.location import Location, locate
+from pexeso.io.location import Location, locate, require_utf8
 from pexeso.registry import registered
 from pexeso.runtime.progress import counted_bar, with_bar
 from pexeso.store.integrity import Problem, check_store
@@ -48,6 +48,8 @@ def check_index(
     ------
     IndexNotFoundError
         There is no index at the path.
+    InputError
+        The path is not UTF-8.
     """
     done = [0, 0]
 
@@ -62,6 +64,8 @@ def check_index(
 
         problems = check_remote_store(location, report)
     else:
+        if location.exists():  # or there is no index
+            require_utf8(location)
         problems = check_store(location, report)
     if any(problem.is_failure for problem in problems):
         return problems

@@ -40,6 +40,7 @@ __all__ = [
     "locate",
     "read_parquet",
     "read_up_to",
+    "require_utf8",
     "spark_path",
 ]
 
@@ -353,6 +354,17 @@ def is_url(where: Any) -> bool:
     )
 
 
+def require_utf8(path: str | os.PathLike[str]) -> None:
+    """Raise `InputError` unless Arrow and Java can name a path of this machine."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"Arrow and Spark cannot use the path {os.fsencode(path)!r}: a name in it is not "
+            "UTF-8. Rename it, or choose another place."
+        ) from error
+
+
 def spark_path(path: str | os.PathLike[str]) -> str:
     """Return what Spark calls a file or folder of this machine.
 
@@ -370,17 +382,10 @@ def spark_path(path: str | os.PathLike[str]) -> str:
     'file:///data/100%20 [new]/lake.pexeso'
     """
     absolute = str(Path(path).absolute())
-    if (
-        ".." in Path(absolute).parts
-    ):  # Hadoop would take the name before it away, even that of a link
+    if ".." in Path(absolute).parts:
+        # Hadoop would take the name before it away, even that of a link
         absolute = os.path.realpath(absolute)
-    try:
-        absolute.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"Spark cannot use the path {os.fsencode(absolute)!r}: a name in it is not UTF-8. "
-            "Rename it, or choose another place."
-        ) from error
+    require_utf8(absolute)
     return f"file://{absolute}"
 
 

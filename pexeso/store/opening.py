@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from pexeso.io.location import Location, locate
+from pexeso.io.location import Location, locate, require_utf8
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.local.reader import Store, open_store, require_index
 from pexeso.store.local.writer import IndexWriter
@@ -29,6 +29,8 @@ def open_store_anywhere(
     ------
     StoredIndexError, PlaceError
         There is no index that can be read.
+    InputError
+        There is one, and its path is not UTF-8.
     """
     location = locate(path)
     if isinstance(location, Location):
@@ -48,12 +50,18 @@ def open_writer(
     """Return the writer for an index at a path, a URL or a `Place`.
 
     The arguments are those of `pexeso.store.local.writer.IndexWriter`.
+
+    Raises
+    ------
+    InputError
+        The path is not UTF-8.
     """
     location = locate(path)
     if isinstance(location, Location):
         from pexeso.store.remote.writer import RemoteWriter
 
         return RemoteWriter(location, overwrite, update=update, purpose=purpose)
+    require_utf8(location.absolute())  # what tasks of Spark write below
     return IndexWriter(location, overwrite, update=update, purpose=purpose)
 
 

@@ -1,10 +1,16 @@
 """Builds: what ends up in an index, what stops a build, and what a failed one leaves."""
 
+import os
+import shutil
+
 import pytest
 
+from pexeso.build.append import append
 from pexeso.build.build import worker_errors_made_plain
+from pexeso.build.compact import compact
 from pexeso.build.job import stage_names
 from pexeso.build.tasks import error_in
+from pexeso.diagnostics.check import check_index
 from pexeso.diagnostics.info import last_report
 from pexeso.errors import (
     EmbedderError,
@@ -122,6 +128,34 @@ def test_a_lake_that_is_not_there(tmp_path):
     with pytest.raises(LakeError, match="neither a folder nor a file"):
         build_index(tmp_path / "nothing", tmp_path / "out.pexeso")
     assert not (tmp_path / "out.pexeso").exists()
+
+
+@pytest.mark.parametrize("bad", ["lake", "index", "folder of both"])
+def test_a_path_that_is_not_utf8_is_refused_before_spark_is_started(
+    lake, tmp_path, monkeypatch, bad
+):
+    """Neither Arrow nor Java can name it."""
+    monkeypatch.setattr("pexeso.build.build.spark_session", None)  # nobody may call it
+    odd = tmp_path / os.fsdecode(b"odd\xff")
+    shutil.copytree(lake, odd / "lake")
+    monkeypatch.chdir(odd if bad == "folder of both" else tmp_path)
+    given, index = {
+        "lake": (odd / "lake", tmp_path / "out.pexeso"),
+        "index": (lake, odd / "out.pexeso"),
+        "folder of both": ("lake", "out.pexeso"),
+    }[bad]
+    with pytest.raises(InputError, match=r"cannot use the path b'.*odd\\xff.* is not UTF-8"):
+        build_index(given, index)
+    assert [path.name for path in odd.iterdir()] == ["lake"]
+    assert not (tmp_path / "out.pexeso").exists()
+
+
+def test_an_index_whose_path_is_not_utf8_says_so(small_index, tmp_path):
+    index = tmp_path / os.fsdecode(b"odd\xff.pexeso")
+    shutil.copytree(small_index, index)
+    for ask in (open_index, check_index, append, compact):
+        with pytest.raises(InputError, match=r"cannot use the path b'.*odd\\xff\.pexeso'"):
+            ask(index)
 
 
 def test_a_lake_without_tables(tmp_path):

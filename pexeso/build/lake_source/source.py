@@ -22,7 +22,7 @@ from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables,
 from pexeso.build.report import Task
 from pexeso.build.stages import Facts
 from pexeso.errors import LakeError
-from pexeso.io.location import Location, is_url, read_parquet, spark_path
+from pexeso.io.location import Location, is_url, read_parquet, require_utf8, spark_path
 from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake import record_schema
 from pexeso.lake.files import find_tables, look_at_lake, table_row
@@ -148,6 +148,8 @@ class FolderSource:
     def __init__(self, lake: str | os.PathLike[str] | Location) -> None:
         root, self._single = look_at_lake(lake)
         self.root = root if isinstance(root, Location) else root.absolute()
+        if isinstance(self.root, Path):
+            require_utf8(self.root)
         self.name = str(self.root)
         self._is_small: bool | None = None
 

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, InputError
+from pexeso.io.location import require_utf8
 from pexeso.store.arrays import map_array
 from pexeso.store.files import (
     RootFolder,
@@ -296,9 +297,12 @@ def open_store(path: str | os.PathLike[str], *, keep_files: bool = False) -> Sto
         The index is of another format version.
     IndexCorruptError
         A file is missing, is not of its size or is no plain file.
+    InputError
+        The path is not UTF-8.
     """
     root = Path(path)
     require_index(root)
+    require_utf8(root)
     try:
         folder = RootFolder(root)
         manifest, hold = hold_manifest(root)
