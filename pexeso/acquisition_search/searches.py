@@ -173,12 +173,11 @@ class AcquisitionSearches:
         if prices is None:  # a budget without prices would bound nothing
             prices = "free" if budget is None else "entropy"
         tables, joins = _names(exclude_tables, "exclude_tables"), _pairs(exclude_joins)
-        for name in tables:
-            self._require(name)
-        own, in_lake = _owned(have, columns, self._taken, reading)
+        tables = tuple(dict.fromkeys(map(self._require, tables)))
+        own, in_lake = _owned(have, columns, self._named, reading)
         copy = None if own is None or own.file is None else self.opened.table_of(own.file)
-        if copy is not None and not self._taken(copy):
-            copy = None
+        if copy is not None:
+            copy = self._named(copy)
         joins = self._joins_named(joins, own, copy)
         having = _having(own, in_lake)
         wanted = () if want is None else self._wanted(want, own, copy)
@@ -245,35 +244,48 @@ class AcquisitionSearches:
         stats = {**market.stats, "notes": notes, "seconds": seconds}
         return AcquisitionResult.of(found, market, query=query, options=told, k=k, stats=stats)
 
-    def _taken(self, name: str) -> bool:
-        """Return whether a table of the lake has a name."""
-        return self.opened.catalog.columns(["label"], among=pa.array([name])).num_rows > 0
+    def _named(self, name: str) -> str | None:
+        """Return the table of the lake that a name means; None where it means none."""
+        catalog = self.opened.catalog
+        table = catalog.named(name)
+        return table if catalog.columns(["label"], among=pa.array([table])).num_rows else None
 
-    def _require(self, name: str) -> None:
-        """Raise `InputError` unless a table of the lake has a name."""
-        if not self._taken(name):
+    def _require(self, name: str) -> str:
+        """Return the table of the lake that a name means.
+
+        Raises
+        ------
+        InputError
+            It means none.
+        """
+        table = self._named(name)
+        if table is None:
             catalog = self.opened.catalog
             meant = did_you_mean(catalog.tables(["table"])["table"].to_pylist(), name)
             raise InputError(
                 f"{catalog.why_not(name, self.opened.lake)} {meant[:1].upper()}{meant[1:]}".rstrip()
             )
+        return table
 
     def _joins_named(
         self, joins: tuple[tuple[str, str], ...], own: OwnTable | None, copy: str | None
     ) -> tuple[tuple[str, str], ...]:
         """Return pairs of tables with the user's table by its name, however they call it."""
         called = {} if own is None or copy is None else {copy: own.name}
-        named = tuple((called.get(one, one), called.get(other, other)) for one, other in joins)
-        for name in dict.fromkeys(name for pair in named for name in pair):
-            if own is None or name != own.name:
-                self._require(name)
-        return named
+
+        def table_of(name: str) -> str:
+            if own is not None and name == own.name:
+                return name
+            table = self._require(name)
+            return called.get(table, table)
+
+        return tuple((table_of(one), table_of(other)) for one, other in joins)
 
     def _without(self, graph: JoinGraph, joins: tuple[tuple[str, str], ...]) -> JoinGraph:
         """Return a graph without joins, which must exist: within reach, or in the lake."""
         within = [pair for pair in joins if set(pair) <= set(graph.tables)]
         for one, other in joins:
-            of_lake = [self._taken(name) for name in (one, other)]
+            of_lake = [self._named(name) is not None for name in (one, other)]
             if (one, other) in within or not all(of_lake):
                 continue  # of yours all that it joins is looked at
             if other not in market_search.joins_of(self.opened, one):
@@ -295,7 +307,7 @@ class AcquisitionSearches:
             if not colon:
                 found += [(None, self._label(name, own)) for name in names_in(spec)]
                 continue
-            self._require(table)
+            table = self._require(table)
             if table == copy:
                 raise InputError(
                     f"'{table}' is the table that you have: there is nothing to get from it. Name "
@@ -324,7 +336,7 @@ class AcquisitionSearches:
 def _owned(
     have: Any,
     columns: str | Iterable[str] | None,
-    taken: Callable[[str], bool],
+    named: Callable[[str], str | None],
     reading: ReadingOptions,
 ) -> tuple[OwnTable | None, tuple[str, str] | None]:
     """Return the user's table, or the table and columns of the lake that are meant."""
@@ -338,9 +350,9 @@ def _owned(
         file = os.fspath(have)
         if columns is None:
             file, columns = split_spec(file)
-        if not os.path.exists(file) and columns is not None and taken(file):
+        if not os.path.exists(file) and columns is not None and (table := named(file)):
             reading.require_none(f"'{file}' of the lake, which lake.toml tells how to read")
-            return None, (file, columns if isinstance(columns, str) else spec_of(columns))
+            return None, (table, columns if isinstance(columns, str) else spec_of(columns))
         read = read_table(file, options=reading)
         names, cells = tuple(read.names), tuple(read.columns)
     else:
@@ -365,7 +377,7 @@ def _owned(
     if not rows.num_rows:
         raise QueryError(f"{'The table' if file is None else repr(file)} has no rows.")
     name = "yours" if file is None else os.path.basename(file)
-    while taken(name):
+    while named(name):
         name = f"{name} (yours)"
     return OwnTable(name, rows, tuple(chosen), file), None
 

@@ -35,7 +35,7 @@ def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Up
     path : path, URL or Place
         The index.
     tables : iterable of str
-        Names, as search prints them.
+        Names, as search prints them; that of a file will do where it holds one table.
 
     Returns
     -------
@@ -48,10 +48,12 @@ def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Up
     StoredIndexError, OutputError
         See `pexeso.errors`.
     """
-    wanted = pa.array(sorted(_table_names(tables)), pa.string())
+    names = _table_names(tables)
     with open_writer(path, update=True) as writer:
         store = open_store_anywhere(path)
-        there = Catalog(store.catalog_files).tables(["table"], among=wanted)["table"]
+        catalog = Catalog(store.catalog_files)
+        wanted = pa.array(sorted(set(map(catalog.named, names))), pa.string())
+        there = catalog.tables(["table"], among=wanted)["table"]
         unknown = wanted.filter(pc.invert(pc.is_in(wanted, value_set=there.combine_chunks())))
         if len(unknown):
             raise InputError(_unknown(store, unknown.to_pylist()))

@@ -263,6 +263,7 @@ def open_pair(opened: OpenIndex, asked: KeyTable, table: str) -> TablePair:
             "The index was built from Spark's tables, which are not read here: export "
             f"'{table}' to a file to join it by a key of several columns."
         )
+    table = opened.catalog.named(table)
     if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
         raise InputError(opened.catalog.why_not(table, lake))
     most = opened.store.manifest.options["max_table_bytes"]

@@ -227,7 +227,8 @@ def enrich(
     chosen = index.search_options(asked).to_dict()
     if target is not None:
         _check_target(names, target, key)
-    found = _best_of_each_table(index, columns[key], asked, max_tables, frozenset(exclude_tables))
+    exclude = frozenset(map(index.catalog.named, exclude_tables))
+    found = _best_of_each_table(index, columns[key], asked, max_tables, exclude)
     return _enriched(frame, columns, key, target, found, rules, exclude_self, chosen)
 
 

@@ -30,7 +30,7 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     Parameters
     ----------
     table : str
-        As results name it: its path relative to the lake.
+        As results name it: its path relative to the lake. See `Catalog.named`.
     column : str
         Its name, or ``#position``.
 
@@ -43,6 +43,7 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
         if not isinstance(value, str):
             raise InputError(f"{name} must be a text, as results name it. Got {value!r} instead.")
     catalog = Catalog(store.catalog_files)
+    table = catalog.named(table)
     rows = catalog.columns(
         ["name", "label", "position", "reason", "column_id"], among=pa.array([table])
     ).sort_by("position")

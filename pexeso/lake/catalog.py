@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.errors import IndexCorruptError
+from pexeso.lake.columns import listed_names
+from pexeso.lake.containers.formats import format_of
 from pexeso.lake.record_schema import SCHEMA
 
 TABLES, COLUMNS, REMOVED, ALIASES = "tables", "columns", "removed", "aliases"
@@ -139,6 +142,28 @@ class Catalog:
             for path in paths:
                 yield partial(_rows, [path], wanted, removed, where)
 
+    def named(self, name: str) -> str:
+        """Return the table that a name means.
+
+        The name of a file that may hold several tables stands for its table where it holds one that
+        could be read. Any other name is that of a table, whether there is one or not.
+        """
+        inside = self._inside(name)
+        return inside[0] if len(inside) == 1 else name
+
+    def _inside(self, name: str) -> list[str]:
+        """Return the tables inside a file; none where the name is that of a table itself."""
+        found = format_of(name)
+        if found is None or not found.holds_several:
+            return []
+        table = pc.field("table")
+        begins = (pc.starts_with(table, f"{name}{sign}") for sign in "#/")
+        where = reduce(or_, begins, table == name)
+        read = [rows() for rows in self.pieces(TABLES, ["table", "reason"], where)]
+        reasons = {row["table"]: row["reason"] for rows in read for row in rows.to_pylist()}
+        is_table = reasons.get(name, "") is None
+        return [] if is_table else [each for each, reason in reasons.items() if reason is None]
+
     def why_not(self, table: str, lake: object) -> str:
         """Return in a sentence why a table has no columns here.
 
@@ -150,6 +175,9 @@ class Catalog:
         reasons = self.tables(["reason"], among=pa.array([table]))["reason"].to_pylist()
         if reasons and reasons[0] is not None:
             return f"The table '{table}' is not in the index: {reasons[0].rstrip('.')}."
+        if inside := self._inside(table):
+            names = listed_names(inside)
+            return f"'{table}' holds {len(inside):,} tables; name one of them: {names}."
         return (
             f"The lake has no table '{table}'. Tables are named by their path relative to "
             f"'{lake}', as search prints them."

@@ -122,11 +122,12 @@ def no_such_table(shown: str, kind: str, name: str, names: Sequence[str]) -> Tab
     book.xlsx has no such sheet: 'Stop' (did you mean 'Stops'?). It has 'Costs', 'Stops'.
     """
     return TableReadError(
-        f"{shown} has no such {kind}: {name!r}{_hint(names, name)}. It has {_listed(names)}."
+        f"{shown} has no such {kind}: {name!r}{_hint(names, name)}. It has {listed_names(names)}."
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed_names(names: Sequence[str]) -> str:
+    """Return names in quotation marks, the first 20, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:_MAX_NAMES_SHOWN]) or "none"
     n_more = len(names) - _MAX_NAMES_SHOWN
     return f"{shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
@@ -140,4 +141,4 @@ def names_shown(names: Sequence[str]) -> str:
     >>> names_shown(["city", "year"])
     "The columns are 'city', 'year'."
     """
-    return f"The columns are {_listed(label_columns(names))}."
+    return f"The columns are {listed_names(label_columns(names))}."

@@ -167,7 +167,8 @@ class OpenIndex:
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
         """Return the table name of a file in this lake, or None if it lies outside the lake."""
-        return name_within(self.lake, file)
+        name = name_within(self.lake, file)
+        return None if name is None else self.catalog.named(name)
 
     def labels_of(self, table: str) -> list[str]:
         """Return the labels of the columns of a table, in their order."""

@@ -50,7 +50,8 @@ class TokenSets:
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
         """Return the table name of a file in this lake, or None if it lies outside the lake."""
-        return name_within(locate(self.store.manifest.facts["lake"]), file)
+        name = name_within(locate(self.store.manifest.facts["lake"]), file)
+        return None if name is None else self.catalog.named(name)
 
 
 def open_token_sets(path: str | os.PathLike[str] | Path | Location) -> TokenSearches:

@@ -74,3 +74,40 @@ def test_each_folder_knows_what_was_removed_after_it(catalog):
 def test_files_are_told_by_their_names(name, is_one):
     assert is_part(TABLES, name) is is_one
     assert is_part(TABLES, part_name(COLUMNS, 3)) is False
+
+
+def with_reasons(path, reasons):
+    path.mkdir()
+    rows = [{"table": table, "reason": reason} for table, reason in reasons.items()]
+    write_rows(path, TABLES, pa.Table.from_pylist(rows, schema=TABLES_SCHEMA))
+    return Catalog(files_in([path]))
+
+
+def test_the_name_of_a_file_stands_for_the_one_table_in_it(tmp_path):
+    catalog = with_reasons(
+        tmp_path / "catalog",
+        {
+            "a.csv": None,
+            "one.xlsx#One": None,
+            "one.xlsx#Chart": "it is no sheet of cells",
+            "one.xlsx.zip/a.csv": None,
+            "two.xlsx#A": None,
+            "two.xlsx#B": None,
+            "none.db#t": "it has no column",
+            "z.zip/b.xlsx#C": None,
+            "sheet.xlsx#x.db": None,
+            "sheet.xlsx#x.db#y": None,
+            "broken.zip": "damaged",
+        },
+    )
+    assert catalog.named("one.xlsx") == "one.xlsx#One"
+    assert catalog.named("z.zip") == catalog.named("z.zip/b.xlsx") == "z.zip/b.xlsx#C"
+    for name in ("a.csv", "one.xlsx#One", "two.xlsx", "none.db", "sheet.xlsx#x.db", "broken.zip"):
+        assert catalog.named(name) == name
+    for name in ("one", "ONE.XLSX", "gone.xlsx", "", "one.xlsx#", "z.zip/"):
+        assert catalog.named(name) == name
+    assert catalog.why_not("two.xlsx", "lake") == (
+        "'two.xlsx' holds 2 tables; name one of them: 'two.xlsx#A', 'two.xlsx#B'."
+    )
+    assert catalog.why_not("broken.zip", "lake").endswith("is not in the index: damaged.")
+    assert catalog.why_not("gone.xlsx", "lake").startswith("The lake has no table 'gone.xlsx'.")

@@ -100,7 +100,7 @@ def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
     """
     ends = [at for at, letter in enumerate(query) if letter == ":"]
     for end in reversed(ends):
-        table, column = query[:end], query[end + 1 :]
+        table, column = catalog.named(query[:end]), query[end + 1 :]
         rows = catalog.columns(["label", "position"], among=pa.array([table], pa.string()))
         if rows.num_rows:
             # A name may hold commas and colons, which would tell columns of a key apart.
@@ -123,6 +123,7 @@ def lake_file(service: Service, path: str, table: str) -> str:
     from pexeso.lake.rows import table_path
 
     index = service.open(path)
+    table = index.catalog.named(table)
     if not _knows(index.catalog, table):
         raise InputError(index.catalog.why_not(table, index.lake))
     if str(index.lake).startswith(SPARK_LAKE):
@@ -145,9 +146,10 @@ def _page(request: BrowseRequest, total: int, rows: Iterable[Answer]) -> Listing
 
 def _chosen(catalog: Catalog, request: BrowseRequest, names: list[str]) -> pa.Table:
     """Return the columns of the catalog that are asked for, by table and position."""
-    among = None if request.table is None else pa.array([request.table], pa.string())
-    if among is not None and not _knows(catalog, str(request.table)):
-        raise InputError(catalog.why_not(str(request.table), "the lake"))
+    table = None if request.table is None else catalog.named(str(request.table))
+    among = None if table is None else pa.array([table], pa.string())
+    if table is not None and not _knows(catalog, table):
+        raise InputError(catalog.why_not(table, "the lake"))
     columns = catalog.columns(names, among=among)
     if request.text:
         found = pc.or_(*(_holds(columns[name], request.text) for name in ("table", "label")))
