@@ -64,7 +64,8 @@ def check_index(
 
         problems = check_remote_store(location, report)
     else:
-        require_utf8(location)
+        if location.exists():  # or there is no index
+            require_utf8(location)
         problems = check_store(location, report)
     if any(problem.is_failure for problem in problems):
         return problems

@@ -355,13 +355,7 @@ def is_url(where: Any) -> bool:
 
 
 def require_utf8(path: str | os.PathLike[str]) -> None:
-    """Refuse a path of this machine that neither Arrow nor Java can name.
-
-    Raises
-    ------
-    InputError
-        It holds bytes that are no UTF-8.
-    """
+    """Raise `InputError` unless Arrow and Java can name a path of this machine."""
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError as error:
@@ -388,9 +382,8 @@ def spark_path(path: str | os.PathLike[str]) -> str:
     'file:///data/100%20 [new]/lake.pexeso'
     """
     absolute = str(Path(path).absolute())
-    if (
-        ".." in Path(absolute).parts
-    ):  # Hadoop would take the name before it away, even that of a link
+    if ".." in Path(absolute).parts:
+        # Hadoop would take the name before it away, even that of a link
         absolute = os.path.realpath(absolute)
     require_utf8(absolute)
     return f"file://{absolute}"

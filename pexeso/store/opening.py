@@ -30,14 +30,15 @@ def open_store_anywhere(
     StoredIndexError, PlaceError
         There is no index that can be read.
     InputError
-        The path is not UTF-8.
+        There is one, and its path is not UTF-8.
     """
     location = locate(path)
     if isinstance(location, Location):
         from pexeso.store.remote.store import open_remote_store
 
         return open_remote_store(location)
-    require_utf8(location)
+    if location.exists():  # or there is no index
+        require_utf8(location)
     return open_store(location, keep_files=keep_files)
 
 
