@@ -298,11 +298,8 @@ fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0
                 "instead. It is the share of your values that must match: "
                 f"{DEFAULT_MIN_JOINABILITY} is a usual value."
             )
-        if self.exclude_table is not None and not isinstance(self.exclude_table, str):
-            raise InputError(
-                "exclude_table must be the name of one table, or None. Got "
-                f"{shown(self.exclude_table)} instead."
-            )
+        if not isinstance(self.exclude_table, str | None):
+            raise InputError(f"exclude_table must be one table. Got {shown(self.exclude_table)}.")
         require_k(self.k)
         _require_choice("counts", self.counts, COUNTS)
         _require_choice("joinability_of", self.joinability_of, JOINABILITY_OF)
@@ -398,9 +395,7 @@ def max_distance_of_cosine(min_cosine: float) -> float:
     0.06
     """
     if not _is_number(min_cosine) or not -1 <= min_cosine <= 1:
-        raise InputError(
-            f"min_cosine must be a number in [-1, 1]. Got {shown(min_cosine)} instead."
-        )
+        raise InputError(f"min_cosine must be a number in [-1, 1]. Got {shown(min_cosine)}.")
     return math.sqrt(max(0.0, 2.0 - 2.0 * min_cosine)) / 2.0
 
 

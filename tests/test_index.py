@@ -171,7 +171,7 @@ def test_one_table_is_left_out_and_what_is_none_is_refused(index, small_lake):
     same = {**both, "exclude_table": "cities.csv"}
     assert found(index.search(query, k=1, **same)) == [("nested/companies.csv", "place", 5, 8)]
     for wrong in (5, ["cities.csv"]):
-        with pytest.raises(InputError, match="exclude_table must be the name of one table"):
+        with pytest.raises(InputError, match="exclude_table must be one table"):
             index.search(query, exclude_table=wrong)
 
 
