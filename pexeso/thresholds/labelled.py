@@ -41,7 +41,7 @@ def tune(
     if isinstance(every[0], ValueLabel):
         return tune_values(every, _label_distances(opened, every), prior, min_precision)
     return tune_columns(
-        every, np.stack([_label_curve(opened, label) for label in every]), prior, min_precision
+        every, np.stack([label_curve(opened, label) for label in every]), prior, min_precision
     )
 
 
@@ -60,8 +60,12 @@ def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndar
     return np.where(known[left] & known[right], apart, np.inf)
 
 
-def _label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:
-    """Return the joinability of labelled columns at each of the distances that are tried."""
+def label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:
+    """Return the joinability of labelled columns at each of the distances that are tried.
+
+    It is that of a search within each of `pexeso.thresholds.tuning.COLUMN_DISTANCES`: float64
+    (101,), in [0, 1].
+    """
     hit = locate_column(opened.store, label.table, label.column)
     query = opened.encode(label.query)
     others = column_vectors(opened.loader, hit)

@@ -21,6 +21,7 @@ import numpy as np
 from pexeso.thresholds.advice import Advice, percent
 from pexeso.thresholds.labels import ColumnLabel, Labels, ValueLabel
 from pexeso.thresholds.sample import SEED
+from pexeso.thresholds.unrelated_neighbours import EQUAL
 
 RESAMPLES = 200
 AS_GOOD = 0.25
@@ -288,6 +289,7 @@ def joinability_curve(nearest: np.ndarray, total: int) -> np.ndarray:
 
     The distances are `COLUMN_DISTANCES`. The result is float64 (101,).
     """
-    # Distances of equal vectors are off by rounding.
-    within = nearest[:, None] <= COLUMN_DISTANCES + 1e-3
+    # Distances of equal vectors are off by rounding. At no other distance is anything added: a
+    # search finds what lies within, and must find what it is advised for.
+    within = nearest[:, None] <= np.maximum(COLUMN_DISTANCES, EQUAL)
     return within.sum(0) / max(total, 1)

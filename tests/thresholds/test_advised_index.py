@@ -7,7 +7,9 @@ import pytest
 import pexeso
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.search.query import query_from_values
+from pexeso.thresholds.labelled import label_curve
 from pexeso.thresholds.labels import ColumnLabel, ValueLabel
+from pexeso.thresholds.tuning import COLUMN_DISTANCES
 
 CITIES = ["oslo", "Rome", "MADRID", "Vienna", "Lisbon"]
 
@@ -99,3 +101,39 @@ def test_labelled_columns_are_compared_row_by_row(index):
         (each.table, each.column) for each in found
     }
     assert advice.evidence["f1"] == 1.0
+
+
+FIRST = ["Anna", "Bert", "Carla", "Dieter", "Emma", "Franz", "Greta", "Hugo", "Ines", "Jan"]
+LAST = ["Meier", "Schulz", "Novak", "Rossi", "Dubois", "Smith", "Garcia"]
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory, spark):
+    """Index 70 names by two models."""
+    lake = tmp_path_factory.mktemp("people") / "lake"
+    lake.mkdir()
+    names = [f"{first} {last}" for first in FIRST for last in LAST]
+    (lake / "people.csv").write_text("\n".join(["name", *names]), encoding="utf-8")
+    return pexeso.build_index(lake, lake.parent / "index", model="lexical,hashing")
+
+
+@pytest.mark.parametrize("model", ["lexical", "hashing"])
+def test_labelled_columns_match_at_each_distance_as_a_search_has_it(people, model):
+    index = people.with_model(model)
+    # Each name misspelt in one of seven ways, so that some nearest distances lie just above one
+    # that is tried.
+    misspelt = [
+        f"{first[: 1 + turn % 3]}{'aeioukh'[turn]}{first[1:]} {last[: 2 + turn // 3]}{last[3:]}"
+        for first in FIRST
+        for turn, last in enumerate(LAST)
+    ]
+    asked = ["anna MEIER", "Bert Schulz", *misspelt]
+    label = ColumnLabel(query_from_values(asked), "people.csv", "name", True)
+    told = label_curve(index._opened, label)
+    options = {"min_joinability": 1e-9, "rerank": False}
+    found = [
+        list(index.search(asked, max_distance=float(each), **options)) for each in COLUMN_DISTANCES
+    ]
+    assert told.tolist() == [each[0].joinability if each else 0.0 for each in found]
+    assert told[0] == 2 / len(asked)
+    assert told[-1] > 0.9
