@@ -41,6 +41,9 @@ VALUES, NAMES = "values", "names"
 MATCHES = (VALUES, NAMES)
 """Columns join if their values do, or if their names are equal, as the paper has it."""
 
+MAX_NAMED = 5
+"""Tables that a message names."""
+
 OwnRows = tuple[str, pa.Table]
 Wanted = tuple[str | None, str]
 
@@ -168,6 +171,17 @@ def _opened(index: str | os.PathLike[str] | OpenIndex) -> OpenIndex:
     return OpenIndex(store)
 
 
+def _nowhere(column: str, left_out: Sequence[str]) -> InputError:
+    if not left_out:
+        return InputError(f"No table of the lake has a column {column!r}.")
+    more = len(left_out) - MAX_NAMED
+    named = ", ".join(f"'{name}'" for name in left_out[:MAX_NAMED])
+    return InputError(
+        f"Only tables that are left out have a column {column!r}: {named}"
+        f"{f' and {more:,} more' if more > 0 else ''}. Leave fewer out, or want another column."
+    )
+
+
 class _Request:
     """What a request is about, and how its tables are found."""
 
@@ -212,9 +226,10 @@ class _Request:
             self.begins.append([table])
             self.required.add(table)
             return
-        found = [name for name in self.market.tables_with(column) if name not in self.hidden]
+        there = self.market.tables_with(column)
+        found = [name for name in there if name not in self.hidden]
         if not found and not any(column in rows.column_names for rows in self.own.values()):
-            raise InputError(f"No table of the lake has a column {column!r}.")
+            raise _nowhere(column, there)
         self.kept |= {(name, column) for name in found}
         begun = found[: max(1, max_tables // 2)]
         if len(begun) < len(found):

@@ -160,6 +160,13 @@ def test_what_cannot_be_asked(opened):
     refused(InputError, "no table 'x'", wanted=[("x", "rain")])
     refused(InputError, "has no column 'snow'", wanted=[("weather.csv", "snow")])
     refused(InputError, "No table of the lake has a column 'snow'", wanted=[(None, "snow")])
+    refused(
+        InputError,
+        r"^Only tables that are left out have a column 'rain': 'weather\.csv'\. Leave fewer out, "
+        r"or want another column\.$",
+        wanted=[(None, "rain")],
+        exclude=["weather.csv"],
+    )
     refused(InputError, "wanted and left out", wanted=wanted, exclude=["weather.csv"])
     refused(InputError, "different names", own=[SALES, SALES])
     refused(InputError, "max_tables must be", wanted=wanted, max_tables=1)
