@@ -14,7 +14,7 @@ EDGES = pa.schema(
         *((name, pa.large_string()) for name in ("right_table", "right_column")),
         ("joinability", pa.float64()),  # matched / total
         *((name, pa.int64()) for name in ("matched", "total", "right_total")),
-        ("right_unique", pa.bool_()),  # no two rows have the same value in the right column
+        ("right_unique", pa.bool_()),  # known: no two rows have the same right value
         *((name, pa.int64()) for name in ("left_copies", "right_copies")),
     ]
 )

@@ -22,7 +22,9 @@ class Nodes:
     totals : int64 (n,)
         Distinct values.
     unique : bool (n,)
-        Whether no two rows of the table have the same value there; rows without one do not count.
+        Whether it is known that no two rows of the table have the same value there. Rows whose cell
+        is empty do not count. Where a cell holds a text for a missing value (`pexeso.lake.tokens`)
+        it is not known: the catalog counts such cells as filled.
 
     Notes
     -----
