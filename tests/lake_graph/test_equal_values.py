@@ -113,7 +113,7 @@ def test_a_column_is_unique_where_all_its_cells_differ(tmp_path):
     columns = {
         ("t0.csv", "c0"): {f"v{at}" for at in range(30)},  # all 30 rows
         ("t0.csv", "c1"): {f"v{at}" for at in range(28)},  # and two cells without a value
-        ("t1.csv", "c0"): {f"v{at}" for at in range(29)},  # one value twice, or one "n/a": not told apart
+        ("t1.csv", "c0"): {f"v{at}" for at in range(29)},  # one value twice, or one "n/a"
         ("t1.csv", "c1"): {f"v{at}" for at in range(30, 60)},  # nothing known of its cells
     }
     known = lake_of(tmp_path, columns)
