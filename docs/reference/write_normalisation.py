@@ -25,8 +25,9 @@ through the same. This page is written from the rules by `docs/reference/write_n
 and its examples are tested: each shows a value and its form with that rule among the default ones.
 
 The rules have version {VERSION}. An index that was built with another version is refused in one
-sentence: build it again. What has been normalised stays as it is when it is normalised again. Only
-dates look at the rest of their column.
+sentence: build it again. What has been normalised stays as it is when it is normalised again, but
+for dates and periods with marks around them, which are taken off alone the first time: `FY2019*`
+becomes `fy2019`, and that `fiscal year 2019`. Only dates look at the rest of their column.
 """
 
 

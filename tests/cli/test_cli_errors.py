@@ -53,7 +53,7 @@ def test_a_folder_that_is_no_index(fail, tmp_path, places):
             "min_joinability must be a number in (0, 1]. Got 0.0 instead.",
         ),
         (["-k", "0"], "'0' is neither 'all' nor a whole number of at least 1."),
-        (["--min-cosine", "2"], "min_cosine must be a number in [-1, 1]. Got 2.0 instead."),
+        (["--min-cosine", "2"], "min_cosine must be a number in [-1, 1]. Got 2.0."),
         (
             ["--min-cosine", "0.9", "--max-distance", "0.1"],
             "Give --max-distance or --min-cosine, not both.",
