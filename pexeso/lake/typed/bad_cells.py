@@ -6,7 +6,6 @@ A batch is worked on cell by cell only when it could not be as a whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,6 +17,9 @@ UNREADABLE = (pa.ArrowException, ValueError, OverflowError, RecursionError)
 """What making a text may raise: bytes that are not UTF-8, dates that Python does not know."""
 
 _NO_TEXT = "bytes that are not UTF-8"
+_CELLS_A_SLICE = 256
+_MOST_BYTES = 1 << 30
+"""Of texts that are mended at once: a wrong byte becomes three."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,8 @@ def mended_texts(values: pa.Array, error: Exception) -> MendedTexts:
     try:
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        if _is_text(values.type):
-            return _of_text(values.cast(pa.large_binary()).to_pylist())
-        if _is_bytes(values.type):
-            return _of_bytes(values.cast(pa.large_binary()).to_pylist())
+        if _is_text(values.type) or _is_bytes(values.type):
+            return _in_slices(values.cast(pa.large_binary()), _is_text(values.type))
         if pa.types.is_nested(values.type):
             return _of_nested(values)
     except UNREADABLE as other:
@@ -105,22 +105,31 @@ def _is_bytes(kind: pa.DataType) -> bool:
     return is_fixed or is_any
 
 
-def _of_text(cells: Iterable[bytes | None]) -> MendedTexts:
-    texts: list[str | None] = []
-    n_mended = 0
-    for cell in cells:
-        text = _decoded(cell)
-        if text is None and cell is not None:
-            text = cell.decode("utf-8", "replace")
-            n_mended += 1
-        texts.append(text)
-    return MendedTexts(strings(texts), n_mended=n_mended)
+def _in_slices(values: pa.Array, is_text: bool) -> MendedTexts:
+    """Work on bytes a slice at a time: most are good, and Python's texts take much memory."""
+    found = []
+    n_bytes = 0
+    for start in range(0, len(values), _CELLS_A_SLICE):
+        found.append(_of_slice(values.slice(start, _CELLS_A_SLICE), is_text))
+        n_bytes += found[-1].texts.nbytes
+        if n_bytes > _MOST_BYTES:
+            raise ValueError(f"wrong bytes among more than {_MOST_BYTES:,}")
+    texts = pa.concat_arrays([each.texts for each in found])
+    n_mended, n_lost = (sum(each.n_mended for each in found), sum(each.n_lost for each in found))
+    return MendedTexts(texts, n_mended, n_lost, _NO_TEXT)
 
 
-def _of_bytes(cells: list[bytes | None]) -> MendedTexts:
+def _of_slice(values: pa.Array, is_text: bool) -> MendedTexts:
+    try:
+        return MendedTexts(values.cast(pa.string()))
+    except pa.ArrowInvalid:
+        cells = values.to_pylist()
     texts = [_decoded(cell) for cell in cells]
-    n_lost = texts.count(None) - cells.count(None)
-    return MendedTexts(strings(texts), n_lost=n_lost, why=_NO_TEXT)
+    n_wrong = texts.count(None) - cells.count(None)
+    if not is_text:
+        return MendedTexts(strings(texts), n_lost=n_wrong)
+    mended = (cell if cell is None else cell.decode("utf-8", "replace") for cell in cells)
+    return MendedTexts(strings(list(mended)), n_mended=n_wrong)
 
 
 def _decoded(cell: bytes | None) -> str | None:

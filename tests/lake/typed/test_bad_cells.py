@@ -11,6 +11,7 @@ import pytest
 from pexeso.errors import TableReadError
 from pexeso.lake.containers.reader import open_table, parse_table, read_table
 from pexeso.lake.readers.content import Content
+from pexeso.lake.typed import bad_cells
 
 NAMES = [f"n{number}".encode() for number in range(10_000)]
 NAMES[4_500] = b"caf\xe9"
@@ -76,6 +77,17 @@ def test_cells_are_counted_over_all_batches(tmp_path):
         "cells in which wrong bytes became the replacement character: 5,000",
         "cells read as empty: 5,000",
         "cells read as empty: 10,000",
+    ]
+
+
+def test_wrong_bytes_in_more_text_than_is_mended_leave_the_column_empty(tmp_path, monkeypatch):
+    monkeypatch.setattr(bad_cells, "_MOST_BYTES", 10_000)
+    write(pa.table({"x": as_texts(NAMES), "y": ["q"] * 10_000}), tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet")
+    assert [column.null_count for column in read.columns] == [4_096, 0]
+    assert read.notes == [
+        "column 'x' (#0) is not text everywhere: cells read as empty: 4,096 (wrong bytes among "
+        "more than 10,000)"
     ]
 
 
