@@ -260,11 +260,7 @@ class AcquisitionSearches:
         """
         table = self._named(name)
         if table is None:
-            catalog = self.opened.catalog
-            meant = did_you_mean(catalog.tables(["table"])["table"].to_pylist(), name)
-            raise InputError(
-                f"{catalog.why_not(name, self.opened.lake)} {meant[:1].upper()}{meant[1:]}".rstrip()
-            )
+            raise InputError(self.opened.catalog.why_unknown(name, self.opened.lake))
         return table
 
     def _joins_named(

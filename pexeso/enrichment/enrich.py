@@ -19,7 +19,6 @@ from pexeso.frames.beside import put_beside
 from pexeso.frames.results import Tabular
 from pexeso.frames.tables import Frame
 from pexeso.join.tables import position_of
-from pexeso.lake.columns import did_you_mean
 from pexeso.options import ALL, VALUES
 from pexeso.runtime.formatting import percent, plain_scalar, shown
 from pexeso.runtime.shown import many
@@ -221,8 +220,7 @@ def enrich(
             "exclude_tables must be a list of tables of the lake. Got the text "
             f"{exclude_tables!r}; put it into a list."
         )
-    for name in exclude_tables:
-        _check_table(index, name)
+    exclude = frozenset(_excluded(index, name) for name in exclude_tables)
     frame, columns = table_to_enrich(table)
     names = list(columns)
     key = names[position_of(names, on)]
@@ -230,7 +228,6 @@ def enrich(
     chosen = index.search_options(asked).to_dict()
     if target is not None:
         _check_target(names, target, key)
-    exclude = frozenset(map(index.catalog.named, exclude_tables))
     found = _best_of_each_table(index, columns[key], asked, max_tables, exclude)
     return _enriched(frame, columns, key, target, found, rules, exclude_self, chosen)
 
@@ -324,17 +321,15 @@ def _best_of_each_table(
         k *= 2
 
 
-def _check_table(index: Index, name: Any) -> None:
-    """Raise InputError unless the index knows a table, so that a misspelt one is not let in."""
-    catalog = index.catalog
+def _excluded(index: Index, name: Any) -> str:
+    """Return the table that a name means; a misspelt one would be let in, and is refused."""
     if not isinstance(name, str):
         raise InputError(f"exclude_tables are names of tables of the lake. Got {shown(name)}.")
-    if not catalog.tables(["table"], among=pa.array([name])).num_rows:
-        meant = did_you_mean(catalog.tables(["table"])["table"].to_pylist(), name)
-        raise InputError(
-            f"exclude_tables: {catalog.why_not(name, index.lake)} "
-            f"{meant[:1].upper()}{meant[1:]}".rstrip()
-        )
+    catalog = index.catalog
+    table = catalog.named(name)
+    if not catalog.tables(["table"], among=pa.array([table])).num_rows:
+        raise InputError(f"exclude_tables: {catalog.why_unknown(name, index.lake)}")
+    return table
 
 
 def _check_target(names: Sequence[str], target: str, key: str) -> None:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.errors import IndexCorruptError
-from pexeso.lake.columns import listed_names
+from pexeso.lake.columns import did_you_mean, listed_names
 from pexeso.lake.containers.formats import format_of
 from pexeso.lake.record_schema import SCHEMA
 
@@ -182,6 +182,11 @@ class Catalog:
             f"The lake has no table '{table}'. Tables are named by their path relative to "
             f"'{lake}', as search prints them."
         )
+
+    def why_unknown(self, table: str, lake: object) -> str:
+        """Return what `why_not` says, and the table whose name is most like this one."""
+        meant = did_you_mean(self.tables(["table"])["table"].to_pylist(), table)
+        return f"{self.why_not(table, lake)} {meant[:1].upper()}{meant[1:]}".rstrip()
 
     def removed_after(self, number: int) -> pa.Array:
         """Return the tables of a folder, by its number, that a later folder removed."""

@@ -110,6 +110,16 @@ def test_acquisition_takes_the_name_of_a_file(index, query):
     assert excluded.query["want"] == ["z.zip/deep/m.csv:back"]
 
 
+def test_enrichment_takes_the_name_of_a_file(index):
+    asked = {"on": "city", "max_distance": 0.02, "max_tables": 9}
+    without = pexeso.enrich(index, {"city": CITIES}, exclude_tables=["one.xlsx"], **asked)
+    tables = {each.table for each in without.tables}
+    assert "z.zip/deep/m.csv" in tables
+    assert "one.xlsx#One" not in tables
+    with pytest.raises(InputError, match=r"exclude_tables: 'two\.xlsx' holds 2 tables"):
+        pexeso.enrich(index, {"city": CITIES}, exclude_tables=["two.xlsx"], **asked)
+
+
 def test_a_table_is_deleted_by_the_name_of_its_file(fail, run, index):
     assert "'two.xlsx'" in fail(2, "delete", index.path, "two.xlsx")
     deleted = run("delete", index.path, "one.xlsx")
