@@ -18,7 +18,7 @@ from pexeso.join.composite_join import KeyedTable, join_keys
 from pexeso.join.matched_join import SPARK_LAKE
 from pexeso.join.options import join_options
 from pexeso.lake.columns import label_columns
-from pexeso.lake.containers.typed_file import typed_or_texts
+from pexeso.lake.containers.reader import open_named
 from pexeso.lake.key_columns import KeyColumn, spec_of
 from pexeso.lake.rows import read_typed_rows
 from pexeso.parts.metadata import has_aliases
@@ -228,10 +228,10 @@ class TablePair:
 
     @property
     def _in_memory(self) -> pa.Table:
-        asked, cells = self.asked, list(self.asked.cells)
+        asked, typed = self.asked, None
         if asked.file is not None:
-            cells = typed_or_texts(asked.file, cells, options=asked.reading)
-        return pa.Table.from_arrays(cells, names=label_columns(asked.names))
+            typed = open_named(asked.file, options=asked.reading).typed_columns(asked.cells)
+        return pa.Table.from_arrays(typed or list(asked.cells), names=label_columns(asked.names))
 
     def _keyed(self, table: KeyTable) -> KeyedTable:
         similar = [column.label for column in table.key if column.similar]

@@ -13,11 +13,11 @@ import os
 from collections.abc import Callable
 from functools import partial
 
-from pexeso.io.location import Location, locate, require_utf8
+from pexeso.io.location import Location, locate
 from pexeso.registry import registered
 from pexeso.runtime.progress import counted_bar, with_bar
 from pexeso.store.integrity import Problem, check_store
-from pexeso.store.opening import open_store_anywhere
+from pexeso.store.opening import open_store_anywhere, require_nameable
 
 Progress = Callable[[int, int], None]
 
@@ -64,8 +64,7 @@ def check_index(
 
         problems = check_remote_store(location, report)
     else:
-        if location.exists():  # or there is no index
-            require_utf8(location)
+        require_nameable(location)
         problems = check_store(location, report)
     if any(problem.is_failure for problem in problems):
         return problems

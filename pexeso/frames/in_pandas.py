@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.typed.value_texts import is_text
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -35,13 +37,13 @@ def in_pandas(table: pa.Table) -> pd.DataFrame:
     apart = {at: cells for at, cells in cells_at.items() if cells is not None}
     for at in apart:  # what holds their places is cheap to convert
         table = table.set_column(at, table.column_names[at], pa.nulls(len(table)))
-    frame = table.to_pandas(types_mapper=_of_whole_numbers)
+    frame = table.to_pandas(types_mapper=whole_number_type)
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     shown = [at for at, name in enumerate(table.column_names) if name not in index]
     for place, at in enumerate(shown):
         if at in apart:
             cells = pd.Series(apart[at], index=frame.index, dtype=object)
-        elif _is_text(table.field(at).type) and frame.dtypes.iloc[place].kind == "O":
+        elif is_text(table.field(at).type) and frame.dtypes.iloc[place].kind == "O":
             # pandas would have None, and writes that otherwise than other missing cells.
             cells = frame.iloc[:, place]
             cells = cells.where(cells.notna(), np.nan)
@@ -63,13 +65,8 @@ def _cells(column: pa.ChunkedArray) -> list[Any] | None:
     return None
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def _of_whole_numbers(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
+def whole_number_type(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
+    """Return the pandas type of whole numbers, of which some may be missing; None for others."""
     import pandas as pd
 
     if not pa.types.is_integer(kind):

@@ -99,9 +99,9 @@ def _nullable(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
     import pandas as pd
     import pyarrow as pa
 
-    if pa.types.is_integer(kind):
-        return pd.UInt64Dtype() if pa.types.is_unsigned_integer(kind) else pd.Int64Dtype()
-    return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
+    from pexeso.frames.in_pandas import whole_number_type
+
+    return pd.BooleanDtype() if pa.types.is_boolean(kind) else whole_number_type(kind)
 
 
 def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:

@@ -126,10 +126,10 @@ def no_such_table(shown: str, kind: str, name: str, names: Sequence[str]) -> Tab
     )
 
 
-def listed_names(names: Sequence[str]) -> str:
-    """Return names in quotation marks, the first 20, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:_MAX_NAMES_SHOWN]) or "none"
-    n_more = len(names) - _MAX_NAMES_SHOWN
+def listed_names(names: Sequence[str], most: int = _MAX_NAMES_SHOWN) -> str:
+    """Return the first names in quotation marks, and how many more there are."""
+    shown = ", ".join(repr(name) for name in names[:most]) or "none"
+    n_more = len(names) - most
     return f"{shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
 
 

@@ -301,12 +301,12 @@ def _add_file(listing: Listing, file: TableFile) -> None:
 
 def _with_log(file: TableFile) -> TableFile:
     """Count the log of a database with it: what was written last is there alone."""
-    log = log_beside(file.path) if file.modified is not None else None
+    log = log_beside(file.path)
+    if log is None or file.modified is None:
+        return file
     try:
-        status = None if log is None else log.stat()
+        status = log.stat()
     except OSError:  # a program has put it into the database meanwhile
-        status = None
-    if status is None or file.modified is None:
         return file
     return replace(
         file,

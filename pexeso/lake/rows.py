@@ -175,10 +175,7 @@ def read_typed_rows(
     opened = _opened(lake, table, max_bytes)
     found = opened.text()
     rows = pa.Table.from_arrays(found.columns, names=label_columns(found.names))
-    typed = opened.typed_columns()
-    if typed is not None and any(len(column) != rows.num_rows for column in typed):
-        return rows, None  # the file was replaced meanwhile
-    return rows, typed
+    return rows, opened.typed_columns(found.columns)
 
 
 def _opened(lake: str | os.PathLike[str] | Location, table: str, max_bytes: int) -> OpenTable:

@@ -9,7 +9,6 @@ import errno
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -206,7 +205,7 @@ def run_batch(
 def _open_output(path: Path, *, must_be_new: bool) -> Iterator[IO[bytes]]:
     """Open a file of answers for reading and appending, for one run at a time."""
     try:
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        if path.exists() and not path.is_file():
             raise OutputError(
                 f"'{path}' is no regular file, and answers that can be gone on with need one. "
                 "Without a name (-o) they go to stdout."

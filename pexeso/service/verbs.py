@@ -216,16 +216,14 @@ def _table_of(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
     import pyarrow as pa
 
     from pexeso.lake.columns import label_columns
-    from pexeso.lake.containers.reader import read_table
-    from pexeso.lake.containers.typed_file import typed_or_texts
+    from pexeso.lake.containers.reader import read_typed_table
 
     if column.file is None:
         return pa.table([column.values], names=[column.column or "value"]), column.values
-    table = read_table(column.file, options=column.reading)
-    cells = typed_or_texts(column.file, table.columns, options=column.reading)
+    table, typed = read_typed_table(column.file, options=column.reading)
     labels = label_columns(table.names)
     texts = table.columns[labels.index(str(column.column))]
-    return pa.Table.from_arrays(cells, names=labels), texts
+    return pa.Table.from_arrays(typed or table.columns, names=labels), texts
 
 
 def _build(service: Service, request: requests.BuildRequest, **live: Any) -> IndexInfo:

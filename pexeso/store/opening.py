@@ -37,9 +37,14 @@ def open_store_anywhere(
         from pexeso.store.remote.store import open_remote_store
 
         return open_remote_store(location)
-    if location.exists():  # or there is no index
-        require_utf8(location)
+    require_nameable(location)
     return open_store(location, keep_files=keep_files)
+
+
+def require_nameable(index: Path) -> None:
+    """Raise `InputError` where there is an index at a path that is not UTF-8."""
+    if index.exists():
+        require_utf8(index)
 
 
 def open_writer(

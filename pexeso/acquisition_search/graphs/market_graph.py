@@ -32,6 +32,7 @@ from pexeso.acquisition_search.market.dependencies import require_columns
 from pexeso.acquisition_search.market.lake_market import Market, own_table
 from pexeso.acquisition_search.pairs.column_pairs import OwnColumn
 from pexeso.errors import ColumnNotFoundError, InputError, PexesoError
+from pexeso.lake.columns import listed_names
 from pexeso.lake.tokens import distinct_tokens
 
 if TYPE_CHECKING:
@@ -174,11 +175,9 @@ def _opened(index: str | os.PathLike[str] | OpenIndex) -> OpenIndex:
 def _nowhere(column: str, left_out: Sequence[str]) -> InputError:
     if not left_out:
         return InputError(f"No table of the lake has a column {column!r}.")
-    more = len(left_out) - MAX_NAMED
-    named = ", ".join(f"'{name}'" for name in left_out[:MAX_NAMED])
     return InputError(
-        f"Only tables that are left out have a column {column!r}: {named}"
-        f"{f' and {more:,} more' if more > 0 else ''}. Leave fewer out, or want another column."
+        f"Only tables that are left out have a column {column!r}: "
+        f"{listed_names(left_out, MAX_NAMED)}. Leave fewer out, or want another column."
     )
 
 

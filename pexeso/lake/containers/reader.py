@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,14 +123,30 @@ class OpenTable:
         else:
             yield from _rows_of(self._typed())
 
-    def typed_columns(self) -> list[pa.ChunkedArray] | None:
-        """Read the columns with the types of the file; None for formats whose cells are texts.
+    def typed_columns(
+        self, texts: Sequence[pa.Array | pa.ChunkedArray]
+    ) -> list[pa.ChunkedArray] | None:
+        """Read the columns with the types of the file.
 
-        Dictionaries are written out, and texts that are not UTF-8 are mended as in `text`. Rows are
-        those of `text`, in the same order.
+        Dictionaries are written out, and texts that are not UTF-8 are mended as in `text`.
+
+        Parameters
+        ----------
+        texts : sequence of pa.Array
+            The columns that `text` gave: there are as many, with as many rows.
+
+        Returns
+        -------
+        list of pa.ChunkedArray or None
+            None for formats whose cells are texts, and where the file was replaced meanwhile.
         """
         if self.format in FORMATS_OF_TEXTS:
             return None
+        typed = self._typed_columns()
+        is_same = [len(column) for column in typed] == [len(column) for column in texts]
+        return typed if is_same else None
+
+    def _typed_columns(self) -> list[pa.ChunkedArray]:
         with _errors_in_words(self.shown):
             batches = list(self.rows())
             types = [_plain(column.type) for column in batches[0].columns]
@@ -359,9 +375,31 @@ def read_table(
     PlaceError
         The file is elsewhere, and its storage cannot be reached.
     """
-    file, member = split_member(locate(path))
-    found = open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
+    found = open_named(path, options=options, max_bytes=max_bytes)
     return found.text(max_cell_bytes=max_cell_bytes, is_meant=True)
+
+
+def read_typed_table(
+    path: str | os.PathLike[str] | Location, *, options: ReadingOptions = AS_FOUND
+) -> tuple[Table, list[pa.ChunkedArray] | None]:
+    """Read a table as `read_table` does, and with the types of its file.
+
+    See `OpenTable.typed_columns`; the file is opened once.
+    """
+    opened = open_named(path, options=options)
+    table = opened.text(is_meant=True)
+    return table, opened.typed_columns(table.columns)
+
+
+def open_named(
+    path: str | os.PathLike[str] | Location,
+    *,
+    options: ReadingOptions = AS_FOUND,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> OpenTable:
+    """Open the table that a path names, as `read_table` does."""
+    file, member = split_member(locate(path))
+    return open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
 
 
 def parse_table(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.lake.readers.table import strings
+from pexeso.lake.typed.value_texts import is_text
 
 UNREADABLE = (pa.ArrowException, ValueError, OverflowError, RecursionError)
 """What making a text may raise: bytes that are not UTF-8, dates that Python does not know."""
@@ -59,8 +60,8 @@ def mended_texts(values: pa.Array, error: Exception) -> MendedTexts:
     try:
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        if _is_text(values.type) or _is_bytes(values.type):
-            return _in_slices(values.cast(pa.large_binary()), _is_text(values.type))
+        if is_text(values.type) or _is_bytes(values.type):
+            return _in_slices(values.cast(pa.large_binary()), is_text(values.type))
         if pa.types.is_nested(values.type):
             return _of_nested(values)
     except UNREADABLE as other:
@@ -76,13 +77,13 @@ def sound(values: pa.Array) -> pa.Array:
     Texts that are not UTF-8 are mended, and nested values with such texts are missing: whatever is
     given an array takes for granted that there are none.
     """
-    if not (_is_text(values.type) or pa.types.is_nested(values.type)):
+    if not (is_text(values.type) or pa.types.is_nested(values.type)):
         return values
     try:
         values.validate(full=True)
     except pa.ArrowInvalid as error:
         texts = mended_texts(values, error).texts
-        if _is_text(values.type):
+        if is_text(values.type):
             return texts.cast(values.type)
         return pc.if_else(texts.is_valid(), values, pa.scalar(None, values.type))
     return values
@@ -93,11 +94,6 @@ def nested_text(value: object) -> str | None:
     return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-
-
 def _is_bytes(kind: pa.DataType) -> bool:
     types = pa.types
     is_fixed = types.is_fixed_size_binary(kind)
@@ -105,12 +101,12 @@ def _is_bytes(kind: pa.DataType) -> bool:
     return is_fixed or is_any
 
 
-def _in_slices(values: pa.Array, is_text: bool) -> MendedTexts:
+def _in_slices(values: pa.Array, are_texts: bool) -> MendedTexts:
     """Work on bytes a slice at a time: most are good, and Python's texts take much memory."""
     found = []
     n_bytes = 0
     for start in range(0, len(values), _CELLS_A_SLICE):
-        found.append(_of_slice(values.slice(start, _CELLS_A_SLICE), is_text))
+        found.append(_of_slice(values.slice(start, _CELLS_A_SLICE), are_texts))
         n_bytes += found[-1].texts.nbytes
         if n_bytes > _MOST_BYTES:
             raise ValueError(f"wrong bytes among more than {_MOST_BYTES:,}")
@@ -119,14 +115,14 @@ def _in_slices(values: pa.Array, is_text: bool) -> MendedTexts:
     return MendedTexts(texts, n_mended, n_lost, _NO_TEXT)
 
 
-def _of_slice(values: pa.Array, is_text: bool) -> MendedTexts:
+def _of_slice(values: pa.Array, are_texts: bool) -> MendedTexts:
     try:
         return MendedTexts(values.cast(pa.string()))
     except pa.ArrowInvalid:
         cells = values.to_pylist()
     texts = [_decoded(cell) for cell in cells]
     n_wrong = texts.count(None) - cells.count(None)
-    if not is_text:
+    if not are_texts:
         return MendedTexts(strings(texts), n_lost=n_wrong)
     mended = (cell if cell is None else cell.decode("utf-8", "replace") for cell in cells)
     return MendedTexts(strings(list(mended)), n_mended=n_wrong)

@@ -20,6 +20,7 @@ from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width, strings
 from pexeso.lake.typed.cells import cell_text
 from pexeso.lake.typed.table import InnerTable, TypedTable
+from pexeso.lake.typed.value_texts import EXACT
 
 MAGIC = b"SQLite format 3\0"
 """How a database file begins."""
@@ -30,7 +31,7 @@ _STEPS_A_LOOK = 1 << 20
 _BASE_STEPS = 1 << 28
 _STEPS_A_BYTE = 64
 _MAX_TEXT_BYTES = 64 << 20
-_EXACT = (1 << 53) - 1
+_EXACT = int(EXACT) - 1
 _LARGE = 2
 """What is said of a column with whole numbers beyond `_EXACT`, which a float may not hold."""
 _COLUMNS_A_STATEMENT = 300

@@ -77,6 +77,12 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     return _in_range(texts) if pa.types.is_date(values.type) else texts
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a type is one of texts."""
+    types = pa.types
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
 def in_utc(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Return points of time of Spark as files have them, all else as it is.
 
