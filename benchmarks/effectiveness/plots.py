@@ -49,8 +49,15 @@ def plot_result(result: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def fingerprint(result: Mapping[str, Any]) -> str:
-    """Name a result by its content: SHA-256 in hexadecimal."""
-    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
+    """Name what was measured by its content, wherever it comes from: SHA-256 in hexadecimal.
+
+    Examples
+    --------
+    >>> fingerprint({"tasks": 3, "origin": {"code": "1"}}) == fingerprint({"tasks": 3})
+    True
+    """
+    measured = {name: value for name, value in result.items() if name != "origin"}
+    return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
 
 
 def _figure(width: float, height: float) -> Figure:
