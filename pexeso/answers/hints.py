@@ -19,18 +19,25 @@ WIDER = ((1.0, 0.0), (1.15, 0.02), (1.3, 0.05), (1.5, 0.1))
 what was asked for, or so much more, whichever is larger."""
 
 
-def semantic_hints(opened: OpenIndex, query: EncodedQuery, options: SearchOptions) -> Hints:
+def semantic_hints(
+    opened: OpenIndex, query: EncodedQuery, options: SearchOptions, without: str | None = None
+) -> Hints:
     """Find the columns nearest to being found, and count what the index is without.
 
     The partitions are searched in this process.
     """
-    return Hints(nearest(opened, query, options), left_out(opened.catalog))
+    return Hints(nearest(opened, query, options, without), left_out(opened.catalog))
 
 
 def nearest(
-    opened: OpenIndex, query: EncodedQuery, options: SearchOptions
+    opened: OpenIndex, query: EncodedQuery, options: SearchOptions, without: str | None = None
 ) -> tuple[NearColumn, ...]:
     """Find the columns with the highest joinability, within a larger distance where none does.
+
+    Parameters
+    ----------
+    without : str, optional
+        A table that is not named, beside the one that the options exclude.
 
     Returns
     -------
@@ -39,12 +46,15 @@ def nearest(
         largest distance of `WIDER` either.
     """
     total = query.total(options)
+    # So many more are asked for that enough are left when those of the table are dropped.
+    wanted = MAX_NEAREST + (0 if without is None else len(opened.labels_of(without)))
     for factor, step in WIDER:
         distance = min(1.0, max(factor * options.max_distance, options.max_distance + step))
         asked = replace(
-            options, max_distance=distance, min_joinability=None, k=MAX_NEAREST, counts="exact"
+            options, max_distance=distance, min_joinability=None, k=wanted, counts="exact"
         )
         [(hits, _)] = search_store(opened.loader, [query], [asked])
+        hits = [hit for hit in hits if hit.table != without][:MAX_NEAREST]
         if hits:
             return tuple(
                 NearColumn(

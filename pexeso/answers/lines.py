@@ -53,6 +53,7 @@ def find_lines(
     *,
     folds: bool,
     min_lines: int,
+    without: Sequence[str | None] | None = None,
 ) -> list[Lines]:
     """Search for several query columns, each with its options.
 
@@ -65,6 +66,9 @@ def find_lines(
     min_lines : int
         With a threshold the first lines, at least so many, take in what is nearly equal: see
         `pexeso.search.copies.fold`.
+    without : sequence of str or None, optional
+        For each query column a table that is dropped from what was found for it, beside the one
+        that its options exclude.
 
     Returns
     -------
@@ -79,14 +83,16 @@ def find_lines(
             [queries[position] for position in pending],
             [replace(options[position], k=limits[position]) for position in pending],
         )
-        for position, (hits, spent) in zip(pending, answers, strict=True):
+        for position, (every, spent) in zip(pending, answers, strict=True):
             stats[position].add(spent)
             limit, wanted = limits[position], columns_wanted(options[position].k)
+            table = None if without is None else without[position]
+            hits = every if table is None else [hit for hit in every if hit.table != table]
             near = None if wanted is None else max(wanted, min_lines)
             lines = fold_hits(loader, hits, near) if folds else [[hit] for hit in hits]
             if limit is None:
                 found[position] = Lines(lines, 0, stats[position])
-            elif len(hits) < limit or wanted is None:
+            elif len(every) < limit or wanted is None:
                 n_more = max(0, len(lines) - (wanted or 0))
                 found[position] = Lines(lines[:wanted], n_more, stats[position])
             elif len(lines) >= wanted:

@@ -19,7 +19,7 @@ from pexeso.engine.stats import SearchStats
 from pexeso.options import columns_wanted
 from pexeso.results import Explanation, Match, SearchResult
 from pexeso.search.query import query_from_values
-from pexeso.search.table_columns import TableColumns
+from pexeso.search.table_columns import NEAR_LINES, TableColumns
 
 if TYPE_CHECKING:
     from pexeso.options import SearchOptions
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from pexeso.search.open_index import OpenIndex
     from pexeso.search.ranking import Hit
     from pexeso.thresholds.thresholds import Thresholds
-
-MOST_LINES = 200
-"""Lines that take in what is nearly equal, where fewer are wanted: as many as are re-ranked."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +73,16 @@ class SemanticSearch:
                 column if isinstance(column, EncodedQuery) else self.opened.encode(column)
             )
             seconds.append(time.perf_counter() - started)
-        options = [self._options_for(query, common, exclude_self) for query in encoded]
+        chosen_for = [self.options_for(query, common, exclude_self) for query in encoded]
+        options, without = [each for each, _ in chosen_for], [own for _, own in chosen_for]
         found = find_lines(
             partial(self.executor.search, self.opened.loader),
             self.opened.loader,
             encoded,
             options,
             folds=fold_copies,
-            min_lines=MOST_LINES,
+            min_lines=NEAR_LINES,
+            without=without,
         )
         ranked = []
         for query, chosen, embedding, each in zip(encoded, options, seconds, found, strict=True):
@@ -93,8 +92,8 @@ class SemanticSearch:
         tables = {line[0].table or "" for each in ranked for line in each.lines}
         columns = TableColumns(self.opened, tables)
         return [
-            self._result(query, chosen, each, columns, fold_copies)
-            for query, chosen, each in zip(encoded, options, ranked, strict=True)
+            self._result(query, chosen, own, each, columns, fold_copies)
+            for query, (chosen, own), each in zip(encoded, chosen_for, ranked, strict=True)
         ]
 
     def explain(
@@ -117,12 +116,38 @@ class SemanticSearch:
         match = _matches(query, options, [hit], details)[0]
         return Explanation(query.describe(), options, match, match.unmatched(), self.renderer)
 
-    def _options_for(
+    def options_for(
         self, query: EncodedQuery, options: SearchOptions, exclude_self: bool
-    ) -> SearchOptions:
+    ) -> tuple[SearchOptions, str | None]:
+        """Return the options of one query column, and the table that is left out besides.
+
+        Where the caller excludes one table, and the query's own is another, searches leave out the
+        first, and the second is dropped from what they find.
+        """
         options, file = self.thresholds.for_query(options, query), query.column.file
-        table = self.opened.table_of(file) if exclude_self and file is not None else None
-        return options if table is None else replace(options, exclude_table=table)
+        own = self.opened.table_of(file) if exclude_self and file is not None else None
+        if own is None or options.exclude_table is not None:
+            return options, own
+        return replace(options, exclude_table=own), None
+
+    def counts_of(
+        self, query: EncodedQuery, options: SearchOptions, hits: Sequence[Hit], stats: SearchStats
+    ) -> list[int]:
+        """Count the values, or rows, of a query column that match in each of some columns."""
+        details = MatchDetails(self.opened, query, hits, options, stats)
+        return [details.matched(position) for position in range(len(hits))]
+
+    def matches_of(
+        self,
+        query: EncodedQuery,
+        options: SearchOptions,
+        hits: Sequence[Hit],
+        stats: SearchStats,
+        columns: TableColumns,
+    ) -> tuple[Match, ...]:
+        """Describe columns found; their evidence is found together when it is asked for."""
+        details = MatchDetails(self.opened, query, hits, options, stats)
+        return _matches(query, options, hits, details, columns=columns)
 
     def _ranked(
         self, query: EncodedQuery, options: SearchOptions, found: Lines, rerank: bool
@@ -150,6 +175,7 @@ class SemanticSearch:
         self,
         query: EncodedQuery,
         options: SearchOptions,
+        without: str | None,
         found: _Ranked,
         columns: TableColumns,
         folded: bool,
@@ -186,7 +212,7 @@ class SemanticSearch:
             found.similarities is not None,
             n_more=found.n_more,
             folded=folded,
-            _find_hints=partial(semantic_hints, self.opened, query, options),
+            _find_hints=partial(semantic_hints, self.opened, query, options, without),
         )
 
 

@@ -9,6 +9,11 @@ import pyarrow as pa
 
 from pexeso.lake.catalog import Catalog
 
+NEAR_LINES = 200
+"""Lines of an answer that take in what is nearly equal, where fewer are wanted
+(`pexeso.search.copies.fold`): how many more there are does not depend on how many are wanted, then,
+unless there are more than these."""
+
 
 class HasCatalog(Protocol):
     """One snapshot of an index."""
