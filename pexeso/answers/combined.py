@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pexeso.answers.best_of_lists import Best, Known, best_of_lists, rank_of
+from pexeso.answers.semantic_list import SemanticList
 from pexeso.errors import InputError
-from pexeso.options import ALL, columns_wanted
+from pexeso.options import ALL, columns_wanted, require_min_containment
 from pexeso.results import Match
-from pexeso.runtime.formatting import percent
+from pexeso.runtime.formatting import percent, plain_scalar
 from pexeso.search.column_matches import ColumnMatch, ColumnMatches
 from pexeso.search.copies import fold, lines_compared, lines_of
 from pexeso.search.query import query_from_values
 from pexeso.search.table_columns import TableColumns
 from pexeso.token_search.copies import sets_of_matches
-from pexeso.token_search.overlap_search import overlap_with
-from pexeso.token_search.query import token_query
+from pexeso.token_search.overlap_list import OverlapList
 from pexeso.token_search.results import TokenMatch
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class CombinedMatch(ColumnMatch):
     ----------
     table, column : str
     found_by : tuple of str
-        Which searches found it: ``"meaning"``, or of an index of several models their names;
+        Which searches find it: ``"meaning"``, or of an index of several models their names;
         ``"overlap"``, ``"containment"``, ``"transform"``.
     meaning : Match or None
         None where semantic search did not find it; of several models that of the largest
@@ -103,7 +104,7 @@ class CombinedMatch(ColumnMatch):
 
         Of the share without a program the smaller one counts, of values alike and of equal ones.
         """
-        return -max(self._shares), -min(self._shares[:2]), self.table, self.column
+        return rank_of(*self._shares, (self.table, self.column))
 
     @property
     def _shares(self) -> tuple[float, float, float]:
@@ -160,7 +161,7 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
         What each search was asked for.
     matches : tuple of CombinedMatch
     stats : dict
-        Of each search.
+        Of each search; containment has those of overlap, which counts for both.
     """
 
     stats: dict[str, Any]
@@ -203,7 +204,8 @@ def search_combined(
 ) -> CombinedResult:
     """Combine semantic, overlap, containment and program search in one ranked list.
 
-    Containment search takes part only where the index has that part.
+    What a column has in equal values tells whether overlap and containment search find it, the
+    latter only where the index has that part.
 
     Parameters
     ----------
@@ -211,8 +213,9 @@ def search_combined(
     values, on
         As in `Index.search`.
     k : int or "all", optional
-        The k best of the whole list, to which each search gives its k best. Without k they are
-        `DEFAULT_COLUMNS`, of all that semantic and containment search find and as many by overlap.
+        The k best of the whole list, which begins as the list of a larger k does. By default
+        `DEFAULT_COLUMNS`. A number without `min_joinability` ranks by however few values that match
+        semantically; else what has a smaller share of them does not count as found by meaning.
     min_containment : float, optional
         In (0, 1]; by default the smallest joinability that was asked for.
     exclude_self : bool
@@ -223,79 +226,90 @@ def search_combined(
     max_candidates : int
         Columns that programs are learned from, at least 1.
     **options
-        Of semantic search; see `Index.search`.
+        Of semantic search; see `Index.search`. No search finds `exclude_table`.
 
     Returns
     -------
     CombinedResult
-        Joinability is exact for what semantic search found, overlap and containment for every
-        column.
+        Joinability, overlap and containment are exact for every column, whichever search found it
+        first. Copies are those among what had to be read.
 
     Raises
     ------
     InputError
         As for `Index.search` and `Index.overlap`.
+
+    Notes
+    -----
+    Each search gives some more columns than k, and more where these leave open which are the k best
+    of all (`pexeso.answers.best_of_lists`).
     """
     column, wanted = query_from_values(values, on=on), columns_wanted(k)
-    alike = {"exclude_self": exclude_self, "fold_copies": fold_copies}
+    overlap = OverlapList(index._answering.equal_text, column, exclude_self)
     # Without k the thresholds say what is found.
     given = {"k": ALL if k is None else k, **options}
-    by_overlap = index.overlap(column, k=ALL if wanted is None else wanted, **alike)
-    # The list has an order of its own.
+    given.pop("rerank", None)  # the list has an order of its own
     semantic = {
-        name: each.search(column, method="semantic", **{"rerank": False, **alike, **given})
+        name: SemanticList(each._answering.semantic, column, exclude_self, given)
         for name, each in _by_model(index, models).items()
     }
-    by_meaning = next(iter(semantic.values()))
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for name, each in (*semantic.items(), (OVERLAP, by_overlap)):
-        _add(found, name, each)
+    first = next(iter(semantic.values()))
+    least = _least_containment(index, min_containment, first.options.min_joinability)
+    transformed = index.search(
+        column,
+        method="transform",
+        k=ALL,
+        min_joinability=first.options.min_joinability,
+        max_candidates=max_candidates,
+        exclude_self=exclude_self,
+        fold_copies=False,
+    )
+    best = best_of_lists(
+        list(semantic.values()),
+        overlap,
+        {(match.table, match.column): match for match in transformed},
+        wanted,
+        n_lines=lambda best: sum(at[0] < best.n_sure for at in _lines(best, fold_copies, wanted)),
+        folds=fold_copies,
+        exclude_table=first.options.exclude_table,
+    )
+    lines = _lines(best, fold_copies, wanted)
+    shown = [[best.columns[at] for at in line] for line in lines[:wanted]]
+    asked = {"k": given["k"], "exclude_table": best.overlap.options["exclude_table"]}
     told = {name: each.options.to_dict() for name, each in semantic.items()}
-    told[OVERLAP] = by_overlap.options
-    stats = {name: each.stats for name, each in (*semantic.items(), (OVERLAP, by_overlap))}
-    are_counted = [each.n_more == 0 for each in (*semantic.values(), by_overlap)]
+    stats: dict[str, Any] = {name: each.stats.to_dict() for name, each in semantic.items()}
+    stats |= {OVERLAP: best.overlap.stats, TRANSFORM: transformed.stats}
+    told[OVERLAP] = {**best.overlap.options, **asked}
+    if least is not None:
+        told[CONTAINMENT] = {"min_containment": least, "verify": True, **asked}
+        stats[CONTAINMENT] = best.overlap.stats  # what overlap counts tells containment too
+    told[TRANSFORM] = {**transformed.options, "k": given["k"]}
+    return CombinedResult(
+        {**first.describe(), "values": len(overlap.query)},
+        told,
+        _matches(index, shown, semantic, least),
+        stats,
+        n_more=len(lines) - len(shown) if best.is_whole else None,
+        folded=fold_copies,
+        _find_hints=first.find_hints(),
+    )
+
+
+def _least_containment(
+    index: Index, min_containment: float | None, min_joinability: float | None
+) -> float | None:
+    """Return the share that containment search asks for; None for an index without that part."""
     if "containment" in index.parts:
-        least = min_containment
-        if least is None:
-            least = by_meaning.options.min_joinability or 1.0
-        contained = index.contain(column, min_containment=least, k=given["k"], **alike)
-        _add(found, CONTAINMENT, contained)
-        told[CONTAINMENT], stats[CONTAINMENT] = contained.options, contained.stats
-        are_counted.append(contained.n_more == 0)
-    elif min_containment is not None:
+        least = min_joinability or 1.0 if min_containment is None else plain_scalar(min_containment)
+        require_min_containment(least)
+        return least
+    if min_containment is not None:
         raise InputError(
             f"The index '{index.path}' has no part for searches by containment, so "
             "min_containment has no meaning: add it with "
             f"'pexeso contain build {index.path}', or leave min_containment out."
         )
-    transformed = index.search(
-        column,
-        method="transform",
-        k=given["k"],
-        min_joinability=by_meaning.options.min_joinability,
-        max_candidates=max_candidates,
-        **alike,
-    )
-    _add(found, TRANSFORM, transformed)
-    told[TRANSFORM], stats[TRANSFORM] = transformed.options, transformed.stats
-    are_counted.append(transformed.n_more == 0)
-    query = token_query(column, index.normaliser)
-    matches = _with_overlaps(index, query, found, list(semantic))
-    lines = _lines(matches, wanted) if fold_copies else [[match] for match in matches]
-    columns = TableColumns(index, (line[0].table for line in lines[:wanted]))
-    shown = []
-    for line in lines[:wanted]:
-        first, *copies = (replace(match, _columns=columns) for match in line)
-        shown.append(replace(first, copies=tuple(copies)))
-    return CombinedResult(
-        {**by_meaning.query, "values": by_overlap.query["values"]},
-        told,
-        tuple(shown),
-        stats,
-        n_more=len(lines) - len(shown) if all(are_counted) else None,
-        folded=fold_copies,
-        _find_hints=by_meaning.hints,
-    )
+    return None
 
 
 def _by_model(index: Index, models: Iterable[str] | None) -> dict[str, Index]:
@@ -312,40 +326,61 @@ def _by_model(index: Index, models: Iterable[str] | None) -> dict[str, Index]:
     return by_model if len(there) > 1 else {MEANING: index}
 
 
-def _add(found: dict[tuple[str, str], dict[str, Any]], how: str, result: Iterable[Any]) -> None:
-    """Add the columns that a search found, copies too."""
-    for match in (each for line in result for each in (line, *line.copies)):
-        found.setdefault((match.table, match.column), {})[how] = match
+def _lines(best: Best, folds: bool, wanted: int | None) -> list[list[int]]:
+    """Return the places of columns by line, the one that stands for it first.
 
-
-def _lines(matches: Sequence[CombinedMatch], limit: int | None) -> list[list[CombinedMatch]]:
-    """Fold columns that hold nearly the same equal texts; those of no text stand alone."""
-    texts = {n: match.equal_text for n, match in enumerate(matches) if match.equal_text is not None}
-    at = list(texts)
-    first_of = np.arange(len(matches))
-    if len(at) > 1:
-        sets = sets_of_matches(list(texts.values()))
-        first_of[at] = np.array(at)[fold(sets, lines_compared(limit))]
-    return [[matches[position] for position in line] for line in lines_of(first_of)]
-
-
-def _with_overlaps(
-    index: Index, query: Any, found: dict[tuple[str, str], dict[str, Any]], semantic: list[str]
-) -> tuple[CombinedMatch, ...]:
-    """Add to each column what it shares as equal values, where semantic search alone found it.
-
-    `semantic` names the semantic searches.
+    Columns that hold nearly the same equal texts are folded; those of no text stand alone.
     """
-    lacking = [name for name, by in found.items() if OVERLAP not in by and CONTAINMENT not in by]
-    counted = dict(zip(lacking, overlap_with(index.shards, query, lacking), strict=True))
-    matches = []
-    for name, by in found.items():
-        equal_text = by.get(OVERLAP) or by.get(CONTAINMENT) or counted.get(name)
-        by_model = {model: by.get(model) for model in semantic}
-        best = max(filter(None, by_model.values()), key=_joinability, default=None)
-        ways = (*semantic, OVERLAP, CONTAINMENT, TRANSFORM)
-        found_by = tuple(how for how in ways if how in by)
-        told = {} if semantic == [MEANING] else by_model
-        transform = by.get(TRANSFORM)
-        matches.append(CombinedMatch(*name, found_by, best, equal_text, told, transform))
-    return tuple(sorted(matches, key=lambda match: match.rank))
+    columns = best.columns
+    first_of = np.arange(len(columns))
+    texts = {at: each.equal_text for at, each in enumerate(columns) if each.equal_text is not None}
+    if folds and len(texts) > 1:
+        at = np.array(list(texts))
+        first_of[at] = at[fold(sets_of_matches(list(texts.values())), lines_compared(wanted))]
+    return lines_of(first_of)
+
+
+def _matches(
+    index: Index,
+    lines: Sequence[Sequence[Known]],
+    semantic: Mapping[str, SemanticList],
+    least: float | None,
+) -> tuple[CombinedMatch, ...]:
+    """Make the matches of lines, with the evidence that each search has."""
+    columns = TableColumns(index, (line[0].name[0] for line in lines))
+    # The evidence of copies is found when it is asked for, not with that of the lines.
+    leaders = [line[0].name for line in lines]
+    copies = [each.name for line in lines for each in line[1:]]
+    by_model: dict[str, dict[tuple[str, str], Match | None]] = {
+        model: dict(
+            zip(
+                leaders + copies,
+                each.matches(leaders, columns) + each.matches(copies, columns),
+                strict=True,
+            )
+        )
+        for model, each in semantic.items()
+    }
+    made = {}
+    for each in (each for line in lines for each in line):
+        meant = {model: found[each.name] for model, found in by_model.items()}
+        text = each.equal_text
+        ways = {
+            **meant,
+            OVERLAP: text,
+            CONTAINMENT: text if text and least is not None and text.containment >= least else None,
+            TRANSFORM: each.transform,
+        }
+        made[each.name] = CombinedMatch(
+            *each.name,
+            tuple(how for how, found in ways.items() if found is not None),
+            max(filter(None, meant.values()), key=_joinability, default=None),
+            text,
+            {} if list(semantic) == [MEANING] else meant,
+            each.transform,
+            _columns=columns,
+        )
+    return tuple(
+        replace(made[line[0].name], copies=tuple(made[each.name] for each in line[1:]))
+        for line in lines
+    )

@@ -74,7 +74,7 @@ class SemanticSearch:
                 column if isinstance(column, EncodedQuery) else self.opened.encode(column)
             )
             seconds.append(time.perf_counter() - started)
-        options = [self._options_for(query, common, exclude_self) for query in encoded]
+        options = [self.options_for(query, common, exclude_self) for query in encoded]
         found = find_lines(
             partial(self.executor.search, self.opened.loader),
             self.opened.loader,
@@ -114,9 +114,10 @@ class SemanticSearch:
         match = _matches(query, options, [hit], details)[0]
         return Explanation(query.describe(), options, match, match.unmatched(), self.renderer)
 
-    def _options_for(
+    def options_for(
         self, query: EncodedQuery, options: SearchOptions, exclude_self: bool
     ) -> SearchOptions:
+        """Return the options of one query column: thresholds chosen, its own table excluded."""
         options, file = self.thresholds.for_query(options, query), query.column.file
         table = self.opened.table_of(file) if exclude_self and file is not None else None
         if table is None or table == options.exclude_table:
@@ -127,6 +128,25 @@ class SemanticSearch:
                 f"query's own, and exclude_table '{options.exclude_table}'. Give one of them."
             )
         return replace(options, exclude_table=table)
+
+    def counts_of(
+        self, query: EncodedQuery, options: SearchOptions, hits: Sequence[Hit], stats: SearchStats
+    ) -> list[int]:
+        """Count the values, or rows, of a query column that match in each of some columns."""
+        details = MatchDetails(self.opened, query, hits, options, stats)
+        return [details.matched(position) for position in range(len(hits))]
+
+    def matches_of(
+        self,
+        query: EncodedQuery,
+        options: SearchOptions,
+        hits: Sequence[Hit],
+        stats: SearchStats,
+        columns: TableColumns,
+    ) -> tuple[Match, ...]:
+        """Describe columns found; their evidence is found together when it is asked for."""
+        details = MatchDetails(self.opened, query, hits, options, stats)
+        return _matches(query, options, hits, details, columns=columns)
 
     def _ranked(
         self, query: EncodedQuery, options: SearchOptions, found: Lines, rerank: bool
