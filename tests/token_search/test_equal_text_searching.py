@@ -10,6 +10,7 @@ from long_runs import EVERYTHING
 
 from pexeso.containment.ensemble import Ensemble
 from pexeso.errors import InputError
+from pexeso.parts.token_sets import open as module
 from pexeso.registry import choices
 from pexeso.runtime import jit
 from pexeso.token_search.containment_search import search_containment
@@ -167,3 +168,14 @@ def test_the_shared_values_are_those_of_the_query_that_a_set_has(shard):
         -1,
     ]
     assert np.array_equal(shard.hidden("b.csv"), [1])
+
+
+def test_columns_are_looked_up_together(tmp_path, monkeypatch):
+    columns = {(f"t{number:03}.csv", label): {"1"} for number in range(99) for label in "ab"}
+    shard, reads = shard_of(tmp_path, columns), []
+    read = module.take_texts
+    monkeypatch.setattr(module, "take_texts", lambda *given: reads.append(1) or read(*given))
+    assert shard.numbers_of([*columns][:1]).tolist() == [0]
+    of_one = len(reads)
+    assert shard.numbers_of([*columns]).tolist() == list(range(198))
+    assert len(reads) == 2 * of_one

@@ -175,11 +175,10 @@ class Shard:
 
         The number is -1 if there is no such set or it is deleted.
         """
-        numbers = np.full(len(columns), -1, np.int64)
-        for position, (table, label) in enumerate(columns):
-            first, end = self.names.rows_of(table)
-            there = pc.index(take_texts(self.names.labels, np.arange(first, end)), label).as_py()
-            numbers[position] = -1 if there < 0 else first + there
+        tables = sorted({table for table, _ in columns})
+        rows = self.names.rows_of_tables(pa.array(tables, pa.large_string()))
+        number_of = dict(zip(self.names.of(rows), rows.tolist(), strict=True))
+        numbers = np.array([number_of.get(column, -1) for column in columns], np.int64)
         numbers[np.isin(numbers, self.deleted)] = -1
         return numbers
 
