@@ -26,7 +26,10 @@ Result = dict[str, Any]
 
 @click.command("reading", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--pollock", metavar="FOLDER", type=click.Path(path_type=Path), help="Pollock's repository."
+    "--pollock",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Pollock's repository, whose files are read in place of those made by rule.",
 )
 @click.option(
     "--step",
@@ -48,7 +51,7 @@ Result = dict[str, Any]
 @click.option("--seed", default=0, show_default=True, help="Of the tables that files are made of.")
 @click.option("--wrong", is_flag=True, help="Name the files that pexeso reads otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results/reading.json.")
+@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results.")
 def reading_command(
     pollock: Path | None,
     step: int,
@@ -71,7 +74,8 @@ def reading_command(
         sys.exit(2)
     click.echo(json.dumps(result) if as_json else shown(result, wrong))
     if write:
-        report.write_result(report.RESULTS / "reading.json", result)
+        name = "reading.json" if pollock is None else "reading-pollock.json"
+        report.write_result(report.RESULTS / name, result)
 
 
 def measure(
@@ -119,13 +123,14 @@ def shown(result: Result, wrong: bool) -> str:
 
 
 def _files(folder: Path, pollock: Path | None, step: int, seed: int) -> Iterator[PollockFile]:
+    if pollock is not None:
+        yield from pollock_files(pollock, step)
+        return
     for made in hard_files(seed):
         path = folder / made.name
         path.write_bytes(made.written.data)
         names = None if made.written.names is None else list(made.written.names)
         yield PollockFile(path, made.group, names, [list(row) for row in made.written.rows])
-    if pollock is not None:
-        yield from pollock_files(pollock, step)
 
 
 def _read(reader: Reader, path: Path) -> Found | None:

@@ -64,17 +64,19 @@ def test_conventions_are_left_aside_and_nothing_else_is():
     assert not is_right(header, ["a"], [["1"]], 0)
 
 
+def counts(*options):
+    ran = CliRunner().invoke(main, ["reading", "--readers", "pexeso", "--json", *options])
+    assert ran.exit_code == 0, ran.output
+    return json.loads(ran.output)["groups"]
+
+
 def test_the_command_counts_what_is_read(tmp_path):
     for part, content in (("csv", "sep=;\na;b\n1;2\n"), ("clean", "a,b\n1,2\n")):
         (tmp_path / "polluted_files" / part).mkdir(parents=True)
         (tmp_path / "polluted_files" / part / "file_sep.csv").write_text(content, encoding="utf-8")
     assert [file.rows for file in pollock_files(tmp_path)] == [[["1", "2"]]]
-    ran = CliRunner().invoke(
-        main, ["reading", "--readers", "pexeso", "--pollock", str(tmp_path), "--json"]
-    )
-    assert ran.exit_code == 0, ran.output
-    groups = json.loads(ran.output)["groups"]
-    assert groups["damaged file"] == {"files": 1, "pexeso": 1}
+    assert counts("--pollock", str(tmp_path)) == {"damaged file": {"files": 1, "pexeso": 1}}
+    groups = counts()
     for group in ("tuned", "held out"):
         assert groups[group]["pexeso"] >= 0.95 * groups[group]["files"]
 
