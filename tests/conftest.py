@@ -17,7 +17,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # The same examples on every run and every machine; no time limit on a single one, since machines
 # are shared.
 settings.register_profile(
-    "house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "house",
+    max_examples=100 if EVERYTHING else 30,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
 

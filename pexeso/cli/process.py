@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 
 from pexeso.runtime.jit import own_numba
@@ -20,13 +21,19 @@ def run() -> None:
     """Run the command line of this process, and end the process with its code."""
     gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
     own_numba(_tell_compiling)
-    from pexeso.cli.main import main  # all that a command needs is imported from here on
-
     try:
+        from pexeso.cli.main import main  # all that a command needs is imported from here on
+
         main()
     except SystemExit as ended:
         _leave(ended.code)
         raise
+    except KeyboardInterrupt as stopped:  # before the command began, which tells of it itself
+        if sys.stderr is not None:
+            sys.stderr.write("\nInterrupted.\n")
+        code = 128 + getattr(stopped, "number", signal.SIGINT)
+        _leave(code)
+        raise SystemExit(code) from None
 
 
 def _tell_compiling() -> None:

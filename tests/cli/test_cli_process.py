@@ -85,3 +85,29 @@ def test_the_command_goes_through_it():
     )  # fmt: skip
     assert "pexeso.cli.process" in done.stderr
     assert done.stdout.startswith("pexeso ")
+
+
+INTERRUPTED_WHILE_IMPORTING = """
+import sys
+
+class Interrupt:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "pexeso.cli.commands.keys":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt)
+from pexeso.cli.process import run
+run()
+"""
+
+
+def test_ctrl_c_is_told_in_a_word_while_modules_are_imported():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_IMPORTING, "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nInterrupted.\n")
