@@ -30,6 +30,7 @@ from pexeso.build.lake_source.changes import (
 )
 from pexeso.build.lake_source.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.recorded import options_of
+from pexeso.build.stages import Facts
 from pexeso.errors import InputError, LakeError
 from pexeso.io.location import Location
 from pexeso.lake.containers.formats import READERS
@@ -60,7 +61,8 @@ def append(
     path : path, URL or Place
         The index.
     lake : path, optional
-        Where the lake is now; by default where it was.
+        Where the lake is now; by default where it was. A place with none of the tables of the
+        index is refused.
     delete_missing : bool
         Delete the tables whose files are gone. Those in a folder or file that is there and cannot
         be opened stay.
@@ -129,6 +131,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
     found = job.stage(
         "changes", lambda folder, meter: find_changes(job, source, folder, compare=compare)
     )
+    _require_same_lake(job, source, found)
     removed = _names(job, (*REPLACED, *([GONE] if delete_missing else [])))
     counts = {
         "new": found[NEW],
@@ -167,6 +170,23 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
         columns_deleted=len(gone),
         left_out=skipped,
         of_parts=folder_counts({name: found.folders for name, found in written.items()}),
+    )
+
+
+def _require_same_lake(job: BuildJob, source: FolderSource, found: Facts) -> None:
+    """Refuse another place that has none of the tables of the index.
+
+    With it for its lake, the index would find tables that nothing can be joined with.
+    """
+    before = job.index.manifest.facts["lake"]
+    there = any(found[kind] for kind in (CHANGED, REREAD, UNCHANGED, CLOSED))
+    if source.name == before or there or not found[GONE]:
+        return
+    job.writer.keep = False
+    raise LakeError(
+        f"The lake of '{job.index.path}' cannot have moved to '{source.name}', which has none of "
+        f"the {found[GONE]:,} tables of the index. To add tables, put them into '{before}' and "
+        "append without naming a lake, or build an index of their own."
     )
 
 

@@ -14,6 +14,7 @@ from pexeso.cleanup.pipeline import Containments
 from pexeso.cleanup.plan import ContainmentEdge, Deletion, Plan
 from pexeso.cleanup.rebuilds import Rebuilds
 from pexeso.cleanup.set_aside.moving import table_fingerprint
+from pexeso.errors import InputError
 from pexeso.io.location import Location
 from pexeso.redundancy.costs import Costs
 from pexeso.redundancy.retention import TIME_LIMIT, Retention, RetentionProblem, plan_retention
@@ -49,8 +50,14 @@ def plan_deletions(
         What the plan says of its statements.
     time_limit : float
         Seconds for the solver; see `pexeso.redundancy.retention.plan_retention`.
+
+    Raises
+    ------
+    InputError
+        The costs tell the accesses of tables, and none of these is in the lake.
     """
     costs = costs or Costs()
+    _require_known(costs, found)
     tables = {table.name: number for number, table in enumerate(found.tables)}
     n_bytes = np.array([table.n_bytes for table in found.tables], float)
     accesses = np.array([costs.accesses_of.get(name, costs.accesses) for name in tables])
@@ -109,6 +116,16 @@ def plan_deletions(
             for each in found.edges
         ),
     )
+
+
+def _require_known(costs: Costs, found: Containments) -> None:
+    """Refuse accesses of other tables alone: names in another form would count for nothing."""
+    if costs.accesses_of and found.files and not costs.accesses_of.keys() & found.files.keys():
+        raise InputError(
+            f"The accesses are of no table of '{found.lake}'. Got {next(iter(costs.accesses_of))!r}"
+            f"; tables are named by their path relative to the lake, such as "
+            f"{next(iter(found.files))!r}."
+        )
 
 
 def best_with_statements(

@@ -122,10 +122,17 @@ def read_accesses(path: str | os.PathLike[str]) -> dict[str, float]:
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-        return {row["table"]: float(row["accesses"]) for row in rows}
-    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
+            rows = csv.DictReader(file)
+            if not {"table", "accesses"} <= set(rows.fieldnames or ()):
+                raise ValueError(f"its columns are {', '.join(rows.fieldnames or ()) or 'none'}")
+            found: dict[str, float] = {}
+            for row in rows:
+                if row["table"] in found:
+                    raise ValueError(f"it names {row['table']!r} twice")
+                found[row["table"]] = float(row["accesses"])
+        return found
+    except (OSError, TypeError, ValueError, csv.Error) as error:
         raise InputError(
             f"'{os.fspath(path)}' must be a CSV with the columns table and accesses, and a number "
-            f"in each row. {type(error).__name__}: {error}."
+            f"in each row, one for each table. {type(error).__name__}: {error}."
         ) from error

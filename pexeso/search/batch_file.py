@@ -93,17 +93,26 @@ def answer_lines(
     list of dict
         For each line of a chunk, in order: ``{"id", "of", "query", "options", "results",
         "stats"}``, or ``{"id", "of", "error"}`` for one that cannot be used; with ``"reading"``
-        where `reading` says something. ``of`` is what `asked_of` gives.
+        where `reading` says something. ``of`` is what `asked_of` gives, and ``line``, a digest of
+        the line.
     """
-    read = {"of": asked_of(index, options), **({"reading": reading.to_dict()} if reading else {})}
+    asked = asked_of(index, options)
+    read = {"reading": reading.to_dict()} if reading else {}
     for chunk in _chunks(lines, passes, reading):
-        queries = [line.query for line in chunk if line.query is not None]
+        queries = [line.query for line, _ in chunk if line.query is not None]
         results = iter(index.search_batch(queries, **options) if queries else ())
         yield [
-            {"id": line.id, **read, "error": line.error}
-            if line.query is None
-            else {"id": line.id, **read, **next(results).to_dict(explain=explain)}
-            for line in chunk
+            {
+                "id": line.id,
+                "of": {**asked, "line": digest},
+                **read,
+                **(
+                    {"error": line.error}
+                    if line.query is None
+                    else next(results).to_dict(explain=explain)
+                ),
+            }
+            for line, digest in chunk
         ]
 
 
@@ -118,26 +127,34 @@ def asked_of(index: Index, options: Mapping[str, Any]) -> dict[str, Any]:
     """
     manifest = index._opened.whole.manifest
     return {
-        "index": hashlib.blake2b(manifest.to_bytes(), digest_size=8).hexdigest(),
+        "index": _digest(manifest.to_bytes()),
         "model": index._opened.options.model or index.models[0],
         "exclude_self": bool(options.get("exclude_self", False)),
     }
 
 
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
 def _chunks(
     lines: Iterable[NumberedLine], passes: int, reading: ReadingOptions
-) -> Iterator[list[BatchLine]]:
-    chunk: list[BatchLine] = []
+) -> Iterator[list[tuple[BatchLine, str]]]:
+    chunk: list[tuple[BatchLine, str]] = []
     n_rows = 0
     for number, text in lines:
         line = read_batch_line(number, text, reading)
-        chunk.append(line)
+        chunk.append((line, _digest_of_line(text)))
         n_rows += 0 if line.query is None else len(line.query.values)
         if len(chunk) == MAX_CHUNK_QUERIES * passes or n_rows > MAX_CHUNK_ROWS * passes:
             yield chunk
             chunk, n_rows = [], 0
     if chunk:
         yield chunk
+
+
+def _digest_of_line(text: str) -> str:
+    return _digest(text.strip().encode("utf-8", "backslashreplace"))
 
 
 def run_batch(
@@ -296,6 +313,12 @@ def _skip_answered(
                 f"and query {position} is {expected!r} (line {query[0]})."
             )
         _require_same_options(path, position, answer, marks)
+        if answer["of"].get("line") != _digest_of_line(query[1]):
+            raise OutputError(
+                f"'{path}' belongs to other queries: line {query[0]} has changed since it was "
+                "answered. Write new queries below those that are answered, or --restart to "
+                "answer everything anew."
+            )
         run.note(answer)
     stream.truncate(end)
     run.earlier = run.answered
@@ -328,7 +351,7 @@ def _require_same_options(
             f"(line {position}), and would be mixed. --restart answers everything anew."
         )
     # A line that could not be used may be one that was read in another way.
-    same = theirs == ours and answer.get("reading", {}) == marks["reading"]
+    same = theirs.items() >= ours.items() and answer.get("reading", {}) == marks["reading"]
     if "results" in answer:
         same = same and _same_search(answer, marks)
     if not same:

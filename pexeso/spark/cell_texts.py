@@ -20,9 +20,10 @@ def cell_text(value: Column, kind: DataType) -> Column:
     ----------
     value : pyspark.sql.Column
     kind : pyspark.sql.types.DataType
-        Its type. Spark writes floats in its own way, such as 1.0E7, and points of time in the time
-        zone of the session, without naming it. So both go through `value_texts` in tasks of Python;
-        all else is cast in Spark.
+        Its type. Spark writes floats in its own way, such as 1.0E7, decimals in one that hangs on
+        the session, and points of time in the time zone of the session, without naming it. So all
+        of them go through `value_texts` in tasks of Python; all else is cast in Spark. Wrong bytes
+        of a text become the replacement character.
     """
     from pyspark.sql import functions as sql
     from pyspark.sql import types
@@ -30,12 +31,13 @@ def cell_text(value: Column, kind: DataType) -> Column:
     as_in_files = (
         types.FloatType,
         types.DoubleType,
+        types.DecimalType,
         types.TimestampType,
         types.TimestampNTZType,
     )
     if isinstance(kind, as_in_files):
         return sql.arrow_udf(_texts, "string")(value)
-    return value.cast("string")
+    return sql.make_valid_utf8(value.cast("string"))
 
 
 def _texts(values: pa.Array) -> pa.Array:

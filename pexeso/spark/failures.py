@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _FRAME = re.compile(r'at [\w.$<>/]+\(|File "|\.\.\. \d+ more')
-_MESSAGE = re.compile(r"(Error|Exception)\b")
+_MESSAGE = re.compile(r"(Error|Exception|ArrowInvalid)\b")
 
 JAVA_ENDED = (
     "the Java process of Spark ended before its work was done: it was killed, most often for "

@@ -247,6 +247,26 @@ def test_missing_tables_stay_until_they_are_to_be_deleted(built, tmp_path):
     assert not (index.path / ".building").exists()
 
 
+@pytest.mark.parametrize("delete_missing", [False, True])
+def test_a_place_without_any_table_of_the_index_is_not_where_its_lake_is(
+    built, tmp_path, delete_missing
+):
+    lake, index = copy_of(built, tmp_path)
+    (tmp_path / "other").mkdir()
+    new = tmp_path / "other" / "new.csv"
+    shutil.copy(lake.folder / "t0.csv", new)
+    before = index.store.manifest
+    for place in (new, new.parent):
+        with pytest.raises(LakeError, match="has none of the 6 tables of the index"):
+            index.append(place, delete_missing=delete_missing)
+    assert open_index(index.path).store.manifest == before
+    assert not (index.path / ".building").exists()
+    new.rename(new.with_name("t1.csv"))  # a lake that moved and lost the others
+    done = index.append(new.parent, delete_missing=delete_missing)
+    assert (done.new, done.changed) == (0, 1)
+    assert index.lake == new.parent
+
+
 def test_tables_of_a_folder_that_cannot_be_listed_are_not_gone(built, tmp_path, monkeypatch):
     lake, index = copy_of(built, tmp_path)
     (lake.folder / "sub").mkdir()

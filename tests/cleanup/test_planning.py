@@ -1,6 +1,7 @@
 """Plans of deletions: each statement gives its table again, in Spark, on the lake as it is."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ from pexeso.cleanup.plan import read_plan, write_plan
 from pexeso.cleanup.planning import best_with_statements
 from pexeso.cleanup.redundancy import find_redundancy
 from pexeso.cleanup.set_aside.holding import apply_plan
+from pexeso.errors import InputError
 from pexeso.redundancy.costs import Costs
 from pexeso.redundancy.retention import RetentionProblem, plan_retention
 
@@ -53,6 +55,15 @@ def test_the_worked_lake(spark, tmp_path):
     assert len(applied.moved) == len(plan.delete)
     left = find_containments(spark, lake)
     assert {table.name for table in left.tables} == set(plan.keep)
+
+
+def test_accesses_of_no_table_of_the_lake_are_refused(spark, tmp_path):
+    worked_lake(tmp_path)
+    known = Costs(accesses=0, accesses_of={"D1.parquet": 1e9, "gone.csv": 3})
+    assert "D1.parquet" in find_redundancy(tmp_path, costs=known).plan.keep
+    absolute = replace(known, accesses_of={str(tmp_path / "D1.parquet"): 1e9})
+    with pytest.raises(InputError, match="The accesses are of no table of"):
+        find_redundancy(tmp_path, costs=absolute)
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ import pexeso.search.batch_file
 from pexeso.cli.commands import batch
 from pexeso.errors import OutputError, QueryError
 from pexeso.index import Index, open_index
-from pexeso.search.batch_file import asked_of, run_batch
+from pexeso.search.batch_file import run_batch
 from pexeso.search.query import batch_lines
 
 GOOD = [
@@ -196,8 +196,9 @@ def test_going_on_after_every_byte_gives_the_same_answers(small_index, queries, 
 def test_errors_of_an_earlier_run_still_count(run, small_index, tmp_path):
     queries, output = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
     queries.write_text('{"id": "a"}\n{"id": "b", "values": ["Oslo"]}\n', encoding="utf-8")
-    earlier = {"id": "a", "of": asked_of(open_index(small_index), {}), "error": "it has neither"}
-    output.write_text(f"{json.dumps(earlier)}\n", encoding="utf-8")
+    assert run("batch", small_index, queries, "-o", output).exit_code == 1
+    first = output.read_text(encoding="utf-8").splitlines()[0]
+    output.write_text(f"{first}\n", encoding="utf-8")
     result = run("batch", small_index, queries, "-o", output, "--resume")
     assert result.exit_code == 1
     assert f"2 lines answered, 1 of them in an earlier run, in '{output}'" in result.stderr
@@ -229,11 +230,24 @@ def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp
         OutputError, match="belongs to other queries: answer 1 is to 'z', and query 1 is 'a'"
     ):
         run_batch(open_index(small_index), batch_lines(queries), output, resume=True)
-    index = open_index(small_index)
-    line = json.dumps({"id": "a", "of": asked_of(index, {}), "error": "x"})
-    output.write_text(f"{line}\n" * 2, encoding="utf-8")
+    index, lines = open_index(small_index), list(batch_lines(queries))
+    run_batch(index, lines[:2], output, restart=True)
     with pytest.raises(OutputError, match="holds more answers than there are queries"):
-        run_batch(index, list(batch_lines(queries))[:1], output, resume=True)
+        run_batch(index, lines[:1], output, resume=True)
+
+
+def test_a_line_that_has_changed_since_it_was_answered_is_not_gone_on_with(small_index, tmp_path):
+    output, index = tmp_path / "answers.jsonl", open_index(small_index)
+    lines = [(1, '{"values": ["Oslo", "Rome"]}\n'), (2, '{"file": "mispelt.csv"}\n')]
+    run_batch(index, lines, output)
+    before = output.read_bytes()
+    for number, other in ((1, '{"values": ["Bern"]}\n'), (2, '{"values": ["Oslo"]}\n')):
+        changed = [(number, other) if line[0] == number else line for line in lines]
+        with pytest.raises(OutputError, match=f"line {number} has changed since it was answered"):
+            run_batch(index, [*changed, (3, other)], output, resume=True)
+        assert output.read_bytes() == before
+    more = [(1, lines[0][1].strip()), lines[1], (3, other)]  # ends of lines are no change
+    assert run_batch(index, more, output, resume=True).answered == 3
 
 
 def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_time):

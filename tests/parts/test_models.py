@@ -139,9 +139,9 @@ def test_each_model_has_the_metric_of_its_own(lake, tmp_path, spark):
     both = pexeso.build_index(lake, tmp_path / "both", model="lexical,hashing", metric="angular")
     metrics = [info["metric"] for info in (both.info().to_dict(), *both.info().further_models)]
     assert metrics == ["euclidean", "angular"]
-    (lake.parent / "more").mkdir()
-    (lake.parent / "more" / "more.csv").write_text(MORE, encoding="utf-8")
-    both.append(lake.parent / "more")
+    shutil.copytree(lake, tmp_path / "more")
+    (tmp_path / "more" / "more.csv").write_text(MORE, encoding="utf-8")
+    both.append(tmp_path / "more")
     found = both.with_model("hashing").search(ASKED, min_joinability=0.2)
     assert "more.csv" in [match.table for match in found]
 

@@ -42,8 +42,20 @@ def test_wrong_costs_are_refused(tmp_path, text, said):
         read_costs(path)
 
 
-def test_wrong_accesses_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("table,n\na.csv,2\n", "its columns are table, n"),
+        ("a.csv,30\n", "its columns are a.csv, 30"),
+        ("", "its columns are none"),
+        ("table,accesses\na.csv,many\n", "many"),
+        ("table,accesses\na.csv\n", "TypeError"),
+        ("table,accesses\na.csv,30\na.csv,1\n", "it names 'a.csv' twice"),
+    ],
+)
+def test_wrong_accesses_are_refused(tmp_path, text, said):
     path = tmp_path / "accesses.csv"
-    path.write_text("table,n\na.csv,2\n")
-    with pytest.raises(InputError, match="table and accesses"):
+    path.write_text(text)
+    with pytest.raises(InputError, match="columns table and accesses, and a number") as caught:
         read_accesses(path)
+    assert said in str(caught.value)

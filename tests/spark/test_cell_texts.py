@@ -49,6 +49,23 @@ def test_other_types_have_those_of_spark(spark):
     }
 
 
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_decimals_have_the_texts_of_files_however_the_session_writes_them(spark, ansi):
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        zero = "cast(0 as decimal(30, 10)) as a, cast('0.0000000001' as decimal(30, 10)) as b"
+        found = texts_of(spark.sql(f"select {zero}, 1.50 as c"))
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
+    assert found == {"a": ["0.0000000000"], "b": ["0.0000000001"], "c": ["1.50"]}
+
+
+def test_wrong_bytes_of_a_text_are_replaced(spark):
+    frame = spark.sql("select cast(X'4fff6c' as string) as a, 'Zürich' as b")
+    assert texts_of(frame) == {"a": ["O\ufffdl"], "b": ["Zürich"]}
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
 def test_points_of_time_have_those_of_files_in_any_time_zone(spark, zone):
     before = spark.conf.get("spark.sql.session.timeZone")

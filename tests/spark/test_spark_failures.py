@@ -57,6 +57,9 @@ def test_a_killed_java_is_one_sentence(error):
         ('Traceback:\n  File "worker.py", line 3, in Error\nValueError: why\n\n\tat '
          'o.PythonException(X.scala)',
          "ValueError: why"),
+        ('An exception was thrown from the Python worker:\n  File "a.py", line 3, in b\n'
+         'pyarrow.lib.ArrowInvalid: Invalid UTF8 sequence\n',
+         "pyarrow.lib.ArrowInvalid: Invalid UTF8 sequence"),
         ("all went wrong", "all went wrong"),
         ("", "no reason given"),
     ],

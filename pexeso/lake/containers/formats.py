@@ -40,10 +40,10 @@ FORMATS = (
     FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=2),
     FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=2),
     FileFormat("json", (".json", ".geojson"), is_text=True, reader=2),
-    FileFormat("parquet", (".parquet",), reader=2),
-    FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=2),
-    FileFormat("orc", (".orc",), reader=2),
-    FileFormat("avro", (".avro",), reader=2),
+    FileFormat("parquet", (".parquet",), reader=3),
+    FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=3),
+    FileFormat("orc", (".orc",), reader=3),
+    FileFormat("avro", (".avro",), reader=3),
     FileFormat(
         "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=2
     ),
@@ -51,9 +51,9 @@ FORMATS = (
         "database",
         (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb"),
         holds_several=True,
-        reader=2,
+        reader=3,
     ),
-    FileFormat("archive", (".zip",), holds_several=True, reader=2),
+    FileFormat("archive", (".zip",), holds_several=True, reader=3),
 )
 """All formats that are read."""
 

@@ -8,6 +8,7 @@ which a type keeps times.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ _EXPONENTS = range(10, 16)
 _MOST_SECONDS = 970_000_000_000
 """Some 30,000 years: of later or earlier times in a time zone Arrow writes what is no time."""
 _NO_TIME = "<"
-"""How Arrow's text of a date or time that is out of range begins."""
+"""How Arrow's text of a date, time or decimal that is out of range begins."""
 
 
 def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
@@ -35,6 +36,7 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     other float               the shortest that reads back as the same number: with an exponent
                               below 1e-6 and from 2**53 on
     NaN                       none
+    decimal                   all its digits, without an exponent: ``0.0000000001``
     date, time                ISO form, a space between them; the fraction of a second in 6 digits,
                               or 9 where 6 are too few, and left out where it is zero
     date beyond year 32,767   none
@@ -69,6 +71,8 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
         values = values.dictionary_decode()
     if pa.types.is_floating(values.type):
         return _float_texts(values, kind)
+    if pa.types.is_decimal(values.type):
+        return _in_range(_decimal_texts(values.cast(kind)))
     if pa.types.is_timestamp(values.type):
         return _time_texts(_near(values), _units(values.type), kind)
     if pa.types.is_time(values.type):
@@ -128,6 +132,16 @@ def _without_exponent(texts: pa.Array) -> pa.Array:
         pattern = rf"^(-?[0-9])\.([0-9]{{{exponent}}})([0-9]+)e\+{exponent}$"
         texts = pc.replace_substring_regex(texts, pattern, r"\1\2.\3")
     return texts
+
+
+def _decimal_texts(texts: pa.Array) -> pa.Array:
+    """Write decimals out that Arrow gives an exponent: ``0E-10``, a zero with many places."""
+    is_short = pc.match_substring(texts, "E")
+    if not pc.any(is_short).as_py():
+        return texts
+    short = pc.if_else(is_short, texts, None).dictionary_encode()
+    written = pa.array([f"{Decimal(text):f}" for text in short.dictionary.to_pylist()], texts.type)
+    return pc.if_else(is_short, written.take(short.indices), texts)
 
 
 def _near(values: pa.Array) -> pa.Array:

@@ -4,6 +4,7 @@ import datetime
 import math
 import sqlite3
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -175,6 +176,22 @@ def test_a_float_has_the_same_text_in_a_list_of_mixed_values():
         "a word",
         None,
     ]
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(30, 10), pa.decimal256(60, 10)])
+def test_decimals_have_all_their_digits_and_no_exponent(kind):
+    texts = ["1.5000000000", "0.0000000000", None, "-0.0000000123", "0.0000000001"]
+    values = pa.array([None if text is None else Decimal(text) for text in texts], kind)
+    assert value_texts(values).to_pylist() == texts
+    assert value_texts(values.dictionary_encode()).to_pylist() == texts
+    assert tokens_of(values).to_pylist()[1] == "0"
+    thousands = pa.array([Decimal("1.2E+5")], pa.decimal128(5, -3))
+    assert value_texts(thousands).to_pylist() == ["120000"]
+
+
+def test_a_decimal_whose_type_claims_more_places_than_there_are_has_no_text():
+    far = pa.array([Decimal(1)]).view(pa.decimal128(1, 1_000_000))
+    assert value_texts(far).to_pylist() == [None]
 
 
 SECOND = 1_577_836_805  # 2020-01-01 00:00:05
