@@ -169,8 +169,7 @@ def columns_of(table: Any) -> tuple[tuple[str, ...], tuple[pa.Array | pa.Chunked
     frame = frame_of(table)
     if frame is None:
         raise QueryError(
-            f"A composite key is taken from a file, or a table: {ACCEPTED}. Got "
-            f"{type(table).__name__}."
+            f"A table is a file, or one in memory: {ACCEPTED}. Got {type(table).__name__}."
         )
     if not frame.names:
         raise QueryError("The table has no column.")

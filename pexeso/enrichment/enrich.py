@@ -149,7 +149,7 @@ def enrich(
     table: Any,
     on: str | int,
     *,
-    target: str | None = None,
+    target: str | int | None = None,
     max_tables: int = DEFAULT_MAX_TABLES,
     exclude_tables: Sequence[str] = (),
     exclude_self: bool = True,
@@ -175,9 +175,10 @@ def enrich(
         Arrow table.
     on : str or int
         The key: name or position of a column of text in `table`.
-    target : str, optional
-        The column that is to be predicted. It takes no part in the search; columns of the lake that
-        say the same are left out, and those that tell most of it beyond chance come first.
+    target : str or int, optional
+        The column that is to be predicted, by name or position. It takes no part in the search;
+        columns of the lake that say the same are left out, and those that tell most of it beyond
+        chance come first.
     max_tables : int
         At most so many tables are joined, those with most matches first.
     exclude_tables : sequence of str
@@ -226,8 +227,7 @@ def enrich(
     key = names[position_of(names, on)]
     rules, asked = split_rules(options)
     chosen = index.search_options(asked).to_dict()
-    if target is not None:
-        _check_target(names, target, key)
+    target = _target(names, target, key)
     found = _best_of_each_table(index, columns[key], asked, max_tables, exclude)
     return _enriched(frame, columns, key, target, found, rules, exclude_self, chosen)
 
@@ -237,7 +237,7 @@ def enrich_from(
     table: Any,
     on: str | int,
     *,
-    target: str | None = None,
+    target: str | int | None = None,
     exclude_self: bool = True,
     **rules: Any,
 ) -> Enrichment:
@@ -267,8 +267,7 @@ def enrich_from(
             f"Rules are {', '.join(EnrichmentRules.__dataclass_fields__)}. Got "
             f"{', '.join(sorted(unknown))}."
         )
-    if target is not None:
-        _check_target(names, target, key)
+    target = _target(names, target, key)
     first: dict[str, FoundTable] = {}
     for match in found:
         first.setdefault(match.table, match)
@@ -332,13 +331,14 @@ def _excluded(index: Index, name: Any) -> str:
     return table
 
 
-def _check_target(names: Sequence[str], target: str, key: str) -> None:
-    position_of(names, target)
-    if target == key:
+def _target(names: Sequence[str], target: str | int | None, key: str) -> str | None:
+    name = None if target is None else names[position_of(names, target)]
+    if name == key:
         raise InputError(
             f"The target is what is to be predicted, and cannot be the key {key!r} that is "
             "searched with."
         )
+    return name
 
 
 def _shown(column: AddedColumn) -> str:

@@ -31,7 +31,8 @@ CARDINALITIES = {
     "1:1": "each key has one row in either table",
     "N:1": "keys have several rows in the first table",
     "1:N": "keys have several rows in the second table",
-    "N:M": "some keys have several rows in both tables, so that rows would multiply",
+    "N:M": "keys have several rows in the first table and in the second; where one has in both, "
+    "rows multiply",
 }
 
 

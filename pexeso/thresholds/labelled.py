@@ -48,16 +48,18 @@ def tune(
 def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndarray:
     """Return the distances of labelled values, float64.
 
-    A distance is infinite if one of its two values has no vector.
+    The values of either side are normalised as those of a column: what is written out in a column
+    of codes is found so by a search. A distance is infinite if one of the two has no vector.
     """
-    texts = [label.query for label in labels] + [label.value for label in labels]
-    query = opened.encode(texts)
-    positions = pc.fill_null(query.value_of_row, -1).to_numpy(zero_copy_only=False)
-    known = np.append(query.known, False)[positions]
-    left, right = np.split(np.arange(len(texts)), 2)
-    sides = (query.vectors[np.maximum(positions[side], 0)] for side in (left, right))
-    apart = opened.loader.space.pair_distances(*sides)
-    return np.where(known[left] & known[right], apart, np.inf)
+    texts = [label.query for label in labels], [label.value for label in labels]
+    sides = [opened.encode(side) for side in texts]
+    rows = [pc.fill_null(side.value_of_row, -1).to_numpy(zero_copy_only=False) for side in sides]
+    known = [np.append(side.known, False)[at] for side, at in zip(sides, rows, strict=True)]
+    both = np.flatnonzero(known[0] & known[1])
+    vectors = [side.vectors[at[both]] for side, at in zip(sides, rows, strict=True)]
+    distances = np.full(len(labels), np.inf)
+    distances[both] = opened.loader.space.pair_distances(*vectors)
+    return distances
 
 
 def label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:

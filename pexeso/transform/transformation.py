@@ -369,7 +369,7 @@ def _joined(
     free = np.flatnonzero(partners < 0)
     cells = [column.cells.take(pa.array(free)) for column in reading.columns]
     places = _places(apply_program(program, cells), keys.values)
-    if len(programs) > 1 and _is_one_to_one(reading, partners):
+    if len(programs) > 1 and _is_one_to_one(reading, partners, programs):
         taken = np.zeros(len(keys.values) + 1, bool)
         taken[partners] = True
         places = np.where(taken[places], -1, places)
@@ -378,10 +378,12 @@ def _joined(
     return partners
 
 
-def _is_one_to_one(reading: TextTable, partners: np.ndarray) -> bool:
+def _is_one_to_one(reading: TextTable, partners: np.ndarray, programs: Sequence[Program]) -> bool:
+    """Return whether nearly all joined keys have one text, of the columns that programs read."""
     joined = np.flatnonzero(partners >= 0)
-    rows = np.stack([column.codes[joined] for column in reading.columns], axis=1)
-    pairs = np.unique(np.column_stack([partners[joined], rows]), axis=0)
+    columns = {each for program in programs for each in program.columns}
+    codes = [reading.columns[at].codes[joined] for at in columns]
+    pairs = np.unique(np.column_stack([partners[joined], *codes]), axis=0)
     counts = np.unique(pairs[:, 0], return_counts=True)[1]
     return int((counts == 1).sum()) >= _ONE_TO_ONE * len(counts)
 
@@ -400,7 +402,8 @@ def _with_fuzzy(
         return found
     found = _nearly_equal(found, written, written, keys, keys)
     left = written.filter(pa.array(found.partners < 0))
-    free = _free_keys(keys, found.partners) if _is_one_to_one(reading, found.partners) else keys
+    one_to_one = _is_one_to_one(reading, found.partners, found.programs)
+    free = _free_keys(keys, found.partners) if one_to_one else keys
     return _nearly_equal(found, written, left, keys, free, alike=True)
 
 

@@ -163,6 +163,11 @@ class TransformJoin(Shown):
         return kinds[many_source, many_target]
 
     @property
+    def multiplies(self) -> bool:
+        """Whether some joined key has several rows in both tables, so that rows multiply."""
+        return bool((np.minimum(*self.key_counts) > 1).any())
+
+    @property
     def key_counts(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the source and of the target that each key has."""
         size = len(self.keyed.texts.columns[self.found.key_column].values)
@@ -194,7 +199,7 @@ class TransformJoin(Shown):
             Keys have several rows on both sides, or `how` is neither.
         """
         require_how(how)
-        if self.cardinality == "N:M" and not many_to_many:
+        if self.multiplies and not many_to_many:
             raise InputError(
                 f"Keys have several rows in both tables (N:M), such as {repeated_key(self)}, so "
                 "that rows would multiply. Name other columns, remove duplicates of one table, or "

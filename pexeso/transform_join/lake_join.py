@@ -51,7 +51,7 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
     InputError
         Keys have several rows in both tables, and rows are not aggregated.
     """
-    if joined.cardinality == "N:M" and options.aggregate is None:
+    if joined.multiplies and options.aggregate is None:
         raise InputError(
             f"Keys have several rows in both tables (N:M), such as {repeated_key(joined)}, so "
             "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), or "

@@ -69,7 +69,7 @@ def learn_transformation(
     >>> joined.pairs[0], joined.coverage
     (('Suhela Chowdhury', 'schowdhury@a.us', 'program'), 1.0)
     """
-    if not 1 <= max_programs <= MAX_PROGRAMS:
+    if max_programs not in range(1, MAX_PROGRAMS + 1):
         raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {max_programs!r}.")
     options = TransformOptions(
         finding=FindingOptions(seed=seed), max_programs=max_programs, fuzzy=fuzzy

@@ -21,7 +21,7 @@ from pexeso.parts.metadata import require_contents
 from pexeso.runtime.formatting import plain_scalar, shown
 from pexeso.runtime.ranges import offsets_of
 from pexeso.search.column_matches import Hints
-from pexeso.search.copies import ColumnSets, fold, lines_of
+from pexeso.search.copies import ColumnSets, fold, lines_compared, lines_of
 from pexeso.search.open_index import OpenIndex
 from pexeso.search.query import QueryColumn, query_from_values
 from pexeso.search.table_columns import TableColumns
@@ -242,7 +242,7 @@ def _lines(found: list[TransformMatch], limit: int | None) -> list[list[Transfor
         offsets_of(np.array([len(each) for each in texts])),
         numbers.to_numpy(zero_copy_only=False).astype(np.int64),
     )
-    return [[found[at] for at in line] for line in lines_of(fold(sets, limit))]
+    return [[found[at] for at in line] for line in lines_of(fold(sets, lines_compared(limit)))]
 
 
 def _hints(opened: OpenIndex) -> Hints:

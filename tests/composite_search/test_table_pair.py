@@ -94,7 +94,7 @@ def test_what_cannot_be_joined_is_refused_in_a_sentence(index):
         found.join_with_report(MINE, values="all")
     with pytest.raises(InputError, match="A Spark DataFrame is joined by one column"):
         found.join(type("Frame", (), {"sparkSession": None})())
-    with pytest.raises(QueryError, match=r"taken from a file, or a table: .* Got int"):
+    with pytest.raises(QueryError, match=r"A table is a file, or one in memory: .* Got int"):
         found.join(7)
     with pytest.raises(InputError, match="to must be one of pandas, arrow, polars"):
         found.join(MINE, to="csv")

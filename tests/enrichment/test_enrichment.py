@@ -296,6 +296,14 @@ def test_columns_that_arrow_has_no_type_for_are_texts(cells):
     assert result.table["odd"].tolist() == cells
 
 
+@pytest.mark.parametrize("target", [list(MINE).index("beds"), f"#{list(MINE).index('beds')}"])
+def test_the_target_may_be_named_by_its_position(target):
+    lake = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "4"]))
+    told = enriched(lake, target=target).to_dict()
+    assert told == enriched(lake, target="beds").to_dict()
+    assert told["target"] == "beds"
+
+
 def test_nothing_found_leaves_the_table_as_it_was():
     result = enriched()
     pd.testing.assert_frame_equal(result.table, MINE)
@@ -316,6 +324,7 @@ def test_nothing_found_leaves_the_table_as_it_was():
         ({"on": "town"}, ColumnNotFoundError, "no column 'town'"),
         ({"target": "rooms"}, ColumnNotFoundError, "no column 'rooms'"),
         ({"target": "city"}, InputError, "cannot be the key 'city'"),
+        ({"target": list(MINE).index("city")}, InputError, "cannot be the key 'city'"),
         ({"max_distance": 0.3}, InputError, "Rules are min_number_fraction, .*Got max_distance"),
         (
             {"min_coverage": True},

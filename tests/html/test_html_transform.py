@@ -109,7 +109,7 @@ def test_without_a_program_the_page_says_why():
     [
         ((2, 1), "N:1 : keys have several rows in the first table"),
         ((1, 2), "1:N : keys have several rows in the second table"),
-        ((2, 2), "N:M : some keys have several rows in both tables"),
+        ((2, 2), "N:M : keys have several rows in the first table and in the second"),
     ],
 )
 def test_repeated_keys_are_told(times, said):

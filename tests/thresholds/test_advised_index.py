@@ -7,7 +7,7 @@ import pytest
 import pexeso
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.search.query import query_from_values
-from pexeso.thresholds.labelled import label_curve
+from pexeso.thresholds.labelled import _label_distances, label_curve
 from pexeso.thresholds.labels import ColumnLabel, ValueLabel
 from pexeso.thresholds.tuning import COLUMN_DISTANCES
 
@@ -80,6 +80,23 @@ def test_labelled_values_are_embedded_as_the_index_does(index):
     assert advice.evidence["precision"] == 1.0
     assert advice.evidence["recall"] == pytest.approx(2 / 3, abs=1e-3)  # nothing is left of "--"
     assert advice.min_joinability == 0.5
+
+
+def test_values_of_either_side_are_those_of_a_column(index):
+    """Codes of countries are written out as in a search: by themselves, not among other texts."""
+    names = {"US": "United States", "FR": "France", "DE": "Germany", "IT": "Italy", "JP": "Japan"}
+    codes, countries = list(names), list(names.values())
+    labels = [ValueLabel(code, country, True) for code, country in names.items()]
+    turned = [*countries[1:], countries[0]]
+    labels += [ValueLabel(*pair, False) for pair in zip(codes, turned, strict=True)]
+    apart = _label_distances(index._opened, labels)
+    assert apart[:5].max() < 1e-3
+    assert apart[5:].min() > 0.3
+
+
+def test_values_without_words_match_nothing(index):
+    labels = [ValueLabel("--", "Oslo", True), ValueLabel("?!", "Rome", False)]
+    assert index.tune(labels).evidence["recall"] == 0.0
 
 
 def test_labelled_columns_are_compared_row_by_row(index):

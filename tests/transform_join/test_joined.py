@@ -173,6 +173,15 @@ def test_keys_that_repeat_on_both_sides_are_refused_with_the_reason():
     assert len(joined.table(many_to_many=True)) == 12 * 2 * 3
 
 
+def test_no_row_multiplies_where_no_key_repeats_in_both_tables():
+    """One name stands twice in the first table, the address of another one in the second."""
+    names = {"name": [*NAMES["name"], NAMES["name"][0]]}
+    mails = {name: [*cells, cells[0]] for name, cells in MAILS.items()}
+    joined = learn(names, mails, target_columns="mail")
+    assert (joined.cardinality, joined.multiplies) == ("N:M", False)
+    assert len(joined.table()) == len(joined.join()) == 14
+
+
 def test_each_row_has_the_steps_of_the_program_that_joined_it():
     joined = learn(MIXED, MIXED_MAILS)
     assert len(joined.programs) == 2
@@ -228,7 +237,7 @@ def test_a_frame_an_arrow_table_and_a_mapping_are_the_same():
     assert documents[0] == documents[1] == documents[2]
 
 
-@pytest.mark.parametrize("number", [0, 17])
+@pytest.mark.parametrize("number", [0, 17, 2.5, None])
 def test_programs_that_could_not_be_saved_are_not_learned(number):
     with pytest.raises(InputError, match=rf"^max_programs is 1 to 16\. Got {number}\.$"):
         learn(NAMES, MAILS, max_programs=number)

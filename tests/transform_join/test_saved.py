@@ -61,6 +61,25 @@ def test_several_programs_join_as_those_that_were_learned(tmp_path):
     assert saved.to_dict() == learned.to_dict()
 
 
+def test_a_column_that_no_program_reads_decides_nothing(tmp_path):
+    """Rows of one name are one text, whatever stands beside it: their key is not joined again."""
+    firsts = ["Grace", "Alan", "Ada", "Edsger", "Barbara", "Donald", "Leslie", "Tony", "John"]
+    lasts = ["Hopper", "Turing", "Lovelace", "Dijkstra", "Liskov", "Knuth", "Lamport", "Hoare"]
+    people = [(first, last) for last in lasts for first in firsts][::5]
+    mails = {"mail": [f"{first[:2].lower()}{last.lower()}@lab.org" for first, last in people]}
+    plain = [f"{first} {last}" for first, last in people[:10]]
+    turned = [f"{last}, {first}" for first, last in [*people[10:], *people[:2]]]
+    names = {"name": [*plain, *plain, *turned]}
+    learned = learn(names, mails, fuzzy=False)
+    assert len(learned.programs) == 2
+    assert learned.n_rows == {"none": 2, "equal": 0, "program": 25, "fuzzy": 0}
+    noted = {**names, "note": [f"seen on day {number}" for number in range(27)]}
+    beside = learn(noted, mails, fuzzy=False)
+    assert beside.pairs == learned.pairs
+    beside.save(tmp_path / "rule.json")
+    assert learn(noted, mails, program=tmp_path / "rule.json", fuzzy=False).pairs == beside.pairs
+
+
 def test_saved_programs_join_rows_that_are_equal_already(tmp_path):
     learned = learn(MIXED, MIXED_MAILS)
     learned.save(tmp_path / "rule.json")

@@ -175,6 +175,24 @@ def test_copies_are_folded_unless_asked_not_to(index):
     ]
 
 
+def test_how_many_more_there_are_does_not_depend_on_how_many_are_wanted(tmp_path, spark):
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    urls = [f"https://wiki.example/{name.replace(' ', '_')}" for name in NAMES]
+    tables = {
+        "mails.csv": {"address": [_address(name) for name in NAMES]},
+        "urls.csv": {"url": urls},
+        "urls_once.csv": {"url": urls[:48]},
+    }
+    for name, columns in tables.items():
+        (folder / name).write_text(_table(columns), encoding="utf-8")
+    index = open_index(build_index(folder, tmp_path / "lake.pexeso").path)
+    for k, n_more in (("all", 0), (2, 0), (1, 1)):
+        found = index.search(NAMES, method="transform", k=k)
+        assert (len(found), found.n_more) == (2 - n_more, n_more)
+    assert len(index.search(NAMES, method="transform", fold_copies=False)) == 3
+
+
 def test_what_a_join_brings(index):
     assert index.search(NAMES, method="transform")[0].brings == ("floor",)
 

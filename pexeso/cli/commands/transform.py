@@ -140,7 +140,7 @@ def transform_lines(joined: TransformJoin) -> list[str]:
     repeated = "; some keys have several rows in both tables, which -o refuses"
     lines.append(
         f"Keys: {percent(joined.coverage)}, {joined.cardinality}"
-        f"{repeated if joined.cardinality == 'N:M' else ''}"
+        f"{repeated if joined.multiplies else ''}"
     )
     if joined.tried is not None:
         return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
