@@ -147,6 +147,24 @@ def test_other_documents_are_what_the_command_line_prints(client, tmp_path):
     assert csv.text == joined.stdout
 
 
+def test_formulas_of_a_joined_file_are_escaped_where_that_is_asked_for(client, tmp_path):
+    text = "city,note\nRome,=1+1\nOslo,-5\nMadrid,@x\n"
+    page, path = client.give("cities.csv", text), tmp_path / "cities.csv"
+    path.write_text(text)
+    asked = f"column=%230&lake_column={CAPITALS}"
+    words = ["join", client.pages.served.path, f"{path}:#0", CAPITALS]
+    for more, option in (("", []), ("&escape_formulas=1", ["--escape-formulas"])):
+        shown = client.get(f"{page}/join?{asked}{more}").text
+        link = html.unescape(re.search(r'href="([^"]*/joined\.csv[^"]*)"', shown)[1])
+        assert client.get(link).text == CliRunner().invoke(cli, [*words, *option]).stdout
+        assert ("--escape-formulas" in shown) == bool(option)
+    assert ",'=1+1," in client.get(link).text
+    for way in ("join", "joined.csv"):
+        answer = client.get(f"{page}/{way}?{asked}&escape_formulas=yes")
+        assert answer.status_code == 400
+        assert "escape_formulas must be 1 or 0" in said(answer)
+
+
 @pytest.mark.parametrize(
     ("asked", "options"),
     [
