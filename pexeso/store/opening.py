@@ -43,7 +43,7 @@ def open_store_anywhere(
 
 def require_nameable(index: Path) -> None:
     """Raise `InputError` where there is an index at a path that is not UTF-8."""
-    if index.exists():
+    if os.path.exists(index):
         require_utf8(index)
 
 

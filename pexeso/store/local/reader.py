@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -315,11 +316,19 @@ def open_store(path: str | os.PathLike[str], *, keep_files: bool = False) -> Sto
 
 def require_index(root: Path) -> int:
     """Return the size in bytes of the manifest of the index at `root`."""
-    if not os.path.lexists(root):
+    try:
+        kind = os.stat(root).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if not os.path.lexists(root):
+            raise IndexNotFoundError(
+                f"There is no index at '{root}': no such folder. Build one with 'pexeso index'."
+            ) from None
+        kind = 0  # a link that leads nowhere
+    except OSError as error:
         raise IndexNotFoundError(
-            f"There is no index at '{root}': no such folder. Build one with 'pexeso index'."
-        )
-    if not root.is_dir():
+            f"The index at '{root}' cannot be looked at: {error.strerror or error}."
+        ) from error
+    if not stat.S_ISDIR(kind):
         raise IndexNotFoundError(
             f"There is no index at '{root}': it is no folder, and an index is one."
         )
