@@ -146,7 +146,7 @@ def undo_plan(
     holding, tables
         See `pexeso.cleanup.set_aside.holding.undo`.
     """
-    is_folder = not isinstance(source, Plan) and Path(source).is_dir()
+    is_folder = not isinstance(source, Plan) and os.path.isdir(source)
     return set_aside.undo(source if is_folder else _read(source), holding=holding, tables=tables)
 
 
@@ -166,7 +166,7 @@ def before_undoing(
     tables: Iterable[str] | None = None,
 ) -> Applied:
     """Return what `undo_plan` would bring back, as ``waiting``; nothing is looked at."""
-    if not isinstance(source, Plan) and Path(source).is_dir():
+    if not isinstance(source, Plan) and os.path.isdir(source):
         folder, chosen = Path(source), None
     else:
         plan = _read(source)

@@ -244,21 +244,23 @@ def require_consistent(plan: Plan) -> None:
                 )
 
 
+def can_name_table(name: str) -> bool:
+    """Return whether a text can name a table of a lake: a relative POSIX path that stays inside."""
+    if name == ".":
+        return True  # the files of the lake's own folder are one table
+    parts = name.split("/")
+    return is_unicode(name) and "\0" not in name and not {"", ".", ".."}.intersection(parts)
+
+
 def require_table(name: str) -> str:
-    """Return `name` if it can name a table of a lake: a relative POSIX path that stays inside.
+    """Return `name` if it can name a table of a lake: see `can_name_table`.
 
     Raises
     ------
     InputError
         It cannot.
     """
-    if name == ".":
-        return name  # the files of the lake's own folder are one table
-    if (
-        not is_unicode(name)
-        or "\0" in name
-        or any(part in ("", ".", "..") for part in name.split("/"))
-    ):
+    if not can_name_table(name):
         raise InputError(
             f"{name!r} is not the name of a table in the lake: allowed are relative paths without "
             f"'.' and '..'; {_WAY_OUT}."

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from pexeso.cleanup.pipeline import Containments
-from pexeso.cleanup.plan import ContainmentEdge, Deletion, Plan
+from pexeso.cleanup.plan import ContainmentEdge, Deletion, Plan, can_name_table
 from pexeso.cleanup.rebuilds import Rebuilds
 from pexeso.cleanup.set_aside.moving import table_fingerprint
 from pexeso.errors import InputError
@@ -101,6 +101,8 @@ def plan_deletions(
             )
         )
     kept = {found.tables[table].name for table in np.flatnonzero(best.kept).tolist()}
+    # What an archive calls "../a.csv" is left out, and nothing that a plan could move.
+    left_out = (each.table for each in found.left_out)
     return Plan(
         lake=found.lake if lake is None else str(lake),
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -110,7 +112,7 @@ def plan_deletions(
         optimal=best.optimal,
         gap=best.gap,
         delete=tuple(deletions),
-        keep=tuple(sorted(kept | {each.table for each in found.left_out})),
+        keep=tuple(sorted(kept | set(filter(can_name_table, left_out)))),
         edges=tuple(
             ContainmentEdge(each.parent, each.child, each.containment, each.rows)
             for each in found.edges

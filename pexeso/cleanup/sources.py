@@ -46,7 +46,7 @@ def is_index(source: Any) -> bool:
         return False
     if isinstance(source, Location) or is_url(source):
         return str(source).rstrip("/").endswith(INDEX_EXTENSION)
-    return (Path(source) / MANIFEST).is_file()
+    return os.path.isfile(os.path.join(source, MANIFEST))
 
 
 def rows_of_index(index: str | os.PathLike[str] | Location | Store) -> LakeRows:

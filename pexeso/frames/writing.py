@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from pexeso.io.csv_rows import WRITTEN_END, RowEnds
 from pexeso.io.whole_files import written_whole
+from pexeso.runtime.formatting import cell_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,7 @@ def write_csv(table: pa.Table, stream: TextIO, *, escape_formulas: bool = False)
 
 
 def _csv_frame(table: pa.Table, *, escape_formulas: bool) -> pd.DataFrame:
-    """Return a table as it is written as CSV: lists as JSON texts, dates as they stand there."""
+    """Return a table as it is written as CSV: lists as JSON texts, dates and bytes as texts."""
     import pandas as pd
     import pyarrow as pa
 
@@ -91,6 +92,10 @@ def _csv_frame(table: pa.Table, *, escape_formulas: bool) -> pd.DataFrame:
                 None if each is None else _json(each) for each in table.column(index).to_pylist()
             ]
             frame.isetitem(index, pd.Series(texts, dtype=object))
+        elif _holds_bytes(field.type):
+            cells = table.column(index).to_pylist()
+            texts = [None if each is None else cell_text(each) for each in cells]
+            frame.isetitem(index, pd.Series(texts, dtype=object))
     return _without_formulas(frame) if escape_formulas else frame
 
 
@@ -102,6 +107,19 @@ def _nullable(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
     from pexeso.frames.in_pandas import whole_number_type
 
     return pd.BooleanDtype() if pa.types.is_boolean(kind) else whole_number_type(kind)
+
+
+def _holds_bytes(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    is_bytes = (
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_binary_view,
+        pa.types.is_fixed_size_binary,
+    )
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return any(each(kind) for each in is_bytes)
 
 
 def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
@@ -116,7 +134,7 @@ def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _json(cells: object) -> str:
-    return json.dumps(cells, ensure_ascii=False, default=str)
+    return json.dumps(cells, ensure_ascii=False, default=cell_text)
 
 
 def _write_csv(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:

@@ -473,7 +473,7 @@ def name_within(lake: Path | Location, file: str | os.PathLike[str]) -> str | No
     if isinstance(lake, Location):
         below = f"{lake}/"
         return str(file).removeprefix(below) if str(file).startswith(below) else None
-    folder, path = lake.resolve(), Path(file).resolve()
+    folder, path = Path(os.path.realpath(lake)), Path(os.path.realpath(file))
     if path == folder:
         return path.name
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else None

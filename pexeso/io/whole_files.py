@@ -35,7 +35,7 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[
 
 def require_free(target: Path, *, overwrite: bool) -> None:
     """Refuse a path where something is already, unless it is a file that may be replaced."""
-    if target.is_dir():
+    if os.path.isdir(target):
         raise OutputError(f"'{target}' is a folder: give the name of a file.")
     if not overwrite and os.path.lexists(target):
         raise OutputError(
@@ -45,7 +45,7 @@ def require_free(target: Path, *, overwrite: bool) -> None:
 
 def require_folder(target: Path) -> None:
     """Refuse a path in a folder that is not there."""
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise OutputError(f"'{target}' cannot be written: there is no folder '{target.parent}'.")
 
 

@@ -247,7 +247,7 @@ def table_of_row(root: Path | Location, row: Mapping[str, Any]) -> TableFile:
 
 
 def _single_file(root: Path) -> Listing | None:
-    if not root.is_file():
+    if not os.path.isfile(root):
         return None
     status = root.stat()
     listing = Listing([], [], [])
@@ -316,8 +316,6 @@ def _with_log(file: TableFile) -> TableFile:
 
 
 def _require_listable(root: Path | Location) -> None:
-    if isinstance(root, Path) and not root.is_dir():
-        raise _no_lake(root)
     try:
         if isinstance(root, Location):
             names = {entry.name for entry in root.entries()}
@@ -330,6 +328,8 @@ def _require_listable(root: Path | Location) -> None:
                 pass
     except PlaceError as error:
         raise LakeError(str(error)) from error
+    except (FileNotFoundError, NotADirectoryError):
+        raise _no_lake(root) from None
     except OSError as error:
         raise LakeError(f"{root} cannot be listed: {error.strerror}.") from error
     if is_one:

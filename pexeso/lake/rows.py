@@ -60,7 +60,7 @@ def table_path(
     if isinstance(root, Location):
         return split_member(root.joined(table))
     path, member = split_member(root / table)
-    if not path.resolve().is_relative_to(root.resolve()):
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         raise InputError(
             f"The table {table!r} lies outside the lake {root}: a symbolic link leads out of it."
         )
@@ -97,7 +97,7 @@ def _holds_several(file: Path | Location) -> bool:
 
 def _is_file(root: Path | Location) -> bool:
     if isinstance(root, Path):
-        return root.is_file()
+        return os.path.isfile(root)
     found = root.look()
     return found is not None and found.kind == "file"
 

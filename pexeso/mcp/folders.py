@@ -20,8 +20,8 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
     InputError
         There is none.
     """
-    folder = Path(path).resolve()
-    if not folder.is_dir():
+    folder = Path(os.path.realpath(path))
+    if not os.path.isdir(folder):
         raise InputError(f"'{path}' is no folder: name one that exists.")
     return folder
 
@@ -44,7 +44,7 @@ def readable_spec(spec: str, folders: Sequence[Path]) -> str:
         if "\0" in whole:
             break
         file, column = split_spec(whole)
-        path = Path(file).resolve()
+        path = Path(os.path.realpath(file))
         if path.is_relative_to(folder) and os.path.lexists(path):
             return str(path) if column is None else f"{path}:{column}"
     raise InputError(
@@ -67,13 +67,15 @@ def writable_file(name: str, folder: Path, *, overwrite: bool) -> Path:
     if not name.lower().endswith(ENDINGS) or "\0" in name:
         raise InputError(f"A joined table is written as .csv or .parquet. Got {name!r}.")
     path = folder / name
-    if ".." in Path(name).parts or not path.parent.resolve().is_relative_to(folder):
+    parent = Path(os.path.realpath(path.parent))
+    if ".." in Path(name).parts or not parent.is_relative_to(folder):
         raise InputError(f"Joined tables are written inside '{folder}' alone. Got {name!r}.")
-    path = path.parent.resolve() / path.name
-    if not path.parent.is_dir():
+    path = parent / path.name
+    if not os.path.isdir(path.parent):
         raise OutputError(f"There is no folder '{path.parent}': name one that exists.")
-    if path.is_symlink() or (path.exists() and not path.is_file()):
+    is_there = os.path.lexists(path)
+    if is_there and (os.path.islink(path) or not os.path.isfile(path)):
         raise OutputError(f"'{name}' is a link or a folder: choose another name.")
-    if path.exists() and not overwrite:
+    if is_there and not overwrite:
         raise OutputError(f"'{name}' is there already: choose another name, or set overwrite.")
     return path

@@ -47,6 +47,22 @@ def plain(text: str, most: int = MAX_CELL) -> str:
     return "".join(_escaped(letter) if _is_control(letter) else letter for letter in text)
 
 
+def cell_text(cell: Any) -> str:
+    r"""Return the text of a cell; of bytes that are UTF-8, the text that they are.
+
+    Examples
+    --------
+    >>> cell_text(1.5), cell_text("é".encode()), cell_text(b"\xff")
+    ('1.5', 'é', "b'\\xff'")
+    """
+    if isinstance(cell, bytes):
+        try:
+            return cell.decode()
+        except UnicodeDecodeError:
+            pass
+    return str(cell)
+
+
 def is_hidden(letter: str) -> bool:
     r"""Return whether a character is not seen, or changes how those around it are seen.
 

@@ -59,9 +59,7 @@ def fields_of_query(kind: type[Request], given: Mapping[str, str]) -> dict[str, 
 def _value(hint: Any, text: str, name: str) -> Any:
     kinds = [each for each in (hint, *get_args(hint)) if each is not NoneType]
     if hint is bool:
-        if text not in (ON, OFF):
-            raise InputError(f"{name} must be {ON} or {OFF}. Got {shown(text)} instead.")
-        return text == ON
+        return is_on(text, name)
     if any(get_origin(kind) is Literal and text in get_args(kind) for kind in kinds):
         return text
     for kind in (int, float):
@@ -72,6 +70,19 @@ def _value(hint: Any, text: str, name: str) -> Any:
                 what = "whole number" if kind is int else "number"
                 raise InputError(f"{name} must be a {what}. Got {shown(text)} instead.") from None
     return text
+
+
+def is_on(text: str, name: str) -> bool:
+    """Return whether a parameter is on.
+
+    Raises
+    ------
+    InputError
+        Its text is neither `ON` nor `OFF`.
+    """
+    if text not in (ON, OFF):
+        raise InputError(f"{name} must be {ON} or {OFF}. Got {shown(text)} instead.")
+    return text == ON
 
 
 def url(path: str, parameters: Mapping[str, Any]) -> str:

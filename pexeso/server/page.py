@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pexeso
 from pexeso.html.page import environment
+from pexeso.runtime.formatting import cell_text
 from pexeso.server.links import url
 from pexeso.service.json_text import json_text
 
@@ -91,5 +92,9 @@ def templates() -> Environment:
         loader=ChoiceLoader([PackageLoader("pexeso.server", "templates"), of_files.loader])
     )
     together.globals = {**of_files.globals, "url": url}
-    together.filters = {**of_files.filters, "part": lambda text: quote(text, safe="")}
+    together.filters = {
+        **of_files.filters,
+        "part": lambda text: quote(text, safe=""),
+        "cell": cell_text,
+    }
     return together

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from pexeso.runtime.formatting import cell_text
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -35,7 +37,7 @@ def plain_json(value: Any) -> Any:
     Examples
     --------
     >>> plain_json({"share": float("nan"), "at": [b"x", 1]})
-    {'share': None, 'at': ["b'x'", 1]}
+    {'share': None, 'at': ['x', 1]}
     """
     if isinstance(value, dict):
         return {str(name): plain_json(each) for name, each in value.items()}
@@ -43,7 +45,7 @@ def plain_json(value: Any) -> Any:
         return [plain_json(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value if isinstance(value, bool | int | float | str | None) else str(value)
+    return value if isinstance(value, bool | int | float | str | None) else cell_text(value)
 
 
 def json_line(document: Any) -> str:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from pexeso.errors import IndexNotFoundError
 from pexeso.io.location import Location, locate, require_utf8
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.local.reader import Store, open_store, require_index
@@ -37,13 +38,26 @@ def open_store_anywhere(
         from pexeso.store.remote.store import open_remote_store
 
         return open_remote_store(location)
+    _require_reachable(location)
     require_nameable(location)
     return open_store(location, keep_files=keep_files)
 
 
+def _require_reachable(index: Path) -> None:
+    """Tell of a folder that is closed, or a name that is too long, as of what it is."""
+    try:
+        os.stat(index)
+    except (FileNotFoundError, NotADirectoryError):
+        return  # which the store tells
+    except OSError as error:
+        raise IndexNotFoundError(
+            f"The index at '{index}' cannot be looked at: {error.strerror or error}."
+        ) from error
+
+
 def require_nameable(index: Path) -> None:
     """Raise `InputError` where there is an index at a path that is not UTF-8."""
-    if index.exists():
+    if os.path.exists(index):
         require_utf8(index)
 
 

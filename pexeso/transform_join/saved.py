@@ -63,9 +63,9 @@ def require_free(path: str | Path, *, overwrite: bool) -> None:
         There is no such folder, or the file is there already and may not be replaced.
     """
     target = Path(path)
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise OutputError(f"'{path}' cannot be written: there is no folder '{target.parent}'.")
-    if target.is_dir():
+    if os.path.isdir(target):
         raise OutputError(f"'{path}' is a folder: give the name of a file.")
     if not overwrite and os.path.lexists(target):
         raise OutputError(f"'{path}' is there already: choose another name, or overwrite it.")

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -186,7 +185,7 @@ def _read(
     spec: str, columns: str | Iterable[str] | None, reading: ReadingOptions
 ) -> tuple[tuple[str, ...], tuple[Any, ...], str | Iterable[str] | None]:
     index, colon, rest = spec.partition(".pexeso:")
-    if colon and (Path(index + ".pexeso") / "manifest.json").is_file():
+    if colon and os.path.isfile(os.path.join(index + ".pexeso", "manifest.json")):
         reading.require_none(f"'{spec}' of a lake, which lake.toml tells how to read")
         table, _, column = rest.partition(":")
         store = open_store_anywhere(index + ".pexeso")

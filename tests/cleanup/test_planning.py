@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from zipfile import ZipFile
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from pexeso.cleanup.planning import best_with_statements
 from pexeso.cleanup.redundancy import find_redundancy
 from pexeso.cleanup.set_aside.holding import apply_plan
 from pexeso.errors import InputError
+from pexeso.index import build_index
 from pexeso.redundancy.costs import Costs
 from pexeso.redundancy.retention import RetentionProblem, plan_retention
 
@@ -91,6 +93,20 @@ def test_tables_that_were_repaired_stay(spark, tmp_path):
     (tmp_path / "short.csv").write_text("a,b\n1,x\n2\n")
     plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
     assert "short.csv" in plan.keep
+
+
+def test_a_plan_is_written_beside_an_archive_whose_names_lead_out_of_it(spark, tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    worked_lake(lake)
+    with ZipFile(lake / "odd.zip", "w") as archive:
+        for name in ("../../a.csv", "/b.csv", "c.csv"):
+            archive.writestr(name, "city\nOslo\nRome\n")
+    index = build_index(lake, tmp_path / "lake.pexeso", parts=["redundancy"])
+    found = find_redundancy(index.path)
+    assert {"odd.zip/../../a.csv", "odd.zip//b.csv"} <= {each.table for each in found.left_out}
+    found.write_plan(tmp_path / "plan.json")
+    assert "odd.zip/c.csv" in read_plan(tmp_path / "plan.json").keep
 
 
 def test_a_messy_lake_has_a_plan(spark, tmp_path):

@@ -48,3 +48,17 @@ def test_ordinary_cells_stand_as_pandas_writes_them(ending, tmp_path):
         WRITERS[ending](table, tmp_path / "t.csv", False)
         assert (tmp_path / "t.csv").read_bytes() == written
     assert written == frame.to_csv(index=False).encode()
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)])
+def test_texts_that_are_stored_as_bytes_are_written_as_texts(kind):
+    plain = pa.array([b"ab", None, b"=1"], kind)
+    table = pa.table({"plain": plain, "listed": [[b"ab"], None, [b"\xff\xff"]]})
+    expected = [["plain", "listed"], ["ab", '["ab"]'], ["", ""], ["=1", "[\"b'\\\\xff\\\\xff'\"]"]]
+    assert read(csv_text(table)) == expected
+    assert read(csv_text(table, escape_formulas=True))[3][0] == "'=1"
+
+
+def test_bytes_that_are_no_text_and_those_of_a_dictionary():
+    table = pa.table({"cell": pa.array([b"ab", b"\xff", None]).dictionary_encode()})
+    assert read(csv_text(table)) == [["cell"], ["ab"], ["b'\\xff'"], [""]]

@@ -34,6 +34,20 @@ def test_files_outside_are_not_read(folder, spec):
         readable_spec(spec, [folder])
 
 
+def test_links_in_a_circle_and_names_too_long_are_told(folder):
+    (folder / "round.csv").symlink_to("round.csv")
+    for name in ("round.csv", f"{'x' * 300}.csv"):
+        with pytest.raises(InputError, match="There is no file"):
+            readable_spec(f"../{name}", [folder])
+        with pytest.raises(InputError, match="is no folder"):
+            folder_of(folder / name)
+    assert readable_spec("round.csv", [folder]) == str(folder / "round.csv")  # which reading tells
+    with pytest.raises(OutputError, match="is a link"):
+        writable_file("round.csv", folder, overwrite=True)
+    long = f"{'x' * 300}.csv"  # which writing tells
+    assert writable_file(long, folder, overwrite=False) == folder / long
+
+
 def test_no_folder_no_file():
     with pytest.raises(InputError, match="--allow-read FOLDER"):
         readable_spec("a.csv", [])

@@ -1,10 +1,13 @@
 """Tests of pages: their documents are the command line's, and what goes wrong is said."""
 
 import html
+import io
 import re
 import shutil
 from urllib.parse import quote
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from app_clients import CITIES, app_of, require_answer_of_ours, said
 from bare_indexes import without_parts
@@ -145,6 +148,35 @@ def test_other_documents_are_what_the_command_line_prints(client, tmp_path):
     assert csv.headers["content-disposition"].startswith("attachment; filename*=UTF-8''cities-")
     joined = CliRunner().invoke(cli, ["join", index, f"{path}:#0", CAPITALS])
     assert csv.text == joined.stdout
+
+
+def test_texts_that_are_stored_as_bytes_are_shown_as_texts(client):
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"city": [b"Rome", b"Oslo"], "note": [b"\xc3\xa9<", b"x"]}), stream)
+    page = client.give("cities.parquet", stream.getvalue())
+    asked = f"column=%230&lake_column={CAPITALS}"
+    shown = html.unescape(client.get(f"{page}/join?{asked}").text)
+    assert "é<" in shown
+    assert "b'" not in shown
+    assert "Rome,é<,ROME," in client.get(f"{page}/joined.csv?{asked}").text
+
+
+def test_formulas_of_a_joined_file_are_escaped_where_that_is_asked_for(client, tmp_path):
+    text = "city,note\nRome,=1+1\nOslo,-5\nMadrid,@x\n"
+    page, path = client.give("cities.csv", text), tmp_path / "cities.csv"
+    path.write_text(text)
+    asked = f"column=%230&lake_column={CAPITALS}"
+    words = ["join", client.pages.served.path, f"{path}:#0", CAPITALS]
+    for more, option in (("", []), ("&escape_formulas=1", ["--escape-formulas"])):
+        shown = client.get(f"{page}/join?{asked}{more}").text
+        link = html.unescape(re.search(r'href="([^"]*/joined\.csv[^"]*)"', shown)[1])
+        assert client.get(link).text == CliRunner().invoke(cli, [*words, *option]).stdout
+        assert ("--escape-formulas" in shown) == bool(option)
+    assert ",'=1+1," in client.get(link).text
+    for way in ("join", "joined.csv"):
+        answer = client.get(f"{page}/{way}?{asked}&escape_formulas=yes")
+        assert answer.status_code == 400
+        assert "escape_formulas must be 1 or 0" in said(answer)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ CELLS = [
     ([datetime.time(4, 5)], ["04:05:00"]),
     ([decimal.Decimal("1.50"), None], ["1.50", None]),
     ([b"\xff", None], ["b'\\xff'", None]),
+    ([b"Oslo", None], ["Oslo", None]),
     ([[1, None], None], [[1, None], None]),
     ([[NAN, 1.5]], [[None, 1.5]]),
     ([{"day": DAY, "share": NAN}], [{"day": "2020-01-31", "share": None}]),

@@ -14,6 +14,7 @@ from pexeso.store.local import reader, snapshot
 from pexeso.store.local.reader import open_store
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
+from pexeso.store.opening import open_store_anywhere
 
 
 @pytest.fixture
@@ -66,6 +67,11 @@ def test_where_there_is_no_index_the_message_says_what_is_there(tmp_path: Path) 
     (tmp_path / "file").write_text("x")
     with pytest.raises(IndexNotFoundError, match="it is no folder"):
         open_store(tmp_path / "file")
+    (tmp_path / "broken").symlink_to("nowhere")
+    with pytest.raises(IndexNotFoundError, match="it is no folder"):
+        open_store(tmp_path / "broken")
+    with pytest.raises(IndexNotFoundError, match="cannot be looked at: File name too long"):
+        open_store_anywhere(tmp_path / ("x" * 300))  # as a folder that is closed to the user is
     with pytest.raises(IndexNotFoundError, match=r"the folder has no manifest.json"):
         open_store(tmp_path)
     (tmp_path / ".building").mkdir()

@@ -49,7 +49,7 @@ def local_lake(lake: str) -> Path:
     if not os.path.isabs(lake) or "\0" in lake:
         raise InputError(f"The lake of a plan must be an absolute path, but is {lake!r}.")
     path = Path(lake)
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise LakeError(
             f"The lake '{lake}' is not a folder that is there; bring it back to this place."
         )

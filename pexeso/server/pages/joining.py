@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pexeso.errors import InputError, PexesoError
 from pexeso.frames.writing import WRITERS
 from pexeso.join.options import AGGREGATIONS, HOW, VALUES
-from pexeso.server.links import command_line, fields_of_query, url
+from pexeso.server.links import OFF, command_line, fields_of_query, is_on, url
 from pexeso.server.page import Page, Pages
 from pexeso.server.pages.asked import AskedColumns, asked_columns, only
 from pexeso.server.tables import UnknownTableError, safe_name
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OF_DISTANCE = ("max_distance", "joinability_of")
 OF_JOIN = ("how", "suffix")
 COMMAND = (*OF_DISTANCE, "values", "how", "aggregate", "suffix", "provenance", "transform")
+ESCAPE_FORMULAS = "escape_formulas"
 PREVIEW_ROWS = 50
 
 
@@ -60,10 +61,11 @@ def join(pages: Pages, request: Request) -> Page:
 
 def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:
     """Return the name and the bytes of a joined table, as a file that ends so."""
-    columns = asked_columns(pages, request)
-    response: JoinResponse = pages.served.run(read_join(pages, columns, dict(request.query_params)))
+    columns, given = asked_columns(pages, request), dict(request.query_params)
+    escapes = _escapes_formulas(given)
+    response: JoinResponse = pages.served.run(read_join(pages, columns, given))
     stream = BytesIO()
-    WRITERS[ending](response.joined.table, stream, False)
+    WRITERS[ending](response.joined.table, stream, escapes)
     stem = safe_name(PurePath(columns.table.name).stem)
     return f"{stem}-joined{ending}", stream.getvalue()
 
@@ -84,6 +86,10 @@ def read_join(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> Joi
     return JoinRequest(index=pages.served.path, transform=is_rule, **columns.query, **fields)
 
 
+def _escapes_formulas(given: dict[str, str]) -> bool:
+    return is_on(given.get(ESCAPE_FORMULAS) or OFF, ESCAPE_FORMULAS)
+
+
 def _shown(
     pages: Pages, columns: AskedColumns, asked: JoinRequest, given: dict[str, str]
 ) -> dict[str, Any]:
@@ -95,6 +101,8 @@ def _shown(
         **only(given, OF_DISTANCE),
     }
     parameters = {**of_match, **only(given, ("values", "aggregate", *OF_JOIN))}
+    escapes = _escapes_formulas(given)
+    of_kinds = {"csv": {ESCAPE_FORMULAS: escapes or None}, "parquet": {}}
     return {
         "table": columns.table,
         "columns": columns,
@@ -105,15 +113,17 @@ def _shown(
         "aggregations": AGGREGATIONS,
         "match": url(f"{columns.path}/match", of_match),
         "downloads": {
-            kind: url(f"{columns.path}/joined.{kind}", parameters) for kind in ("csv", "parquet")
+            kind: url(f"{columns.path}/joined.{kind}", {**parameters, **of_kind})
+            for kind, of_kind in of_kinds.items()
         },
-        "command": _command(pages, columns, asked),
+        ESCAPE_FORMULAS: escapes,
+        "command": _command(pages, columns, asked, escapes=escapes),
     }
 
 
-def _command(pages: Pages, columns: AskedColumns, asked: JoinRequest) -> str:
+def _command(pages: Pages, columns: AskedColumns, asked: JoinRequest, *, escapes: bool) -> str:
     named = str(asked.lake_column)
     words = command_line(
         asked, columns.table, columns.spec, pages.served.path, named, options=COMMAND
     )
-    return f"{words} -o joined.csv"
+    return f"{words} -o joined.csv{' --escape-formulas' if escapes else ''}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pexeso.errors import InputError, OutputError
@@ -112,7 +112,7 @@ def redundancy(service: Service, request: RedundancyRequest, **live: Any) -> Red
 
     given = dict(vars(request))
     lake, plan, overwrite = (given.pop(name) for name in ("lake", "plan", "overwrite"))
-    if plan is not None and not overwrite and Path(plan).exists():
+    if plan is not None and not overwrite and os.path.lexists(plan):
         raise OutputError(f"'{plan}' is there already: choose another name, or overwrite it.")
     source = service.store(lake) if service.is_open(lake) else lake
     found = find_redundancy(source, verified=plan is not None, **given, **live)
