@@ -318,7 +318,7 @@ def require_index(root: Path) -> int:
     """Return the size in bytes of the manifest of the index at `root`."""
     try:
         kind = os.stat(root).st_mode
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # of a name that none can have
         if not os.path.lexists(root):
             raise IndexNotFoundError(
                 f"There is no index at '{root}': no such folder. Build one with 'pexeso index'."
