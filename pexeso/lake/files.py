@@ -328,7 +328,7 @@ def _require_listable(root: Path | Location) -> None:
                 pass
     except PlaceError as error:
         raise LakeError(str(error)) from error
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # of a name that none can have
         raise _no_lake(root) from None
     except OSError as error:
         raise LakeError(f"{root} cannot be listed: {error.strerror}.") from error

@@ -47,7 +47,7 @@ def _require_reachable(index: Path) -> None:
     """Tell of a folder that is closed, or a name that is too long, as of what it is."""
     try:
         os.stat(index)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # of a name that none can have
         return  # which the store tells
     except OSError as error:
         raise IndexNotFoundError(

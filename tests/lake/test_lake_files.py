@@ -131,6 +131,8 @@ def test_a_missing_folder_and_an_index_are_refused(tmp_path):
         find_tables(tmp_path / "nowhere")
     with pytest.raises(LakeError, match="cannot be listed: File name too long"):
         find_tables(tmp_path / ("x" * 300))  # as a folder that is closed to the user is
+    with pytest.raises(LakeError, match="is neither a folder nor a file"):
+        find_tables(tmp_path / "a\0")
     (tmp_path / "x.pexeso").mkdir()
     with pytest.raises(LakeError, match=r"x\.pexeso is a pexeso index, not a folder of tables"):
         find_tables(tmp_path / "x.pexeso")

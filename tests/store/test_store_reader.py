@@ -70,6 +70,9 @@ def test_where_there_is_no_index_the_message_says_what_is_there(tmp_path: Path) 
     (tmp_path / "broken").symlink_to("nowhere")
     with pytest.raises(IndexNotFoundError, match="it is no folder"):
         open_store(tmp_path / "broken")
+    for name in ("a\0", "\ud800"):
+        with pytest.raises(IndexNotFoundError, match="no such folder"):
+            open_store_anywhere(tmp_path / name)
     with pytest.raises(IndexNotFoundError, match="cannot be looked at: File name too long"):
         open_store_anywhere(tmp_path / ("x" * 300))  # as a folder that is closed to the user is
     with pytest.raises(IndexNotFoundError, match=r"the folder has no manifest.json"):
