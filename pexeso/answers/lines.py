@@ -16,6 +16,7 @@ import numpy as np
 from pexeso.engine.stats import SearchStats
 from pexeso.options import SearchOptions, columns_wanted
 from pexeso.search.copies import (
+    MOST_LINES,
     first_request,
     fold,
     lines_compared,
@@ -59,6 +60,7 @@ def find_lines(
     options: Sequence[SearchOptions],
     *,
     folds: bool,
+    with_tied: bool = False,
 ) -> list[Lines]:
     """Search for several query columns, each with its options.
 
@@ -68,11 +70,16 @@ def find_lines(
         The executor's, over `loader`.
     folds : bool
         Fold copies; False makes every column found a line.
+    with_tied : bool
+        Without a threshold, give lines with as many matches as the last one wanted too, up to
+        `MOST_LINES` in all, so that something else can choose among them. Only columns among the
+        first `MOST_LINES`, or some times as many, are looked at for that.
 
     Returns
     -------
     list of Lines
-        In the order of the queries. Without a threshold the first `k` lines; with one all.
+        In the order of the queries. Without a threshold the first `k` lines and those tied with
+        them; with one all.
     """
     limits = [_limit(each, folds) for each in options]
     found: dict[int, Lines] = {}
@@ -87,13 +94,15 @@ def find_lines(
             limit, wanted = limits[position], columns_wanted(options[position].k)
             near = lines_compared(wanted)
             lines = fold_hits(loader, hits, near) if folds else [[hit] for hit in hits]
-            if limit is None:
+            if limit is None or wanted is None:
                 found[position] = Lines(lines, 0, stats[position])
-            elif len(hits) < limit or wanted is None:
-                n_more = max(0, len(lines) - (wanted or 0))
-                found[position] = Lines(lines[:wanted], n_more, stats[position])
-            elif len(lines) >= wanted:
-                found[position] = Lines(lines[:wanted], None, stats[position])
+                continue
+            is_whole = len(hits) < limit
+            kept = lines[: _end_of_tied(lines, wanted) if with_tied else wanted]
+            has_all_tied = not with_tied or len(kept) < len(lines) or limit >= MOST_LINES
+            if is_whole or (len(kept) >= wanted and has_all_tied):
+                n_more = len(lines) - len(kept) if is_whole else None
+                found[position] = Lines(kept, n_more, stats[position])
             else:
                 limits[position] = next_request(limit)
     return [found[position] for position in range(len(queries))]
@@ -110,6 +119,15 @@ def fold_hits(loader: PartitionLoader, hits: Sequence[Hit], limit: int | None) -
 def by_leader(lines: Sequence[Sequence[Hit]]) -> Mapping[int, list[Hit]]:
     """Return the lines by the id of the column that stands for each."""
     return {line[0].column_id: list(line) for line in lines}
+
+
+def _end_of_tied(lines: list[list[Hit]], wanted: int) -> int:
+    """Return how many lines there are up to the last with as many matches as the last wanted."""
+    end = min(wanted, len(lines))
+    most = min(len(lines), MOST_LINES)
+    while 0 < end < most and lines[end][0].matched == lines[end - 1][0].matched:
+        end += 1
+    return end
 
 
 def _limit(options: SearchOptions, folds: bool) -> int | None:

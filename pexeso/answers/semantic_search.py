@@ -81,6 +81,7 @@ class SemanticSearch:
             encoded,
             options,
             folds=fold_copies,
+            with_tied=rerank,
         )
         ranked = []
         for query, chosen, embedding, each in zip(encoded, options, seconds, found, strict=True):
@@ -151,7 +152,11 @@ class SemanticSearch:
     def _ranked(
         self, query: EncodedQuery, options: SearchOptions, found: Lines, rerank: bool
     ) -> _Ranked:
-        """Order lines by similarity if asked to, and keep as many as are wanted."""
+        """Order lines by similarity if asked to, and keep as many as are wanted.
+
+        Of those that are wanted by their number alone the joinability decides, and of equal ones
+        the similarity.
+        """
         lines, similarities, wanted = found.lines, None, columns_wanted(options.k)
         if rerank:
             from pexeso.answers.similarity import by_similarity
@@ -164,6 +169,11 @@ class SemanticSearch:
                 self.opened.usual_max_distance,
                 found.stats,
             )
+            if options.min_joinability is None and wanted is not None:
+                most = sorted(range(len(leaders)), key=lambda place: -leaders[place].matched)
+                places = sorted(most[:wanted]) + most[wanted:]
+                leaders = [leaders[place] for place in places]
+                similarities = [similarities[place] for place in places]
             lines = [of_leader[hit.column_id] for hit in leaders]
         n_more = None if found.n_more is None else found.n_more + len(lines[wanted:])
         return _Ranked(

@@ -148,3 +148,31 @@ def test_python_a_batch_and_the_service_agree(companies):
     assert [result["similarity"] for result in alone] == sorted(
         (result["similarity"] for result in alone), reverse=True
     )
+
+
+@pytest.fixture(scope="module")
+def alike(spark, tmp_path_factory):
+    """An index where 40 columns match the company names, from the least alike to the most."""
+    lake = tmp_path_factory.mktemp("alike") / "lake"
+    lake.mkdir()
+    for number in range(40):
+        written = [
+            name if place * 4 < number else f"{name} Incorporated"
+            for place, name in enumerate(COMPANIES)
+        ]
+        text = "\n".join(["company", *written[: 10 - number % 3], *OTHERS[: number % 7], ""])
+        (lake / f"t{number:02}.csv").write_text(text, encoding="utf-8")
+    return build_index(lake, lake.parent / "lake.pexeso", model="lexical")
+
+
+@pytest.mark.parametrize("folds", [True, False])
+def test_of_equally_joinable_columns_the_most_similar_are_found(alike, folds):
+    asked = {"max_distance": 0.5, "fold_copies": folds}
+    every = alike.search(COMPANIES, k="all", min_joinability=0.01, **asked)
+    assert len({match.joinability for match in every}) > 1
+    place = {match.table: number for number, match in enumerate(every)}
+    best = sorted(every, key=lambda match: (-match.joinability, place[match.table]))
+    assert [match.table for match in best] != sorted(match.table for match in best)
+    for k in (1, 2, 5, 30):
+        expected = sorted((match.table for match in best[:k]), key=place.__getitem__)
+        assert [match.table for match in alike.search(COMPANIES, k=k, **asked)] == expected
