@@ -142,7 +142,7 @@ def test_updates_and_partitions_keep_it(built, lake, tmp_path, name, n_partition
         options = {"vector_precision": name, "n_partitions": n_partitions, **SETTINGS}
         index = pexeso.build_index(lake, tmp_path / "index", **options)
     require_right_answers(index)
-    index.append(write_tables(tmp_path / "more", MORE))
+    index.append(write_tables(tmp_path / "more", {**TABLES, **MORE}))
     require_right_answers(index)
     index.delete(["places_1.csv"])
     require_right_answers(index)
@@ -162,7 +162,9 @@ def test_an_index_of_the_layout_before_keeps_vectors_of_32_bits(tmp_path, spark)
     index = pexeso.open_index(tmp_path / "index")
     assert index.store.manifest.options["layout"] == 2
     assert index.info().of_parts["vector_precision"] == "single"
-    index.append(write_tables(tmp_path / "more", MORE))
+    # The index holds two tables, of which the lake needs one to be the same lake.
+    some = {"cities.csv": "city\n" + "".join(f"{name}\n" for name in NAMES), **MORE}
+    index.append(write_tables(tmp_path / "more", some))
     assert {each.dtype for each in stored(index)} == {np.dtype(np.float32)}
     assert len(stored(index)) == 2
     assert index.check() == []
