@@ -62,6 +62,9 @@ def states(
 ) -> list[State]:
     """Return how all results stand: those stored, and those declared and not made yet.
 
+    They come in the order in which they are declared, since a command may read what one before it
+    makes.
+
     Parameters
     ----------
     declared : sequence of DeclaredResult, optional
@@ -73,9 +76,13 @@ def states(
     known = known_results() if declared is None else declared
     digest = cache(partial(code_digest, code=read_code(root)))
     found, met = [], set()
-    for path in sorted(results.rglob("*.json")):
+    of_paths = [
+        (path, next((each for each in known if each.holds(path)), None))
+        for path in sorted(results.rglob("*.json"))
+    ]
+    of_paths.sort(key=lambda of_path: -1 if of_path[1] is None else known.index(of_path[1]))
+    for path, one in of_paths:
         name = path.relative_to(results).as_posix()
-        one = next((each for each in known if each.holds(path)), None)
         if one is None:
             found.append(State(name, "", NOT_DECLARED))
             continue
