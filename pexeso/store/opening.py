@@ -44,7 +44,7 @@ def open_store_anywhere(
 
 
 def _require_reachable(index: Path) -> None:
-    """Tell of a folder that is closed, or a name that is too long, as of what it is."""
+    """Raise `IndexNotFoundError` if a path cannot be looked at: no permission, a long name."""
     try:
         os.stat(index)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # of a name that none can have
