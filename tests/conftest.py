@@ -1,5 +1,6 @@
 """Shared test setup: the one Spark session, the shared real lakes, settings of hypothesis."""
 
+import gc
 import os
 import sys
 import tarfile
@@ -25,14 +26,32 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
+# Ten thousand tests are collected, and nothing of them is garbage: looking for it again and again
+# would take a third of the time.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, and only among what comes after."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Let what was collected go."""
+    gc.unfreeze()
+
 
 def pytest_configure() -> None:
-    """Leave no process behind, however this run ends.
+    """Leave no process behind, however this run ends, and do not wait for the disk.
 
     Java starts from the archive of Spark's classes that `make setup` writes, in half the time; no
-    test writes one in the background.
+    test writes one in the background. Hundreds of builds wait a hundred times each until their
+    files would outlast a power cut; tests that ask whether they do have an `os.fsync` of their own.
     """
     os.environ["PEXESO_CLASS_ARCHIVE"] = "use"
+    os.fsync = lambda descriptor: None
     watch_over_this_process()
 
 

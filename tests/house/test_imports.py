@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -117,11 +118,14 @@ def imported(tree: ast.Module, module: str) -> set[str]:
     return names
 
 
-MODULES = {
-    module_name(path): imported(ast.parse(path.read_text(encoding="utf-8")), module_name(path))
-    for package in OURS
-    for path in sorted((ROOT / package).rglob("*.py"))
-}
+@cache
+def modules() -> dict[str, set[str]]:
+    """Return what each of our modules imports."""
+    return {
+        module_name(path): imported(ast.parse(path.read_text(encoding="utf-8")), module_name(path))
+        for package in OURS
+        for path in sorted((ROOT / package).rglob("*.py"))
+    }
 
 
 def lies_in(name: str, places: tuple[str, ...]) -> bool:
@@ -160,7 +164,7 @@ def test_packages_stay_small_enough_to_see():
 def test_only_the_spark_modules_touch_spark():
     touching = {
         module
-        for module, names in MODULES.items()
+        for module, names in modules().items()
         if any(lies_in(name, ("pyspark", "py4j")) for name in names)
     }
     assert touching <= SPARK_MODULES
@@ -184,7 +188,7 @@ def test_only_what_asks_a_part_names_it():
     )
     knowing = {
         module
-        for module, names in MODULES.items()
+        for module, names in modules().items()
         if any(lies_in(name, tuple(f"pexeso.parts.{part}" for part in PARTS)) for name in names)
         and not lies_in(module, asking)
     }
@@ -202,7 +206,7 @@ def test_only_what_asks_a_part_names_it():
 def test_the_core_needs_few_packages(package, allowed):
     used = {
         (module, name.partition(".")[0])
-        for module, names in MODULES.items()
+        for module, names in modules().items()
         if lies_in(module, (package,))
         for name in names
     }
@@ -265,8 +269,8 @@ def test_the_errors_are_had_without_anything_heavy():
 
 
 def test_the_engine_runs_where_only_its_own_packages_are():
-    modules = sorted(
-        name for name in MODULES if lies_in(name, ("pexeso.engine",)) and ".kernels" not in name
+    names = sorted(
+        name for name in modules() if lies_in(name, ("pexeso.engine",)) and ".kernels" not in name
     )
     program = f"""
 import importlib, importlib.abc, sys
@@ -278,7 +282,7 @@ class Refuse(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"refused: {{name}}", name=name)
 
 sys.meta_path.insert(0, Refuse())
-for name in {modules!r}:
+for name in {names!r}:
     importlib.import_module(name)
 print("done")
 """

@@ -1,6 +1,5 @@
 """A small index of every kind of file, to be written, read and damaged."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,15 +54,6 @@ def fill(writer: IndexWriter, seed: int = 0, n_partitions: int = 2) -> dict:
         "embedder": writer.seal_folder(writer.embedder_folder),
         "parts": {"semantic": partitions},
     }
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable `os.fsync`, since hundreds of builds need not wait for the disk.
-
-    A test of its own covers that the writer calls it.
-    """
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture
