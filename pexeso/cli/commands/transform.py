@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -25,7 +24,6 @@ from pexeso.cli.output.pages import require_page, write_page
 from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.cli.standard_input import QueryCommand, take_standard_input
 from pexeso.errors import InputError
-from pexeso.io.whole_files import require_folder
 from pexeso.runtime.formatting import percent
 from pexeso.service.by_verb.transform import TransformRequest
 from pexeso.service.verbs import run
@@ -102,7 +100,6 @@ def transform(
     """  # noqa: D301  click reads \b
     if output is not None:
         require_writable(output, overwrite=request.overwrite, option="OUT")
-        require_folder(Path(output))
     if html is not None:
         require_page(html, overwrite=request.overwrite)
     _require_different(output, html, request.save)
