@@ -29,6 +29,7 @@ from pexeso.acquisition_search.graphs.table_pairs import Pair, PairsOfTables, Ta
 from pexeso.acquisition_search.market.lake_market import Market
 from pexeso.errors import InputError, PexesoError
 from pexeso.io.whole_files import written_whole
+from pexeso.runtime.formatting import first_line
 
 VERSION = b"1"
 MAX_ROWS = 100_000_000
@@ -326,8 +327,7 @@ def load_graph(path: str | os.PathLike[str]) -> StoredGraph:
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise refuse(reason) from error
+        raise refuse(first_line(error)) from error
     fingerprints: dict[str, str] = {}
     sets: dict[tuple[str, str], list[JoinSet]] = defaultdict(list)
     for row in rows.to_pylist():
