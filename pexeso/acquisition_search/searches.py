@@ -31,17 +31,14 @@ from pexeso.acquisition_search.market_search import (
 from pexeso.acquisition_search.results import AcquisitionResult
 from pexeso.composite_search.query import columns_of
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
-from pexeso.io.location import Location
 from pexeso.lake.columns import did_you_mean, find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import names_in, spec_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import parse_bytes
-from pexeso.parts.metadata import require_contents
 from pexeso.runtime.formatting import plain_scalar, shown
 from pexeso.search.open_index import OpenIndex
 from pexeso.search.query import split_spec
-from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.joins import JoinGraph
@@ -448,16 +445,3 @@ def _require_whole(name: str, value: Any, least: int) -> None:
     number = plain_scalar(value)
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
         raise InputError(f"{name} must be a whole number of at least {least}. Got {shown(value)}.")
-
-
-def open_acquisition_searches(path: str | os.PathLike[str] | Location) -> AcquisitionSearches:
-    """Open an index, read-only, without its models.
-
-    Raises
-    ------
-    IndexNotFoundError, IndexVersionError, IndexCorruptError
-        There is no index that this version can search.
-    """
-    store = open_store_anywhere(path)
-    require_contents(store.manifest)
-    return AcquisitionSearches(OpenIndex(store))

@@ -17,8 +17,8 @@ from tests.acquisition_search.small_market import LAKE, PEOPLE, ZIPS, small_inde
 
 def opened_as(monkeypatch, index):
     monkeypatch.setattr(
-        "pexeso.acquisition_search.searches.open_acquisition_searches",
-        lambda path: AcquisitionSearches(index),
+        "pexeso.search.open_index.open_without_models",
+        lambda path: index,
     )
 
 

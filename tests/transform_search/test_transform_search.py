@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from pexeso.cli.main import cli
 from pexeso.errors import InputError
 from pexeso.index import build_index, open_index
+from pexeso.search.open_index import open_without_models
 from pexeso.service.verbs import Service
-from pexeso.transform_search.searches import open_transform_searches
+from pexeso.transform_search.searches import TransformSearches
 
 pytestmark = pytest.mark.spark
 
@@ -390,5 +391,5 @@ def test_every_column_of_a_table(path, people):
 
 
 def test_models_are_not_needed(path):
-    found = open_transform_searches(path).search(NAMES)
+    found = TransformSearches(open_without_models(path)).search(NAMES)
     assert {(each.table, each.column) for each in found} == set(PLANTED)

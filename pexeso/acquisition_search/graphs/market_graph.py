@@ -163,13 +163,9 @@ def matching(edges: Iterable[JoinEdge]) -> Iterable[JoinEdge]:
 def _opened(index: str | os.PathLike[str] | OpenIndex) -> OpenIndex:
     if not isinstance(index, str | os.PathLike):
         return index
-    from pexeso.parts.metadata import require_contents
-    from pexeso.search.open_index import OpenIndex
-    from pexeso.store.opening import open_store_anywhere
+    from pexeso.search.open_index import open_without_models
 
-    store = open_store_anywhere(index)
-    require_contents(store.manifest)
-    return OpenIndex(store)
+    return open_without_models(index)
 
 
 def _nowhere(column: str, left_out: Sequence[str]) -> InputError:
