@@ -35,7 +35,7 @@ from pexeso.lake.columns import did_you_mean, find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import names_in, spec_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.options import parse_bytes
+from pexeso.options import parse_bytes, whole_number
 from pexeso.runtime.formatting import plain_scalar, shown
 from pexeso.search.open_index import OpenIndex
 from pexeso.search.query import split_spec
@@ -150,6 +150,7 @@ class AcquisitionSearches:
         >>> index.acquire("sales.csv:amount", ["weather.csv:rain"], budget=20)  # doctest: +SKIP
         """
         started = time.perf_counter()
+        max_tables = whole_number("max_tables", max_tables, 1)
         bounds = {
             "budget": _limit(budget, "budget"),
             "max_informativeness": _limit(max_informativeness, "max_informativeness"),
@@ -158,8 +159,7 @@ class AcquisitionSearches:
             "max_fan_out": _fan_out(max_fan_out, want, method),
         }
         seconds = _limit(max_seconds, "max_seconds")
-        for name, number, least in (("k", k, 1), ("seed", seed, 0), ("max_tables", max_tables, 1)):
-            _require_whole(name, number, least)
+        k, seed = whole_number("k", k, 1), whole_number("seed", seed, 0)
         if method not in METHODS:
             raise InputError(f"method must be one of {', '.join(METHODS)}. Got {shown(method)}.")
         if sample_rate is not None and not _is_number(sample_rate, 0, 1):
@@ -439,9 +439,3 @@ def _is_number(value: Any, above: float, most: float) -> bool:
     number = plain_scalar(value)
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     return is_number and above < number <= most
-
-
-def _require_whole(name: str, value: Any, least: int) -> None:
-    number = plain_scalar(value)
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InputError(f"{name} must be a whole number of at least {least}. Got {shown(value)}.")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pexeso.errors import InputError
 from pexeso.lake.left_out.groups import left_out
 from pexeso.lake.sniff import profile_column
-from pexeso.options import ALL, columns_wanted
+from pexeso.options import ALL, columns_wanted, whole_number
 from pexeso.runtime.formatting import plain_scalar, shown
 from pexeso.runtime.ranges import offsets_of
 from pexeso.search.column_matches import Hints
@@ -97,8 +97,8 @@ class TransformSearches:
         wanted, least = columns_wanted(k), plain_scalar(min_joinability)
         if least is not None:
             _require_share(least)
-        _require(max_candidates, "max_candidates", 1)
-        _require(seed, "seed", 0)
+        max_candidates = whole_number("max_candidates", max_candidates, 1)
+        seed = whole_number("seed", seed, 0)
         column = query_from_values(values)
         file = column.file
         own = self.opened.table_of(file) if exclude_self and file is not None else None
@@ -259,8 +259,3 @@ def _require_share(share: Any) -> None:
             f"min_joinability must be a number in (0, 1]. Got {shown(share)} instead. It is the "
             "share of your distinct values that are joined."
         )
-
-
-def _require(number: Any, name: str, least: int) -> None:
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InputError(f"{name} must be a whole number of at least {least}. Got {number!r}.")

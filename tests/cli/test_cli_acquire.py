@@ -221,7 +221,7 @@ def test_exclusions_come_in_by_options(acquire):
             "max_fan_out is for the method exact.",
         ),
         (["--want", "smog", "--max-memory", "x"], "A size must be a number with a unit"),
-        (["--want", "smog", "-k", "0"], "k must be a whole number of at least 1. Got 0."),
+        (["--want", "smog", "-k", "0"], "k must be a whole number of at least 1. Got 0 instead."),
         (["--want", "smog", "--overwrite"], "--overwrite is for the file of --html"),
     ],
 )

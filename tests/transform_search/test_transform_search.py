@@ -7,6 +7,7 @@ import io
 import json
 import random
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -292,6 +293,13 @@ def test_other_methods_under_one_name(index):
     semantic = {(e.table, e.column): e.meaning for e in combined if e.meaning is not None}
     for match in index.search(NAMES, k=10):
         assert semantic[match.table, match.column] == match
+
+
+def test_whole_numbers_of_numpy_are_options_as_those_of_python_are(index):
+    numbers = {"k": 1, "seed": 1, "max_candidates": 4}
+    of_numpy = {name: np.int64(number) for name, number in numbers.items()}
+    found = index.search(NAMES, method="transform", **of_numpy)
+    assert {name: json.loads(json.dumps(found.options))[name] for name in numbers} == numbers
 
 
 @pytest.mark.parametrize(
