@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from pexeso.cli.output.output import count, table_lines
 from pexeso.cli.output.report import (
-    ALL_PAIRS,
     INDENT,
     Layout,
     Table,
@@ -49,11 +48,11 @@ def _table(result: CompositeResult) -> Table:
     return ("joinability", "keys", "rows", "fan-out", "table", "columns"), rows, ">>><<<"
 
 
-def _why(match: CompositeMatch, n_shown: float, option: str) -> list[str]:
+def _why(match: CompositeMatch, n_shown: int, option: str) -> list[str]:
     """Lay out the pairs of similar values, where any are to be shown, and say how many more."""
     lines = []
     for column, pairs in match.similar_pairs(None).items() if n_shown else ():
-        chosen = pairs if n_shown == ALL_PAIRS else pairs[: int(n_shown)]
+        chosen = pairs[:n_shown]
         rows = [(pair.value, "~", pair.cell, f"{pair.distance:.3f}", column) for pair in chosen]
         lines += [INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
         lines += more_line(len(pairs) - len(chosen), "pair", option)

@@ -33,7 +33,7 @@ def _short(program: str) -> str:
     return program if len(program) <= MAX_PROGRAM else f"{program[: MAX_PROGRAM - 1]}…"
 
 
-def _transformed_why(match: TransformMatch, n_shown: float, option: str) -> list[str]:
+def _transformed_why(match: TransformMatch, n_shown: int, option: str) -> list[str]:
     """Return the whole program, whose values it reads, and values that are joined by it."""
     whose = "yours" if match.direction == "source to target" else "theirs"
     program = f"{INDENT}reads {whose}: {plain(match.program, MAX_NAME)}"
