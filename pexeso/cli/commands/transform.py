@@ -12,7 +12,6 @@ import click
 from pexeso.cli.options import complete_path, field_option, reading_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     escape_formulas_option,
     output_options,
     plain,
@@ -25,6 +24,7 @@ from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.cli.standard_input import QueryCommand, take_standard_input
 from pexeso.errors import InputError
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 from pexeso.service.by_verb.transform import TransformRequest
 from pexeso.service.verbs import run
 
@@ -128,7 +128,7 @@ def transform_lines(joined: TransformJoin) -> list[str]:
     names = joined.reading.texts.names
     columns = ",".join(names[at] for at in joined.found.columns)
     reading, keyed = joined.reading.file or "", joined.keyed.file or ""
-    n_rows = count(sum(counts.values()), "row")
+    n_rows = many(sum(counts.values()), "row")
     lines = [
         f"{_file(reading)}:{plain(columns, MAX_NAME)} is joined with "
         f"{_file(keyed)}:{plain(joined.key_column, MAX_NAME)}",
@@ -142,7 +142,7 @@ def transform_lines(joined: TransformJoin) -> list[str]:
     if joined.tried is not None:
         return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
     for number, words in enumerate(joined.programs, 1):
-        n_rows = count(int((joined.program_numbers == number).sum()), "row")
+        n_rows = many(int((joined.program_numbers == number).sum()), "row")
         lines.append(f"Program {number} ({n_rows}): {plain(words, _LONGEST)}")
     lines += ["", *_examples(joined)]
     sql = joined.sql() or ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pexeso.cli.output.output import count, table_lines
+from pexeso.cli.output.output import table_lines
 from pexeso.cli.output.report import (
     INDENT,
     Layout,
@@ -13,6 +13,7 @@ from pexeso.cli.output.report import (
     more_line,
 )
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
@@ -64,7 +65,7 @@ def _nothing(result: CompositeResult) -> str:
     named = " and ".join(map(repr, query["columns"]))
     if not query["keys"]:
         return (
-            f"None of the {count(query['rows'], 'row')} has a value in each of {named}: there is "
+            f"None of the {many(query['rows'], 'row')} has a value in each of {named}: there is "
             "no key to look for."
         )
     least = options["min_joinability"]
@@ -74,7 +75,7 @@ def _nothing(result: CompositeResult) -> str:
         ways.append(f"a larger --max-distance than {options['max_distance']:g}")
     ways.append("pexeso search with one of these columns")
     keys = query["keys"]
-    asked = "the one key" if keys == 1 else f"{share} of the {count(keys, 'key')}"
+    asked = "the one key" if keys == 1 else f"{share} of the {many(keys, 'key')}"
     return f"No table has {asked} of {named} in its rows. Try {', or '.join(ways)}."
 
 
@@ -97,6 +98,6 @@ def incomplete_rows(result: CompositeResult) -> list[str]:
     if not missing or not query["keys"]:
         return []
     return [
-        f"{count(missing, 'row')} of {query['rows']:,} lack a value in a key column and join "
+        f"{many(missing, 'row')} of {query['rows']:,} lack a value in a key column and join "
         "nothing."
     ]

@@ -16,7 +16,6 @@ from pexeso.cli.options import CountOrAll
 from pexeso.cli.output.beside import copies_line, hint_lines, rest_lines, with_beside
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     heading,
     table_lines,
     talk,
@@ -28,6 +27,7 @@ from pexeso.cli.output.output import (
 from pexeso.cli.output.streams import styled
 from pexeso.options import ROWS
 from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedMatch, CombinedResult
@@ -146,8 +146,8 @@ def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> 
     for result in results:
         of = f"{plain(result.query['column'])}: " if name_queries else ""
         noun = result.noun
-        more = f" of {count(len(result) + result.n_more, noun)}" if result.n_more else ""
-        number = f"{len(result):,}{more}" if more else count(len(result), noun)
+        more = f" of {many(len(result) + result.n_more, noun)}" if result.n_more else ""
+        number = f"{len(result):,}{more}" if more else many(len(result), noun)
         work = layout.work(result, seconds if len(results) == 1 else None)
         talk(f"{of}{number}{work}")
     if len(results) > 1 and work:
@@ -234,7 +234,7 @@ def transformed_lines(match: TransformMatch, n_shown: int, option: str) -> list[
 
 def more_line(n_more: int, noun: str, option: str) -> list[str]:
     """Return the line that counts those left out, if any, with the option that shows them."""
-    return [f"{INDENT}and {count(n_more, f'more {noun}')} ({option} all)"] if n_more else []
+    return [f"{INDENT}and {many(n_more, f'more {noun}')} ({option} all)"] if n_more else []
 
 
 def _alike_table(result: SearchResult) -> Table:
@@ -275,7 +275,7 @@ def _nothing_alike(result: SearchResult) -> str:
     n_counted, noun = (
         (query["rows"], "row") if options.joinability_of == ROWS else (query["distinct"], "value")
     )
-    within = f"of the {count(n_counted, noun)}"
+    within = f"of the {many(n_counted, noun)}"
     if options.min_joinability is None:
         return (
             f"No column has any value within distance {options.max_distance:g} {within}. Try "
@@ -319,7 +319,7 @@ def _nothing_equal(result: TokenSearchResult) -> str:
     if not values:
         return "The query column has no value: there is nothing to look for."
     least = result.options.get("min_containment")
-    asked = "the one value" if values == 1 else f"the {count(values, 'value')}"
+    asked = "the one value" if values == 1 else f"the {many(values, 'value')}"
     if least is None:
         return (
             f"No column has {'' if values == 1 else 'any of '}{asked}. pexeso search looks "
@@ -442,7 +442,7 @@ def unmatchable(result: SearchResult) -> list[str]:
     how = "--ignore-missing leaves them out" if counts else "they are not counted"
     name = "the query" if query["column"] is None else f"'{plain(query['column'])}'"
     return [
-        f"Of the {count(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} "
+        f"Of the {many(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} "
         f"({how})."
     ]
 
