@@ -37,7 +37,7 @@ def report_lines(report: BuildReport) -> list[str]:
     return table_lines(_COLUMNS, [*rows, total], "<" + ">" * (len(_COLUMNS) - 1))
 
 
-def group_lines(groups: Sequence[ReasonGroup], limit: int, noun: str | None = None) -> list[str]:
+def group_lines(groups: Sequence[ReasonGroup], limit: int) -> list[str]:
     """Lay out groups of what was left out, or of notes: how many, why, and examples.
 
     At most `limit` groups of tables and as many of columns; what is in the others is counted.
@@ -51,7 +51,7 @@ def group_lines(groups: Sequence[ReasonGroup], limit: int, noun: str | None = No
         if rest := of_kind[n_shown:]:
             others = replace(rest[0], count=sum(group.count for group in rest))
             told.append((others, f"for {many(len(rest), 'other reason')}"))
-        rows += [(*group.counted(noun).split(" ", 1), text) for group, text in told]
+        rows += [(*group.counted().split(" ", 1), text) for group, text in told]
     return [f"  {line}" for line in table_lines(("",) * 3, rows, "><<", most=MAX_NAME)]
 
 
