@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -160,13 +160,7 @@ class AcquisitionSearches:
         }
         seconds = _limit(max_seconds, "max_seconds")
         k, seed = whole_number("k", k, 1), whole_number("seed", seed, 0)
-        if method not in METHODS:
-            raise InputError(f"method must be one of {', '.join(METHODS)}. Got {shown(method)}.")
-        if sample_rate is not None and not _is_number(sample_rate, 0, 1):
-            raise InputError(
-                "sample_rate must be a number above 0 and at most 1 (inclusive): the share of the "
-                f"keys that samples have. Got {shown(sample_rate)}."
-            )
+        _require_method(method, sample_rate)
         if prices is None:  # a budget without prices would bound nothing
             prices = "free" if budget is None else "entropy"
         tables, joins = _names(exclude_tables, "exclude_tables"), _pairs(exclude_joins)
@@ -227,16 +221,7 @@ class AcquisitionSearches:
             "seed": seed,
             "k": k,
         }
-        notes = list(market.stats["notes"])
-        if copy is not None:
-            notes.append(f"'{copy}' of the lake is left out: it is the table that you have.")
-        if market.rows_of is not None:
-            notes.append(
-                "Correlation, quality and rows are those of samples, and correlation comes out too "
-                "high; the 95 % intervals are those of all rows."
-            )
-            if not found.plans:
-                notes.append("Samples of more keys may have a plan: try a larger sample_rate.")
+        notes = [*market.stats["notes"], *_notes(copy, market, has_plans=bool(found.plans))]
         seconds = round(time.perf_counter() - started, 6)
         stats = {**market.stats, "notes": notes, "seconds": seconds}
         return AcquisitionResult.of(found, market, query=query, options=told, k=k, stats=stats)
@@ -412,6 +397,29 @@ def _pairs(pairs: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
             )
         found.append((names[0], names[1]))
     return tuple(found)
+
+
+def _require_method(method: Any, sample_rate: Any) -> None:
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}. Got {shown(method)}.")
+    if sample_rate is not None and not _is_number(sample_rate, 0, 1):
+        raise InputError(
+            "sample_rate must be a number above 0 and at most 1 (inclusive): the share of the "
+            f"keys that samples have. Got {shown(sample_rate)}."
+        )
+
+
+def _notes(copy: str | None, market: market_search.Market, *, has_plans: bool) -> Iterator[str]:
+    """Yield what is to be known of the answer; `copy` is the table of the lake that you have."""
+    if copy is not None:
+        yield f"'{copy}' of the lake is left out: it is the table that you have."
+    if market.rows_of is not None:
+        yield (
+            "Correlation, quality and rows are those of samples, and correlation comes out too "
+            "high; the 95 % intervals are those of all rows."
+        )
+        if not has_plans:
+            yield "Samples of more keys may have a plan: try a larger sample_rate."
 
 
 def _limit(value: Any, name: str) -> float:
