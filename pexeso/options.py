@@ -152,17 +152,17 @@ class BuildOptions:
             )
         _require_choice("cells", self.cells, CELLS)
         if self.n_axes is not None:
-            _require_whole("n_axes", self.n_axes, 1, 127)
-        _require_whole("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
+            whole_number("n_axes", self.n_axes, 1, 127)
+        whole_number("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
         if self.n_levels is not None:
-            _require_whole("n_levels", self.n_levels, 1, MAX_CODE_BITS)
-        _require_whole("partition_bytes", self.partition_bytes, 1 << 20)
-        _require_whole("max_table_bytes", self.max_table_bytes, 1)
-        _require_whole("seed", self.seed, 0, (1 << 31) - 1)
+            whole_number("n_levels", self.n_levels, 1, MAX_CODE_BITS)
+        whole_number("partition_bytes", self.partition_bytes, 1 << 20)
+        whole_number("max_table_bytes", self.max_table_bytes, 1)
+        whole_number("seed", self.seed, 0, (1 << 31) - 1)
         if self.dimensions is not None:
-            _require_whole("dimensions", self.dimensions, 2, 4096)
+            whole_number("dimensions", self.dimensions, 2, 4096)
         if self.n_partitions is not None:
-            _require_whole("n_partitions", self.n_partitions, 1)
+            whole_number("n_partitions", self.n_partitions, 1)
         if self.cells == "grid":
             self._check_grid()
         self._require_for_the_model()
@@ -303,7 +303,9 @@ fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0
         require_k(self.k)
         _require_choice("counts", self.counts, COUNTS)
         _require_choice("joinability_of", self.joinability_of, JOINABILITY_OF)
-        object.__setattr__(self, "lemmas", tuple(_texts("lemmas", self.lemmas)))
+        if isinstance(self.lemmas, str) or not isinstance(self.lemmas, Iterable):
+            raise InputError(f"lemmas must be a list of texts. Got {shown(self.lemmas)} instead.")
+        object.__setattr__(self, "lemmas", tuple(self.lemmas))
         for lemma in self.lemmas:
             _require_choice("Each of lemmas", lemma, LEMMAS)
 
@@ -450,26 +452,23 @@ def _require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {shown(value)} instead.")
 
 
-def _require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or value < least or (most is not None and value > most):
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return an option that is a whole number within bounds as Python's; refuse any other."""
+    number = plain_scalar(value)
+    is_whole = isinstance(number, int) and not isinstance(number, bool)
+    if not is_whole or number < least or (most is not None and number > most):
         upper = "" if most is None else f" and at most {most:,}"
         raise InputError(
             f"{name} must be a whole number of at least {least:,}{upper}. Got {shown(value)} "
             "instead."
         )
+    return number
 
 
 def _make_plain_scalar(options: Any) -> None:
     """Replace numpy scalars in the fields of options by Python numbers for JSON."""
     for name, value in vars(options).items():
         object.__setattr__(options, name, plain_scalar(value))
-
-
-def _texts(name: str, values: Any) -> list[str]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InputError(f"{name} must be a list of texts. Got {shown(values)} instead.")
-    return list(values)
 
 
 def _small_enough(name: str, value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,17 +31,14 @@ from pexeso.acquisition_search.market_search import (
 from pexeso.acquisition_search.results import AcquisitionResult
 from pexeso.composite_search.query import columns_of
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
-from pexeso.io.location import Location
 from pexeso.lake.columns import did_you_mean, find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import names_in, spec_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.options import parse_bytes
-from pexeso.parts.metadata import require_contents
+from pexeso.options import parse_bytes, whole_number
 from pexeso.runtime.formatting import plain_scalar, shown
 from pexeso.search.open_index import OpenIndex
 from pexeso.search.query import split_spec
-from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.joins import JoinGraph
@@ -153,6 +150,7 @@ class AcquisitionSearches:
         >>> index.acquire("sales.csv:amount", ["weather.csv:rain"], budget=20)  # doctest: +SKIP
         """
         started = time.perf_counter()
+        max_tables = whole_number("max_tables", max_tables, 1)
         bounds = {
             "budget": _limit(budget, "budget"),
             "max_informativeness": _limit(max_informativeness, "max_informativeness"),
@@ -161,15 +159,8 @@ class AcquisitionSearches:
             "max_fan_out": _fan_out(max_fan_out, want, method),
         }
         seconds = _limit(max_seconds, "max_seconds")
-        for name, number, least in (("k", k, 1), ("seed", seed, 0), ("max_tables", max_tables, 1)):
-            _require_whole(name, number, least)
-        if method not in METHODS:
-            raise InputError(f"method must be one of {', '.join(METHODS)}. Got {shown(method)}.")
-        if sample_rate is not None and not _is_number(sample_rate, 0, 1):
-            raise InputError(
-                "sample_rate must be a number above 0 and at most 1 (inclusive): the share of the "
-                f"keys that samples have. Got {shown(sample_rate)}."
-            )
+        k, seed = whole_number("k", k, 1), whole_number("seed", seed, 0)
+        _require_method(method, sample_rate)
         if prices is None:  # a budget without prices would bound nothing
             prices = "free" if budget is None else "entropy"
         tables, joins = _names(exclude_tables, "exclude_tables"), _pairs(exclude_joins)
@@ -230,16 +221,7 @@ class AcquisitionSearches:
             "seed": seed,
             "k": k,
         }
-        notes = list(market.stats["notes"])
-        if copy is not None:
-            notes.append(f"'{copy}' of the lake is left out: it is the table that you have.")
-        if market.rows_of is not None:
-            notes.append(
-                "Correlation, quality and rows are those of samples, and correlation comes out too "
-                "high; the 95 % intervals are those of all rows."
-            )
-            if not found.plans:
-                notes.append("Samples of more keys may have a plan: try a larger sample_rate.")
+        notes = [*market.stats["notes"], *_notes(copy, market, has_plans=bool(found.plans))]
         seconds = round(time.perf_counter() - started, 6)
         stats = {**market.stats, "notes": notes, "seconds": seconds}
         return AcquisitionResult.of(found, market, query=query, options=told, k=k, stats=stats)
@@ -417,6 +399,29 @@ def _pairs(pairs: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+def _require_method(method: Any, sample_rate: Any) -> None:
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}. Got {shown(method)}.")
+    if sample_rate is not None and not _is_number(sample_rate, 0, 1):
+        raise InputError(
+            "sample_rate must be a number above 0 and at most 1 (inclusive): the share of the "
+            f"keys that samples have. Got {shown(sample_rate)}."
+        )
+
+
+def _notes(copy: str | None, market: market_search.Market, *, has_plans: bool) -> Iterator[str]:
+    """Yield what is to be known of the answer; `copy` is the table of the lake that you have."""
+    if copy is not None:
+        yield f"'{copy}' of the lake is left out: it is the table that you have."
+    if market.rows_of is not None:
+        yield (
+            "Correlation, quality and rows are those of samples, and correlation comes out too "
+            "high; the 95 % intervals are those of all rows."
+        )
+        if not has_plans:
+            yield "Samples of more keys may have a plan: try a larger sample_rate."
+
+
 def _limit(value: Any, name: str) -> float:
     """Return an upper bound; infinite for None."""
     if value is None:
@@ -442,22 +447,3 @@ def _is_number(value: Any, above: float, most: float) -> bool:
     number = plain_scalar(value)
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     return is_number and above < number <= most
-
-
-def _require_whole(name: str, value: Any, least: int) -> None:
-    number = plain_scalar(value)
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InputError(f"{name} must be a whole number of at least {least}. Got {shown(value)}.")
-
-
-def open_acquisition_searches(path: str | os.PathLike[str] | Location) -> AcquisitionSearches:
-    """Open an index, read-only, without its models.
-
-    Raises
-    ------
-    IndexNotFoundError, IndexVersionError, IndexCorruptError
-        There is no index that this version can search.
-    """
-    store = open_store_anywhere(path)
-    require_contents(store.manifest)
-    return AcquisitionSearches(OpenIndex(store))

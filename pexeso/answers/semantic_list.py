@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from pexeso.answers.hints import semantic_hints
@@ -170,7 +169,7 @@ def locate_columns(store: Store, names: Sequence[tuple[str, str]]) -> list[Hit]:
     list of Hit
         With counts of 0; columns that no partition holds are not among them.
     """
-    from pexeso.search.ranking import Hit
+    from pexeso.explain.explanation import stored_columns
 
     if not names:
         return []
@@ -181,13 +180,7 @@ def locate_columns(store: Store, names: Sequence[tuple[str, str]]) -> list[Hit]:
     for row in rows.to_pylist():
         if row["column_id"] is not None and (row["table"], row["label"]) in wanted:
             ids[row["column_id"]] = (row["table"], row["label"])
-    found = []
-    for number in range(store.n_partitions if ids else 0):
-        column_ids = store.array(number, "column_ids")
-        for position in np.flatnonzero(np.isin(column_ids, list(ids))).tolist():
-            column = int(column_ids[position])
-            found.append(Hit(column, 0, number, position, *ids[column]))
-    return found
+    return list(stored_columns(store, ids)) if ids else []
 
 
 def _name(hit: Hit) -> tuple[str, str]:

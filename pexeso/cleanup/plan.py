@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pexeso.errors import InputError, OutputError
 from pexeso.frames.results import AsTables
+from pexeso.io.whole_files import require_free
 from pexeso.runtime.shown import many
 from pexeso.store.files import replace_document
 from pexeso.store.paths import is_unicode
@@ -139,13 +140,11 @@ def write_plan(path: str | os.PathLike[str], plan: Plan, *, overwrite: bool = Fa
     OutputError
         The file is there and not to be overwritten, or it cannot be written.
     """
-    path = Path(path)
     document = plan_to_json(plan)
     plan_from_json(document)
-    if not overwrite and os.path.lexists(path):
-        raise OutputError(f"'{path}' is there already: choose another name, or overwrite it.")
+    require_free(path, overwrite=overwrite)
     try:
-        replace_document(path, document)
+        replace_document(Path(path), document)
     except OutputError as error:
         cause = error.__cause__
         reason = cause.strerror if isinstance(cause, OSError) else cause

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from pexeso.runtime.formatting import first_line
+
 _LOG = re.compile(
     r"(?P<folder>.*?)/?(?:(?P<delta>_delta_log/)|(?P<iceberg>metadata/[^/]+\.metadata\.json$))"
 )
@@ -104,8 +106,7 @@ def live_files(folder: Path, kind: str) -> list[str]:
     except CannotRead:
         raise
     except Exception as error:  # of two libraries, whose errors have no common base
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CannotRead(f"its log cannot be read: {reason}") from error
+        raise CannotRead(f"its log cannot be read: {first_line(error)}") from error
     return sorted(_inside(folder, place) for place in places)
 
 

@@ -26,6 +26,7 @@ from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.lake.rows import table_file
 from pexeso.redundancy.sql import quoted
+from pexeso.runtime.formatting import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -127,8 +128,7 @@ def _asked(session: SparkSession, statement: str) -> DataFrame:
 
 
 def _sentence(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    first = lines[0].rstrip(".") if lines else type(error).__name__
+    first = first_line(error)
     return first if isinstance(error, PexesoError) else f"{type(error).__name__}: {first}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -12,14 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pexeso.composite_search.query import KeyTable, key_table
 from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
 from pexeso.errors import InputError
-from pexeso.io.location import Location
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import ALL, columns_wanted
-from pexeso.parts.metadata import has_aliases, require_contents
+from pexeso.parts.metadata import has_aliases
 from pexeso.parts.row_keys.open import RowShard
 from pexeso.runtime.formatting import plain_scalar
 from pexeso.search.open_index import OpenIndex
-from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     import numpy as np
@@ -276,16 +273,3 @@ def require_min_joinability(share: Any) -> None:
 
 def _complete_rows(query: KeyQuery) -> int:
     return int(query.row_counts.sum())
-
-
-def open_composite(path: str | os.PathLike[str] | Location) -> CompositeSearches:
-    """Open the rows of an index, read-only, without its models.
-
-    Raises
-    ------
-    IndexNotFoundError, IndexVersionError, IndexCorruptError
-        There is no index that this version can search.
-    """
-    store = open_store_anywhere(path)
-    require_contents(store.manifest)
-    return CompositeSearches(OpenIndex(store))

@@ -17,7 +17,7 @@ from pexeso.io.location import Location, locate
 from pexeso.registry import registered
 from pexeso.runtime.progress import counted_bar, with_bar
 from pexeso.store.integrity import Problem, check_store
-from pexeso.store.opening import open_store_anywhere, require_nameable
+from pexeso.store.opening import open_store_anywhere, require_openable
 
 Progress = Callable[[int, int], None]
 
@@ -64,7 +64,7 @@ def check_index(
 
         problems = check_remote_store(location, report)
     else:
-        require_nameable(location)
+        require_openable(location)
         problems = check_store(location, report)
     if any(problem.is_failure for problem in problems):
         return problems

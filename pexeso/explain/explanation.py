@@ -5,6 +5,8 @@ It has the pairs, and the lake value nearest to each query value without a pair.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,14 +58,22 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
             "values it can be joined all the same: pexeso join --transform, in Python "
             "pexeso.learn_transformation."
         )
+    hit = next(stored_columns(store, {row["column_id"]: (table, row["label"])}), None)
+    if hit is None:
+        raise IndexCorruptError(
+            f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition "
+            "holds it: build the index again."
+        )
+    return hit
+
+
+def stored_columns(store: Store, names: Mapping[int, tuple[str, str]]) -> Iterator[Hit]:
+    """Yield those columns that partitions hold, with counts of 0; `names` has them by their ids."""
     for number in range(store.n_partitions):
-        positions = np.flatnonzero(store.array(number, "column_ids") == row["column_id"])
-        if len(positions):
-            return Hit(row["column_id"], 0, number, int(positions[0]), table, row["label"])
-    raise IndexCorruptError(
-        f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition "
-        "holds it: build the index again."
-    )
+        column_ids = store.array(number, "column_ids")
+        for position in np.flatnonzero(np.isin(column_ids, list(names))).tolist():
+            column = int(column_ids[position])
+            yield Hit(column, 0, number, position, *names[column])
 
 
 @damage_made_plain("the index")

@@ -13,7 +13,7 @@ from pexeso.exports.graphml import GRAPHML
 from pexeso.exports.mermaid import MERMAID
 from pexeso.exports.openmetadata import OPENMETADATA
 from pexeso.exports.plain_files import CSV, JSONL, PARQUET
-from pexeso.io.whole_files import require_folder, require_free, written_whole
+from pexeso.io.whole_files import require_free, written_whole
 from pexeso.runtime.formatting import shown
 
 OF_FILES = {each.suffix: each for each in (JSONL, CSV, PARQUET, MERMAID, GRAPHML)}
@@ -109,7 +109,6 @@ def write_export(
 def target_of(form: ExportFormat, path: str | os.PathLike[str], *, overwrite: bool) -> Path:
     """Return the file that edges go to; refuse one that is there, or in no folder."""
     target = Path(path) if form.file is None else Path(path) / form.file
-    require_free(target, overwrite=overwrite)
-    if form.file is None:
-        require_folder(target)
+    if form.file is None or os.path.lexists(target):  # a folder that is absent is made
+        require_free(target, overwrite=overwrite)
     return target

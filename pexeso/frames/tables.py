@@ -280,8 +280,8 @@ def _arrow_or_texts(values: Any) -> pa.Array | pa.ChunkedArray:
         return column_texts(values)  # of mixed types
 
 
-def require_kind(kind: str | None, allowed: Sequence[str] = KINDS) -> None:
-    """Raise InputError unless a kind of table is one of those allowed, or None.
+def require_kind(kind: str | None) -> None:
+    """Raise InputError unless a kind of table is one of `KINDS`, or None.
 
     Examples
     --------
@@ -290,8 +290,8 @@ def require_kind(kind: str | None, allowed: Sequence[str] = KINDS) -> None:
         ...
     pexeso.errors.InputError: to must be one of pandas, arrow, polars. Got 'csv' instead.
     """
-    if kind is not None and kind not in allowed:
-        raise InputError(f"to must be one of {', '.join(allowed)}. Got {kind!r} instead.")
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"to must be one of {', '.join(KINDS)}. Got {kind!r} instead.")
 
 
 def as_kind(table: pa.Table, kind: str) -> Any:

@@ -20,6 +20,7 @@ from pexeso.html.containment_graph import (
 )
 from pexeso.html.page import MAX_NAME, environment
 from pexeso.runtime.formatting import plain
+from pexeso.runtime.shown import many
 
 MAX_ROWS = 1000
 """Rows of a table of the page; what is left out is counted there."""
@@ -133,17 +134,17 @@ def redundancy_shown(report: Mapping[str, Any], *, lake: str) -> dict[str, Any]:
 def described(drawing: Drawing) -> str:
     """Return what a drawing shows in a sentence or two, for those who cannot see it."""
     parts = [
-        f"{len(drawing.boxes):,} tables in {_counted(drawing.n_levels, 'column')}, "
+        f"{len(drawing.boxes):,} tables in {many(drawing.n_levels, 'column')}, "
         "each table right of those that hold it",
-        f"{_counted(sum(box.goes for box in drawing.boxes), 'table')} can go",
-        f"{_counted(drawing.n_rebuilds, 'arrow')} of the plan",
+        f"{many(sum(box.goes for box in drawing.boxes), 'table')} can go",
+        f"{many(drawing.n_rebuilds, 'arrow')} of the plan",
     ]
     if drawing.n_whole:
-        parts.append(f"{_counted(drawing.n_whole, 'arrow')} for other tables that hold all rows")
+        parts.append(f"{many(drawing.n_whole, 'arrow')} for other tables that hold all rows")
     if drawing.n_partly:
-        parts.append(f"{_counted(drawing.n_partly, 'line')} for tables that hold some rows")
+        parts.append(f"{many(drawing.n_partly, 'line')} for tables that hold some rows")
     if drawing.n_equal_groups:
-        parts.append(f"{_counted(drawing.n_equal_groups, 'frame')} around tables of the same rows")
+        parts.append(f"{many(drawing.n_equal_groups, 'frame')} around tables of the same rows")
     return f"{'; '.join(parts)}. The lists of this page say the same in words."
 
 
@@ -193,7 +194,3 @@ def _listed(rows: Sequence[Any]) -> Listed:
 
 def _amount(cost: float) -> str:
     return f"{cost:,.2f}" if cost >= 1 else f"{cost:.3g}"
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

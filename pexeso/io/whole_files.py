@@ -33,20 +33,25 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[
         raise OutputError(f"'{target}' cannot be written: {error.strerror or error}.") from error
 
 
-def require_free(target: Path, *, overwrite: bool) -> None:
-    """Refuse a path where something is already, unless it is a file that may be replaced."""
+def require_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Refuse, before any work is done, a file that could not be written in the end.
+
+    Raises
+    ------
+    OutputError
+        There is no such folder, or something is there already that is no file or may not be
+        replaced.
+    """
+    target = Path(path)
+    if not os.path.isdir(target.parent):
+        raise OutputError(f"'{target}' cannot be written: there is no folder '{target.parent}'.")
     if os.path.isdir(target):
         raise OutputError(f"'{target}' is a folder: give the name of a file.")
     if not overwrite and os.path.lexists(target):
         raise OutputError(
-            f"'{target}' is there already. Replace it by --overwrite, or choose another name."
+            f"'{target}' is there already. Replace it by --overwrite (in Python overwrite=True), "
+            "or choose another name."
         )
-
-
-def require_folder(target: Path) -> None:
-    """Refuse a path in a folder that is not there."""
-    if not os.path.isdir(target.parent):
-        raise OutputError(f"'{target}' cannot be written: there is no folder '{target.parent}'.")
 
 
 def _finish(temporary: Path, target: Path) -> None:

@@ -25,6 +25,7 @@ from pexeso.errors import IndexCorruptError
 from pexeso.lake.columns import did_you_mean, listed_names
 from pexeso.lake.containers.formats import format_of
 from pexeso.lake.record_schema import SCHEMA
+from pexeso.runtime.formatting import first_line
 
 TABLES, COLUMNS, REMOVED, ALIASES = "tables", "columns", "removed", "aliases"
 
@@ -282,10 +283,9 @@ def damage_made_plain(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise IndexCorruptError(
-            f"'{path}' is not a catalog that pexeso wrote, or it was changed: {reason}. 'pexeso "
-            "check' lists all such files."
+            f"'{path}' is not a catalog that pexeso wrote, or it was changed: {first_line(error)}. "
+            "'pexeso check' lists all such files."
         ) from error
 
 

@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 from pexeso.errors import InputError
 from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.typed.value_texts import value_texts
+from pexeso.runtime.formatting import first_line
 
 MISSING = ("null", "nan", "n/a", "#n/a", "<na>", "-", "--", "\u2013", "\u2014", "?")
 """Texts that stand for a missing value, in lower case: joined by them, columns with gaps would seem
@@ -125,5 +126,5 @@ def texts_of_cells(values: pa.Array) -> pa.LargeStringArray:
         raise InputError(
             "Tokens are made of texts, numbers, truth values, dates and times. Got "
             f"{values.type}, which has no text "
-            f"({str(error).splitlines()[0]}): leave the column out, or turn it into texts first."
+            f"({first_line(error)}): leave the column out, or turn it into texts first."
         ) from error

@@ -107,7 +107,7 @@ def _described(tool: Any) -> str:
     return " ".join(str(tool.__doc__).split())
 
 
-def http_app(desk: Desk, *, path: str = PATH, hosts: tuple[str, ...] = ()) -> Starlette:
+def http_app(desk: Desk, *, path: str = PATH) -> Starlette:
     """Return the server as a web app, to run alone or inside another one.
 
     Parameters
@@ -116,16 +116,13 @@ def http_app(desk: Desk, *, path: str = PATH, hosts: tuple[str, ...] = ()) -> St
     path : str
         Where its messages go. An app that mounts this one under ``/mcp`` gives ``/``, and enters
         ``app.router.lifespan_context(app)`` in its own lifespan.
-    hosts : tuple of str
-        Further ``HOST`` or ``HOST:PORT`` that requests may name; those of this machine always may.
     """
     local = [f"{name}{port}" for name in ("127.0.0.1", "localhost", "[::1]") for port in ("", ":*")]
-    allowed = [*local, *hosts]
     return make_server(desk).streamable_http_app(
         streamable_http_path=path,
         stateless_http=True,
         transport_security=TransportSecuritySettings(
-            allowed_hosts=allowed, allowed_origins=[f"http://{each}" for each in allowed]
+            allowed_hosts=local, allowed_origins=[f"http://{each}" for each in local]
         ),
     )
 

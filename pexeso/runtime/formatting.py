@@ -119,6 +119,18 @@ def shown(value: Any) -> str:
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
+def first_line(error: BaseException) -> str:
+    r"""Return the first line that an error says, without its full stop; its class if it is mute.
+
+    Examples
+    --------
+    >>> first_line(ValueError("Too short.\nIn the reader.")), first_line(EOFError())
+    ('Too short', 'EOFError')
+    """
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(" .") if lines else type(error).__name__
+
+
 def format_bytes(n_bytes: int) -> str:
     """Write a number of bytes with one decimal in the largest unit that keeps it at 1 or more.
 

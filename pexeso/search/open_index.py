@@ -15,10 +15,11 @@ from pexeso.io.location import Location, locate, name_within
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
-from pexeso.parts.metadata import stored_normaliser
+from pexeso.parts.metadata import require_contents, stored_normaliser
 from pexeso.parts.models import embedder_folder, number_of_model, store_of_model
 from pexeso.search.opening import choose_device
 from pexeso.search.query import query_from_values
+from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     import torch
@@ -174,3 +175,16 @@ class OpenIndex:
         """Return the labels of the columns of a table, in their order."""
         columns = self.catalog.columns(["label", "position"], among=pa.array([table]))
         return columns.sort_by("position")["label"].to_pylist()
+
+
+def open_without_models(path: str | os.PathLike[str] | Location) -> OpenIndex:
+    """Open an index, read-only, for searches that load no model.
+
+    Raises
+    ------
+    IndexNotFoundError, IndexVersionError, IndexCorruptError
+        There is no index that this version can search.
+    """
+    store = open_store_anywhere(path)
+    require_contents(store.manifest)
+    return OpenIndex(store)

@@ -158,9 +158,10 @@ class OpenIndexes:
         """
         if self._keep_open:
             return self.open(path).transform_searches
-        from pexeso.transform_search.searches import open_transform_searches
+        from pexeso.search.open_index import open_without_models
+        from pexeso.transform_search.searches import TransformSearches
 
-        return open_transform_searches(path)
+        return TransformSearches(open_without_models(path))
 
     def open_composite(self, path: str) -> CompositeSearches:
         """Return what searches and joins by composite keys.
@@ -169,9 +170,10 @@ class OpenIndexes:
         """
         if self._keep_open:
             return self.open(path).composite_searches
-        from pexeso.composite_search.searches import open_composite
+        from pexeso.composite_search.searches import CompositeSearches
+        from pexeso.search.open_index import open_without_models
 
-        return open_composite(path)
+        return CompositeSearches(open_without_models(path))
 
     def open_acquisition(self, path: str) -> Index | AcquisitionSearches:
         """Return what finds tables to buy.
@@ -180,6 +182,7 @@ class OpenIndexes:
         """
         if self._keep_open:
             return self.open(path)
-        from pexeso.acquisition_search.searches import open_acquisition_searches
+        from pexeso.acquisition_search.searches import AcquisitionSearches
+        from pexeso.search.open_index import open_without_models
 
-        return open_acquisition_searches(path)
+        return AcquisitionSearches(open_without_models(path))

@@ -38,13 +38,20 @@ def open_store_anywhere(
         from pexeso.store.remote.store import open_remote_store
 
         return open_remote_store(location)
-    _require_reachable(location)
-    require_nameable(location)
+    require_openable(location)
     return open_store(location, keep_files=keep_files)
 
 
-def _require_reachable(index: Path) -> None:
-    """Raise `IndexNotFoundError` if a path cannot be looked at: no permission, a long name."""
+def require_openable(index: Path) -> None:
+    """Raise if what is at a path cannot be looked at, or has a name that is not UTF-8.
+
+    Raises
+    ------
+    IndexNotFoundError
+        It cannot be looked at: no permission, a long name.
+    InputError
+        The path is not UTF-8.
+    """
     try:
         os.stat(index)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # of a name that none can have
@@ -53,12 +60,7 @@ def _require_reachable(index: Path) -> None:
         raise IndexNotFoundError(
             f"The index at '{index}' cannot be looked at: {error.strerror or error}."
         ) from error
-
-
-def require_nameable(index: Path) -> None:
-    """Raise `InputError` where there is an index at a path that is not UTF-8."""
-    if os.path.exists(index):
-        require_utf8(index)
+    require_utf8(index)
 
 
 def open_writer(

@@ -59,7 +59,7 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
         )
     mapping, mine, theirs = _mapping(joined)
     target = joined.target
-    rows = pa.table([_texts(cells) for cells in target.cells], names=list(target.names))
+    rows = pa.table([column_texts(cells) for cells in target.cells], names=list(target.names))
     found = FoundKeyRows(
         name,
         spec_of(_labels(target, joined.target_columns)),
@@ -160,7 +160,7 @@ def _names(side: Side, columns: Sequence[int], numbers: np.ndarray) -> pa.String
 
 
 def _shown(side: Side, columns: Sequence[int]) -> pa.StringArray:
-    cells = [_texts(side.cells[side.columns[at]]) for at in columns]
+    cells = [column_texts(side.cells[side.columns[at]]) for at in columns]
     shown = cells[0] if len(cells) == 1 else written_keys(cells)
     return pa.concat_arrays(shown.chunks) if isinstance(shown, pa.ChunkedArray) else shown
 
@@ -171,7 +171,3 @@ def _labels(side: Side, columns: Sequence[int]) -> list[str]:
 
 def _chunked(cells: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     return cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])
-
-
-def _texts(cells: pa.Array | pa.ChunkedArray) -> pa.StringArray:
-    return column_texts(cells)

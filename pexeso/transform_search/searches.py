@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,11 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.io.location import Location
 from pexeso.lake.left_out.groups import left_out
 from pexeso.lake.sniff import profile_column
-from pexeso.options import ALL, columns_wanted
-from pexeso.parts.metadata import require_contents
+from pexeso.options import ALL, columns_wanted, whole_number
 from pexeso.runtime.formatting import plain_scalar, shown
 from pexeso.runtime.ranges import offsets_of
 from pexeso.search.column_matches import Hints
@@ -25,7 +22,6 @@ from pexeso.search.copies import ColumnSets, fold, lines_compared, lines_of
 from pexeso.search.open_index import OpenIndex
 from pexeso.search.query import QueryColumn, query_from_values
 from pexeso.search.table_columns import TableColumns
-from pexeso.store.opening import open_store_anywhere
 from pexeso.transform.lake_search.screening import Direction, ScreeningOptions, screen
 from pexeso.transform.lake_search.shared_grams import QueryGrams
 from pexeso.transform.learning.finding import FindingOptions
@@ -101,8 +97,8 @@ class TransformSearches:
         wanted, least = columns_wanted(k), plain_scalar(min_joinability)
         if least is not None:
             _require_share(least)
-        _require(max_candidates, "max_candidates", 1)
-        _require(seed, "seed", 0)
+        max_candidates = whole_number("max_candidates", max_candidates, 1)
+        seed = whole_number("seed", seed, 0)
         column = query_from_values(values)
         file = column.file
         own = self.opened.table_of(file) if exclude_self and file is not None else None
@@ -263,21 +259,3 @@ def _require_share(share: Any) -> None:
             f"min_joinability must be a number in (0, 1]. Got {shown(share)} instead. It is the "
             "share of your distinct values that are joined."
         )
-
-
-def _require(number: Any, name: str, least: int) -> None:
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InputError(f"{name} must be a whole number of at least {least}. Got {number!r}.")
-
-
-def open_transform_searches(path: str | os.PathLike[str] | Location) -> TransformSearches:
-    """Open an index, read-only, without its models.
-
-    Raises
-    ------
-    IndexNotFoundError, IndexVersionError, IndexCorruptError
-        There is no index that this version can search.
-    """
-    store = open_store_anywhere(path)
-    require_contents(store.manifest)
-    return TransformSearches(OpenIndex(store))

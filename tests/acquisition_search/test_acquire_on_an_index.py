@@ -10,10 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from pexeso.acquisition_search.market.lake_market import Market
-from pexeso.acquisition_search.searches import open_acquisition_searches
+from pexeso.acquisition_search.searches import AcquisitionSearches
 from pexeso.cli.main import cli
 from pexeso.errors import InputError, QueryError, TableReadError
 from pexeso.index import build_index, open_index
+from pexeso.search.open_index import open_without_models
 from pexeso.service.verbs import Service
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -430,7 +431,12 @@ def test_all_faces_give_the_same_plans(places, index, mine, tmp_path):
     options = {"budget": 30, "prices": "entropy", "max_tables": 4}
     found = index.acquire(f"{mine}:asthma", ["smog"], **options)
     assert len(found) > 0
-    assert open_acquisition_searches(path).acquire(f"{mine}:asthma", ["smog"], **options) == found
+    assert (
+        AcquisitionSearches(open_without_models(path)).acquire(
+            f"{mine}:asthma", ["smog"], **options
+        )
+        == found
+    )
     page = tmp_path / "plans.html"
     done = CliRunner().invoke(
         cli,

@@ -1,7 +1,9 @@
 """What searches ask for and refuse: your table, wanted columns, bounds, exclusions."""
 
+import json
 import math
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -166,6 +168,13 @@ def test_no_path_is_an_answer(searches, people):
     )
 
 
+def test_whole_numbers_of_numpy_are_options_as_those_of_python_are(searches, people):
+    numbers = {"k": 2, "seed": 1, "max_tables": 4}
+    of_numpy = {name: np.int64(number) for name, number in numbers.items()}
+    found = searches.acquire(f"{people}:sick", "smog_level", **of_numpy)
+    assert {name: json.loads(json.dumps(found.options))[name] for name in numbers} == numbers
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -174,11 +183,11 @@ def test_no_path_is_an_answer(searches, people):
         ({"budget": "10"}, "budget must be a number from 0. Got '10'."),
         ({"max_informativeness": -0.1}, "max_informativeness must be a number from 0. Got -0.1."),
         ({"min_quality": 1.2}, "min_quality must be from 0 to 1, got 1.2."),
-        ({"max_tables": 0}, "max_tables must be a whole number of at least 1. Got 0."),
+        ({"max_tables": 0}, "max_tables must be a whole number of at least 1. Got 0 instead."),
         ({"method": "best"}, "method must be one of exact, published. Got 'best'."),
         ({"sample_rate": 0}, "sample_rate must be a number above 0 and at most 1"),
-        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1."),
-        ({"k": 0}, "k must be a whole number of at least 1. Got 0."),
+        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1 instead."),
+        ({"k": 0}, "k must be a whole number of at least 1. Got 0 instead."),
         ({"max_seconds": -1}, "max_seconds must be a number from 0. Got -1."),
         ({"max_memory": "much"}, "A size must be a number with a unit"),
         ({"exclude_tables": "zips.csv"}, "exclude_tables must be a list of names."),

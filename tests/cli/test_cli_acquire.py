@@ -17,8 +17,8 @@ from tests.acquisition_search.small_market import LAKE, PEOPLE, ZIPS, small_inde
 
 def opened_as(monkeypatch, index):
     monkeypatch.setattr(
-        "pexeso.acquisition_search.searches.open_acquisition_searches",
-        lambda path: AcquisitionSearches(index),
+        "pexeso.search.open_index.open_without_models",
+        lambda path: index,
     )
 
 
@@ -221,7 +221,7 @@ def test_exclusions_come_in_by_options(acquire):
             "max_fan_out is for the method exact.",
         ),
         (["--want", "smog", "--max-memory", "x"], "A size must be a number with a unit"),
-        (["--want", "smog", "-k", "0"], "k must be a whole number of at least 1. Got 0."),
+        (["--want", "smog", "-k", "0"], "k must be a whole number of at least 1. Got 0 instead."),
         (["--want", "smog", "--overwrite"], "--overwrite is for the file of --html"),
     ],
 )

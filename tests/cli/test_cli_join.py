@@ -158,8 +158,8 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(run, fail, small_index
     output.write_text("precious", encoding="utf-8")
     said = fail(1, "join", small_index, f"{places}:place", "cities.csv:city", "-o", output)
     assert (
-        said == f"Error: '{output}' is there already. Replace it by --overwrite, or choose another "
-        "name.\n"
+        said == f"Error: '{output}' is there already. Replace it by --overwrite (in Python "
+        "overwrite=True), or choose another name.\n"
     )
     assert output.read_text(encoding="utf-8") == "precious"
     assert (
@@ -182,7 +182,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(run, fail, small_index
         (
             1,
             ["cities.csv:city", "-o", "no/such/folder/joined.csv"],
-            "cannot be written: No such file or directory.",
+            "cannot be written: there is no folder 'no/such/folder'.",
         ),
         (2, ["cities.csv:town"], "There is no column 'town'."),
     ],

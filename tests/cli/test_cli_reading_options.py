@@ -8,7 +8,6 @@ import pytest
 
 import pexeso
 from pexeso import ReadingOptions
-from pexeso.acquisition_search.searches import AcquisitionSearches
 from pexeso.cli.groups import WithVerbs
 from pexeso.cli.main import cli
 from pexeso.errors import InputError
@@ -166,10 +165,7 @@ def test_both_tables_of_a_transformation(run, fail, messy, tmp_path):
 
 def test_columns_to_be_explained(run, fail, messy, monkeypatch, tmp_path):
     index = small_market(tmp_path)
-    searches = AcquisitionSearches(index)
-    monkeypatch.setattr(
-        "pexeso.acquisition_search.searches.open_acquisition_searches", lambda path: searches
-    )
+    monkeypatch.setattr("pexeso.search.open_index.open_without_models", lambda path: index)
     people = messy("people.csv", PEOPLE)
     asked = ("acquire", "lake.pexeso", "--have", f"{people}:sick")
     assert "no column 'sick'" in fail(2, *asked)

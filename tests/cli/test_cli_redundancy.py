@@ -46,6 +46,7 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
     assert f"Plan: '{plan}', which sets 3 tables aside" in done.stderr
 
     assert "is there already" in fail(1, "redundancy", lake, "--plan", plan)
+    assert "there is no folder" in fail(1, "redundancy", "no lake", "--plan", tmp_path / "no" / "p")
     document = json.loads(run("redundancy", lake, "--costs", free, "--json").stdout)
     assert {(each["parent"], each["child"]) for each in document["edges"]} >= {
         ("all.csv", "copy.csv"),

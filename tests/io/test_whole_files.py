@@ -3,7 +3,7 @@
 import pytest
 
 from pexeso.errors import OutputError
-from pexeso.io.whole_files import require_folder, require_free, written_whole
+from pexeso.io.whole_files import require_free, written_whole
 
 LONG = "x" * 300
 """No file system has such a name: it is refused as what lies in a folder of somebody else is."""
@@ -18,4 +18,4 @@ def test_a_file_that_cannot_be_looked_at_cannot_be_written(tmp_path):
 
 def test_a_folder_that_cannot_be_looked_at_is_told(tmp_path):
     with pytest.raises(OutputError, match="there is no folder"):
-        require_folder(tmp_path / LONG / "a.csv")
+        require_free(tmp_path / LONG / "a.csv", overwrite=False)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pexeso.diagnostics.check import check_index
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError
 from pexeso.runtime.formatting import format_bytes
 from pexeso.store import manifest as manifest_module
@@ -73,8 +74,9 @@ def test_where_there_is_no_index_the_message_says_what_is_there(tmp_path: Path) 
     for name in ("a\0", "\ud800"):
         with pytest.raises(IndexNotFoundError, match="no such folder"):
             open_store_anywhere(tmp_path / name)
-    with pytest.raises(IndexNotFoundError, match="cannot be looked at: File name too long"):
-        open_store_anywhere(tmp_path / ("x" * 300))  # as a folder that is closed to the user is
+    for look_at in (open_store_anywhere, check_index):
+        with pytest.raises(IndexNotFoundError, match="cannot be looked at: File name too long"):
+            look_at(tmp_path / ("x" * 300))  # as a folder that is closed to the user is
     with pytest.raises(IndexNotFoundError, match=r"the folder has no manifest.json"):
         open_store(tmp_path)
     (tmp_path / ".building").mkdir()

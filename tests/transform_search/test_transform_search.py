@@ -7,14 +7,16 @@ import io
 import json
 import random
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from pexeso.cli.main import cli
 from pexeso.errors import InputError
 from pexeso.index import build_index, open_index
+from pexeso.search.open_index import open_without_models
 from pexeso.service.verbs import Service
-from pexeso.transform_search.searches import open_transform_searches
+from pexeso.transform_search.searches import TransformSearches
 
 pytestmark = pytest.mark.spark
 
@@ -293,6 +295,13 @@ def test_other_methods_under_one_name(index):
         assert semantic[match.table, match.column] == match
 
 
+def test_whole_numbers_of_numpy_are_options_as_those_of_python_are(index):
+    numbers = {"k": 1, "seed": 1, "max_candidates": 4}
+    of_numpy = {name: np.int64(number) for name, number in numbers.items()}
+    found = index.search(NAMES, method="transform", **of_numpy)
+    assert {name: json.loads(json.dumps(found.options))[name] for name in numbers} == numbers
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -390,5 +399,5 @@ def test_every_column_of_a_table(path, people):
 
 
 def test_models_are_not_needed(path):
-    found = open_transform_searches(path).search(NAMES)
+    found = TransformSearches(open_without_models(path)).search(NAMES)
     assert {(each.table, each.column) for each in found} == set(PLANTED)

@@ -34,6 +34,7 @@ from pexeso.acquisition_search.pairs.column_pairs import OwnColumn
 from pexeso.errors import ColumnNotFoundError, InputError, PexesoError
 from pexeso.lake.columns import listed_names
 from pexeso.lake.tokens import distinct_tokens
+from pexeso.options import whole_number
 
 if TYPE_CHECKING:
     from pexeso.search.open_index import OpenIndex
@@ -113,9 +114,8 @@ def market_graph(
     """
     if match not in MATCHES:
         raise InputError(f"match must be one of {', '.join(MATCHES)}. Got {match!r}.")
-    for name, value, least in (("max_tables", max_tables, 2), ("max_joins", max_joins, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name} must be a whole number of {least} or more. Got {value!r}.")
+    max_tables = whole_number("max_tables", max_tables, 2)
+    max_joins = whole_number("max_joins", max_joins, 1)
     market = Market.of(
         _opened(index),
         prices=prices,
@@ -163,13 +163,9 @@ def matching(edges: Iterable[JoinEdge]) -> Iterable[JoinEdge]:
 def _opened(index: str | os.PathLike[str] | OpenIndex) -> OpenIndex:
     if not isinstance(index, str | os.PathLike):
         return index
-    from pexeso.parts.metadata import require_contents
-    from pexeso.search.open_index import OpenIndex
-    from pexeso.store.opening import open_store_anywhere
+    from pexeso.search.open_index import open_without_models
 
-    store = open_store_anywhere(index)
-    require_contents(store.manifest)
-    return OpenIndex(store)
+    return open_without_models(index)
 
 
 def _nowhere(column: str, left_out: Sequence[str]) -> InputError:

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from pexeso.acquisition.measures.quality import Dependency, approximate_dependencies
 from pexeso.containment.hashing import hash_tokens
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.runtime.formatting import first_line
 from pexeso.runtime.mixing import mixed
 
 MAX_ROWS = 10_000
@@ -137,8 +138,7 @@ def read_dependencies(path: str | os.PathLike[str]) -> dict[str, tuple[Dependenc
         with open(path, encoding="utf-8-sig") as file:
             told = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise InputError(f"'{shown}' cannot be read as JSON: {reason}.") from error
+        raise InputError(f"'{shown}' cannot be read as JSON: {first_line(error)}.") from error
     if not isinstance(told, dict):
         raise InputError(f"'{shown}' must be an object with a list for each table. {_EXAMPLE}")
     found = {}

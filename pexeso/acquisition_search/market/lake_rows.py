@@ -76,7 +76,7 @@ class LakeRows:
         return LakeRows, (self._lake, self._max_table_bytes, self._normaliser, self._max_bytes)
 
     @classmethod
-    def of_index(cls, opened: OpenIndex, max_bytes: int = DEFAULT_BYTES) -> LakeRows:
+    def of_index(cls, opened: OpenIndex) -> LakeRows:
         """Return what reads the tables of the lake of an index.
 
         Raises
@@ -92,7 +92,7 @@ class LakeRows:
                 "them to files, and build an index of these."
             )
         most = opened.store.manifest.options["max_table_bytes"]
-        return cls(opened.lake, most, opened.normaliser, max_bytes)
+        return cls(opened.lake, most, opened.normaliser)
 
     def read(
         self, table: str, n_rows: int, columns: Sequence[str], numeric: Collection[str]

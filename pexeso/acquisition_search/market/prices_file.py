@@ -24,6 +24,7 @@ from pexeso.acquisition.graph.tables import (
     free,
 )
 from pexeso.errors import InputError, TableReadError
+from pexeso.runtime.formatting import first_line
 
 FREE, ENTROPY = "free", "entropy"
 LISTED = "The list of prices"
@@ -170,8 +171,9 @@ def _read(shown: str) -> pa.Table:
             ),
         )
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise TableReadError(f"'{shown}' cannot be read as a list of prices: {reason}.") from error
+        raise TableReadError(
+            f"'{shown}' cannot be read as a list of prices: {first_line(error)}."
+        ) from error
     missing = [name for name in FIELDS if rows.column_names.count(name) != 1]
     if missing:
         raise InputError(

@@ -31,6 +31,7 @@ from pexeso.redundancy.column_stats import ColumnStats
 from pexeso.redundancy.pieces import ColumnFacts, StoredPiece
 from pexeso.redundancy.schema_tokens import Token
 from pexeso.redundancy.tables import TableOfPieces, name_of, ordered_tokens, place_of_cells
+from pexeso.runtime.formatting import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -209,7 +210,7 @@ def _profile(unit: str, *, scan: bool, max_table_bytes: int) -> list[dict[str, A
         else:
             n_rows, facts = facts_of_rows(rows_of_file(file, max_table_bytes)[2])
     except (PexesoError, pa.ArrowException, ValueError, OSError) as error:
-        return [{**row, "reason": f"{file.table} cannot be read: {str(error).splitlines()[0]}"}]
+        return [{**row, "reason": f"{file.table} cannot be read: {first_line(error)}"}]
     told = json.dumps([[each.token, each.family, each.stats.to_json()] for each in facts])
     return [{**row, "n_rows": n_rows, "facts": told}]
 

@@ -11,7 +11,6 @@ from pexeso.acquisition_search.defaults import METHODS
 from pexeso.cli.options import field_option, index_argument, reading_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     output_options,
     plain,
     talk,
@@ -19,6 +18,7 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.pages import page_options, require_page, write_page
 from pexeso.runtime.formatting import figure, percent
+from pexeso.runtime.shown import many
 from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.verbs import run
 
@@ -178,7 +178,7 @@ def plan_lines(found: AcquisitionResult) -> list[str]:
     for number, plan in enumerate(found, 1):
         lines += ["", *_plan(found, plan, number)]
     if found.n_more:
-        lines += ["", f"{count(found.n_more, 'more plan')} (-k shows more)."]
+        lines += ["", f"{many(found.n_more, 'more plan')} (-k shows more)."]
     return [*lines, "", *_explained(found), *_notes(found)]
 
 
@@ -254,7 +254,7 @@ def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[
             "join",
             [
                 f"{'; '.join(join.condition for join in plan.path)} (informativeness "
-                f"{plan.informativeness:.3f}, {count(plan.rows, 'row')})"
+                f"{plan.informativeness:.3f}, {many(plan.rows, 'row')})"
             ]
             if plan.path
             else [],
@@ -281,10 +281,10 @@ def _searched(found: AcquisitionResult) -> str:
     stats = found.stats
     measured = stats["plans_measured"]
     parts = [
-        f"{count(stats['columns'], 'column')} and {count(measured, 'plan')} measured"
+        f"{many(stats['columns'], 'column')} and {many(measured, 'plan')} measured"
         if "columns" in stats
-        else f"{count(stats['plans_formed'], 'plan')} formed and {measured:,} measured",
-        f"{count(stats['tables'], 'table')} with {count(stats['joins'], 'join')}",
+        else f"{many(stats['plans_formed'], 'plan')} formed and {measured:,} measured",
+        f"{many(stats['tables'], 'table')} with {many(stats['joins'], 'join')}",
     ]
     stopped = f"; stopped by {stats['stopped']}" if stats["stopped"] else ""
     sampled = found.options["sample_rate"]

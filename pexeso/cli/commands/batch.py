@@ -21,9 +21,10 @@ from pexeso.cli.options import (
     takes,
 )
 from pexeso.cli.output.advice import tell_advice
-from pexeso.cli.output.output import MAX_NAME, count, plain, talk, write_json_line
+from pexeso.cli.output.output import MAX_NAME, plain, talk, write_json_line
 from pexeso.cli.output.progress import query_progress
 from pexeso.errors import QueryError
+from pexeso.runtime.shown import many
 from pexeso.service.requests import BatchRequest
 from pexeso.service.verbs import run
 
@@ -131,7 +132,7 @@ def _how_to_go_on(queries: str, output: str | None) -> str:
 def _report(run: BatchRun, output: str | None) -> None:
     earlier = f", {run.earlier:,} of them in an earlier run" if run.earlier else ""
     talk(
-        f"{count(run.answered, 'line')} answered{earlier}"
+        f"{many(run.answered, 'line')} answered{earlier}"
         + ("" if output is None else f", in '{output}'")
     )
     if not run.failed:
@@ -141,4 +142,4 @@ def _report(run: BatchRun, output: str | None) -> None:
     n_more = run.failed - len(run.first_errors)
     if n_more:
         talk(f"  and {n_more:,} more, which the answers name")
-    raise Failure(f"{run.failed:,} of {count(run.answered, 'line')} could not be used.")
+    raise Failure(f"{run.failed:,} of {many(run.answered, 'line')} could not be used.")

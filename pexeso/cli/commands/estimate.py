@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pexeso.cli.options import build_settings, complete_path, takes
-from pexeso.cli.output.output import MAX_NAME, count, human_bytes, output_options, plain, write_json
+from pexeso.cli.output.output import MAX_NAME, human_bytes, output_options, plain, write_json
 from pexeso.cli.output.progress import counted_progress
+from pexeso.runtime.shown import many
 from pexeso.service.requests import EstimateRequest
 from pexeso.service.verbs import run
 
@@ -47,11 +48,11 @@ def estimate_lines(found: Estimate) -> list[str]:
     """Lay out an estimate for people."""
     about = "" if found.exact else "about "
     formats = ", ".join(f"{facts['files']:,} {name}" for name, facts in found.by_format.items())
-    per_index = f"{count(found.partitions, 'partition')}"
+    per_index = f"{many(found.partitions, 'partition')}"
     facts = [
         (
             "lake",
-            f"{found.lake}: {count(found.files, 'file')}, {human_bytes(found.bytes)} ({formats})",
+            f"{found.lake}: {many(found.files, 'file')}, {human_bytes(found.bytes)} ({formats})",
         ),
         ("tables", f"{about}{found.tables:,}"),
         (
@@ -61,7 +62,7 @@ def estimate_lines(found: Estimate) -> list[str]:
         (
             "values",
             f"{about}{found.values:,} distinct, in "
-            f"{about}{count(found.postings, '(column, value) pair')}",
+            f"{about}{many(found.postings, '(column, value) pair')}",
         ),
         (
             "index",
@@ -70,7 +71,7 @@ def estimate_lines(found: Estimate) -> list[str]:
         ),
         *_further_models(found),
         *_part_lines(found, about),
-        ("memory", f"about {human_bytes(found.memory_bytes)} with {count(found.cores, 'core')}"),
+        ("memory", f"about {human_bytes(found.memory_bytes)} with {many(found.cores, 'core')}"),
         ("time", f"about {_minutes(sum(found.seconds.values()))} ({_stages(found.seconds)})"),
     ]
     width = max(len(name) for name, _ in facts) + 2
@@ -85,7 +86,7 @@ def _further_models(found: Estimate) -> Iterator[tuple[str, str]]:
     """Yield what models beside the main one bring."""
     for each in found.further_models:
         size = human_bytes(each["model_bytes"])
-        yield "and", f"the model {each['model']}, {size}; {count(each['partitions'], 'partition')}"
+        yield "and", f"the model {each['model']}, {size}; {many(each['partitions'], 'partition')}"
 
 
 def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
@@ -100,8 +101,8 @@ def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
 def _row_lines(name: str, found: Mapping[str, Any], about: str) -> list[tuple[str, str]]:
     if not found["cells"]:
         return []
-    holds = f"{about}{count(found['rows'], 'row')}, {about}{count(found['cells'], 'cell')}"
-    size = f"{human_bytes(found['bytes'])} in {count(found['shards'], 'shard')}"
+    holds = f"{about}{many(found['rows'], 'row')}, {about}{many(found['cells'], 'cell')}"
+    size = f"{human_bytes(found['bytes'])} in {many(found['shards'], 'shard')}"
     return [(name, f"{holds}; of the index about {size}")]
 
 
@@ -109,24 +110,24 @@ def _equal_text_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
     equal_text = found.equal_text
     if not equal_text["parts"]:
         return []
-    pairs = f"{about}{count(equal_text['pairs'], '(column, value) pair')}"
+    pairs = f"{about}{many(equal_text['pairs'], '(column, value) pair')}"
     holds = (
-        f"{about}{count(equal_text['columns'], 'column')}, {about}{equal_text['tokens']:,} "
+        f"{about}{many(equal_text['columns'], 'column')}, {about}{equal_text['tokens']:,} "
         f"distinct values in {pairs}"
     )
     size = (
         f"of the index about {human_bytes(equal_text['bytes'])} in "
-        f"{count(equal_text['shards'], 'shard')}"
+        f"{many(equal_text['shards'], 'shard')}"
     )
     return [("equal text", f"{' and '.join(equal_text['parts'])}: {holds}; {size}")]
 
 
 def _basis(found: Estimate) -> str:
     if found.exact:
-        return f"Counted in all {count(found.files, 'file')}; bytes, memory and time are rough."
+        return f"Counted in all {many(found.files, 'file')}; bytes, memory and time are rough."
     share = found.sampled_bytes / max(1, found.bytes)
     return (
-        f"From {found.sampled_files:,} of {count(found.files, 'file')} ({100 * share:.2g} % "
+        f"From {found.sampled_files:,} of {many(found.files, 'file')} ({100 * share:.2g} % "
         "of the bytes): a rough figure."
     )
 

@@ -10,7 +10,6 @@ from pexeso.cli.options import distance_settings, index_argument, query_argument
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.key_report import key_explanation_lines
 from pexeso.cli.output.output import (
-    count,
     output_options,
     plain,
     table_lines,
@@ -22,6 +21,7 @@ from pexeso.cli.output.pages import page_options, require_page, write_page
 from pexeso.cli.output.report import ALL_PAIRS, pair_lines, percent, shares
 from pexeso.cli.standard_input import QueryCommand
 from pexeso.explain.key_explanation import KeyExplanation
+from pexeso.runtime.shown import many
 from pexeso.service.requests import ExplainRequest
 from pexeso.service.verbs import run
 
@@ -111,7 +111,7 @@ def explanation_lines(found: Explanation) -> list[str]:
             f"Of these {match.joinability_of}: {shares(match.kinds())}.",
             *_carried_line(match),
         ]
-        lines += ["", f"{count(len(pairs), 'matching pair')}:", *pair_lines(pairs, ALL_PAIRS)]
+        lines += ["", f"{many(len(pairs), 'matching pair')}:", *pair_lines(pairs, ALL_PAIRS)]
     if found.unmatched:
         rows = [
             (each.query, "", _REASONS[each.reason], "")
@@ -124,7 +124,7 @@ def explanation_lines(found: Explanation) -> list[str]:
             )
             for each in found.unmatched
         ]
-        lines += ["", f"{count(len(found.unmatched), 'value')} without a match:"]
+        lines += ["", f"{many(len(found.unmatched), 'value')} without a match:"]
         lines += [f"    {line}" for line in table_lines(("", "", "", ""), rows, "<<<>")]
     return lines
 
@@ -145,5 +145,5 @@ def _carried_line(match: Match) -> list[str]:
         return []
     words = ", ".join(f"{plain(word.label)} {percent(word.share)}" for word in carried.words)
     more = carried.n_words - len(carried.words)
-    rest = f", and {count(more, 'more word')}" if more else ""
+    rest = f", and {many(more, 'more word')}" if more else ""
     return [f"Carried by: {words}{rest}{carried.extent}."]

@@ -21,7 +21,6 @@ from pexeso.cli.options import (
 )
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     escapes_formulas,
     heading,
     output_options,
@@ -37,6 +36,7 @@ from pexeso.exports.registry import FORMATS, OF_FILES
 from pexeso.lake_graph.options import METHODS
 from pexeso.options import DEFAULT_COLUMNS, KERNELS
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 from pexeso.service.by_verb.graph import ExportRequest, GraphRequest
 from pexeso.service.verbs import run
 
@@ -215,7 +215,7 @@ def _print_table(stream: EdgeStream) -> None:
     header, *lines = table_lines(["column", "has its values", "share", "values"], shown, "<<>>")
     write_data("".join(f"{line}\n" for line in (heading(header), *lines)))
     if n_more:
-        write_data(f"{count(n_more, 'more edge')} (-o FILE or --json has all)\n")
+        write_data(f"{many(n_more, 'more edge')} (-o FILE or --json has all)\n")
 
 
 def _tell_written(written: Any, started: float) -> None:
@@ -226,9 +226,9 @@ def _tell(counts: dict[str, Any], started: float, where: str = "") -> None:
     method, n_copies, n_cut = counts["options"]["method"], counts["copies"], counts["cut"]
     folded = f", {n_copies:,} {'copy' if n_copies == 1 else 'copies'} folded" if n_copies else ""
     talk(
-        f"{count(counts['edges'], 'edge')} between {count(counts['columns'], 'column')}{folded}, "
+        f"{many(counts['edges'], 'edge')} between {many(counts['columns'], 'column')}{folded}, "
         f"by {method}{where}, in {time.perf_counter() - started:.1f} s"
     )
     if n_cut:
         more = f"{'has' if n_cut == 1 else 'have'} more than {counts['options']['k']}"
-        talk(f"{count(n_cut, 'column')} {more} (-k all shows them).")
+        talk(f"{many(n_cut, 'column')} {more} (-k all shows them).")

@@ -14,7 +14,6 @@ from pexeso.cli.options import complete_path, field_option, index_argument, take
 from pexeso.cli.output.build_report import group_lines, listing_lines, report_lines, total
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     heading,
     human_bytes,
     output_options,
@@ -25,6 +24,7 @@ from pexeso.cli.output.output import (
     write_json_with_rows,
 )
 from pexeso.cli.output.progress import counted_progress
+from pexeso.runtime.shown import many
 from pexeso.service.requests import CheckRequest, DoctorRequest, InfoRequest, RulesRequest
 from pexeso.service.verbs import run
 
@@ -80,9 +80,9 @@ def _write_listing(request: InfoRequest, listing: ReasonListing, form: str | Non
     for line in listing_lines(listing):
         click.echo(line)
     n_repaired = listing.count_repaired()
-    repaired = f"{count(n_repaired, 'table')} repaired while reading"
+    repaired = f"{many(n_repaired, 'table')} repaired while reading"
     if request.notes:
-        talk(f"{repaired}, {count(len(listing), 'note')}.")
+        talk(f"{repaired}, {many(len(listing), 'note')}.")
         return
     talk(f"{total(listing.groups).capitalize()} left out.")
     if n_repaired:
@@ -99,9 +99,9 @@ def info_lines(found: IndexInfo) -> list[str]:
         ("columns", f"{found.columns:,}, of which {found.columns_indexed:,} are indexed"),
         (
             "values",
-            f"{found.values:,} distinct, in {count(found.postings, '(column, value) pair')}",
+            f"{found.values:,} distinct, in {many(found.postings, '(column, value) pair')}",
         ),
-        *([("aliases", count(found.aliases, "value"))] if found.aliases else []),
+        *([("aliases", many(found.aliases, "value"))] if found.aliases else []),
         *_model_facts(found.of_parts),
         ("partitions", f"{len(found.partitions):,}"),
         *_further_models(found),
@@ -126,7 +126,7 @@ def _left_out_lines(found: IndexInfo) -> list[str]:
         lines += ["", f"Left out (--left-out lists all): {total(found.left_out)}"]
         lines += group_lines(found.left_out, MAX_GROUPS_SHOWN)
     if found.repaired:
-        repaired = count(found.repaired, "table")
+        repaired = many(found.repaired, "table")
         lines += ["", f"Repaired while reading (--notes lists all): {repaired}"]
     return lines
 
@@ -140,7 +140,7 @@ def _model_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ]
     words = sum(partition["words"] for partition in found["partitions"])
     return [
-        ("model", f"{found['model']}, {count(words, 'word')}"),
+        ("model", f"{found['model']}, {many(words, 'word')}"),
         ("metric", "euclidean, posting lists of pairs of letters"),
     ]
 
@@ -164,13 +164,13 @@ def _equal_text(found: IndexInfo) -> str:
     )
     gone = f", {deleted:,} of them deleted" if deleted else ""
     where = (
-        f"in {count(len(found.token_sets), 'shard')} "
+        f"in {many(len(found.token_sets), 'shard')} "
         f"({human_bytes(sum(shard['bytes'] for shard in found.token_sets))})"
     )
     return (
         f"{' and '.join(part for part in found.parts if part in _EQUAL_TEXT)}: "
-        f"{count(columns, 'column')}{gone}, "
-        f"{count(pairs, '(column, value) pair')}, {where}"
+        f"{many(columns, 'column')}{gone}, "
+        f"{many(pairs, '(column, value) pair')}, {where}"
     )
 
 
@@ -180,8 +180,8 @@ def _hashed(found: IndexInfo) -> str:
         sum(shard[name] for shard in found.row_hashes) for name in ("rows", "cells", "bytes")
     )
     return (
-        f"{count(rows, 'row')}, {count(cells, 'cell')}, in "
-        f"{count(len(found.row_hashes), 'shard')} ({human_bytes(n_bytes)})"
+        f"{many(rows, 'row')}, {many(cells, 'cell')}, in "
+        f"{many(len(found.row_hashes), 'shard')} ({human_bytes(n_bytes)})"
     )
 
 
@@ -195,8 +195,8 @@ def _rows(found: IndexInfo) -> str:
     filters = found.row_keys[0]["filters"]
     sorting = f" with {' and '.join(filters)}" if filters else ""
     return (
-        f"{count(tables, 'table')}{gone}, {count(rows, 'row')}, {count(cells, 'cell')}{sorting}, "
-        f"in {count(len(found.row_keys), 'shard')} ({human_bytes(n_bytes)})"
+        f"{many(tables, 'table')}{gone}, {many(rows, 'row')}, {many(cells, 'cell')}{sorting}, "
+        f"in {many(len(found.row_keys), 'shard')} ({human_bytes(n_bytes)})"
     )
 
 
@@ -209,7 +209,7 @@ def _numbered_lines(noun: str, folders: list[dict[str, Any]], names: tuple[str, 
     header, *lines = table_lines((noun, *names), rows, ">" * (1 + len(names)))
     lines = [heading(header), *lines]
     n_more = len(folders) - len(rows)
-    return [*lines, f"and {count(n_more, f'more {noun}')} (--json lists all)"] if n_more else lines
+    return [*lines, f"and {many(n_more, f'more {noun}')} (--json lists all)"] if n_more else lines
 
 
 @click.command()
@@ -238,10 +238,10 @@ def check(request: CheckRequest, form: str | None) -> None:
                 f"{plain(problem.sentence, MAX_NAME)}"
             )
         if not found.failures:
-            click.echo(f"ok: {count(found.n_files, 'file')}, {found.n_bytes:,} bytes")
+            click.echo(f"ok: {many(found.n_files, 'file')}, {found.n_bytes:,} bytes")
     if found.failures:
         raise Failure(
-            f"{count(len(found.failures), 'problem')} in the index '{request.index}': do not "
+            f"{many(len(found.failures), 'problem')} in the index '{request.index}': do not "
             "search it."
         )
 

@@ -20,7 +20,6 @@ from pexeso.cli.options import (
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     escape_formulas_option,
     plain,
     talk,
@@ -32,6 +31,7 @@ from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.cli.standard_input import QueryCommand
 from pexeso.errors import InputError
 from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES
+from pexeso.runtime.shown import many
 from pexeso.service.by_verb.lineage import write_lineage
 from pexeso.service.requests import JoinRequest
 from pexeso.service.verbs import run
@@ -208,12 +208,12 @@ def _tell(
     """Say on stderr what was joined, and where the join had to choose."""
     joined = ""
     if (report.matched_rows, report.rows) != (match.matched, match.total):
-        joined = f", {report.matched_rows:,} of {count(report.rows, 'row')} joined"
+        joined = f", {report.matched_rows:,} of {many(report.rows, 'row')} joined"
     where = "" if output is None else f", in '{output}'"
     talk(
         f"Joined with {match.table}:{match.column}: {percent(match.joinability)} of the "
         f"{match.joinability_of} match ({match.matched:,} of {match.total:,}){joined}; "
-        f"{count(report.joined_rows, 'row')}{where}"
+        f"{many(report.joined_rows, 'row')}{where}"
     )
     for line in report.lines():
         warn(plain(line, MAX_NAME))

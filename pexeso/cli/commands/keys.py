@@ -10,7 +10,6 @@ import click
 from pexeso.cli.options import complete_path, field_option, reading_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     heading,
     output_options,
     plain,
@@ -22,6 +21,7 @@ from pexeso.cli.output.output import (
 from pexeso.cli.standard_input import QueryCommand, take_standard_input
 from pexeso.composite.key_options import LARGEST_KEY
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 from pexeso.service.requests import KeysRequest
 from pexeso.service.verbs import run
 
@@ -87,7 +87,7 @@ def _why(key: CandidateKey) -> str:
     """Return what stands against a key, and what is repeated where a column is left out."""
     parts = [f"{column} has {what}" for column, what in key.rarely_keys.items()]
     if key.repeated:
-        parts.append(f"{count(key.repeated, 'row')} repeated{_example(key)}")
+        parts.append(f"{many(key.repeated, 'row')} repeated{_example(key)}")
     parts_less_one = [part for part in key.smaller if len(part.columns) == len(key.columns) - 1]
     if parts_less_one:
         best = max(parts_less_one, key=lambda part: part.distinct)
@@ -99,7 +99,7 @@ def _why(key: CandidateKey) -> str:
 def _example(part: Uniqueness) -> str:
     if not part.example:
         return ""
-    return f", such as {', '.join(map(plain, part.example))} in {count(part.example_rows, 'row')}"
+    return f", such as {', '.join(map(plain, part.example))} in {many(part.example_rows, 'row')}"
 
 
 def _rows(found: FoundKeys) -> str:
@@ -112,4 +112,4 @@ def _rows(found: FoundKeys) -> str:
         if number
     ]
     behind = f"; left out: {', '.join(left_out)}" if left_out else ""
-    return f"{count(found.rows, 'row')}{behind}"
+    return f"{many(found.rows, 'row')}{behind}"

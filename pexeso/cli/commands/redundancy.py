@@ -12,7 +12,6 @@ from pexeso.cli.groups import WithVerbs
 from pexeso.cli.options import complete_path, field_option, size_option, spark_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     output_options,
     plain,
     table_lines,
@@ -23,6 +22,7 @@ from pexeso.cli.output.output import (
 from pexeso.cli.output.pages import require_page, write_page
 from pexeso.cli.output.progress import stage_progress
 from pexeso.cli.output.redundancy_report import redundancy_lines, stages_line
+from pexeso.runtime.shown import many
 from pexeso.service.by_verb.redundancy import (
     ApplyPlanRequest,
     RedundancyRequest,
@@ -117,9 +117,9 @@ def find(request: RedundancyRequest, html: str | None, form: str | None) -> None
     for each in found.left_out[:_SHOWN]:
         warn(f"Left out: {plain(each.table, MAX_NAME)}: {plain(each.reason, MAX_NAME)}")
     if len(found.left_out) > _SHOWN:
-        warn(f"Left out: {count(len(found.left_out) - _SHOWN, 'more table')} (--json lists all)")
+        warn(f"Left out: {many(len(found.left_out) - _SHOWN, 'more table')} (--json lists all)")
     if request.plan is not None:
-        n_tables = count(len(found.plan.delete), "table")
+        n_tables = many(len(found.plan.delete), "table")
         talk(f"Plan: '{request.plan}', which sets {n_tables} aside when it is applied")
     if html is not None:
         from pexeso.html.redundancy import redundancy_page
@@ -153,12 +153,12 @@ def verify(request: VerifyPlanRequest, form: str | None) -> None:
     if form == "json":
         write_json(found.to_dict())
     else:
-        click.echo(f"ok: {count(len(found.right), 'table')}")
+        click.echo(f"ok: {many(len(found.right), 'table')}")
         for line in _refusals(found.wrong):
             click.echo(line)
     if found.wrong:
         raise Failure(
-            f"{count(len(found.wrong), 'table')} of the plan would not be moved. Make the plan "
+            f"{many(len(found.wrong), 'table')} of the plan would not be moved. Make the plan "
             "again."
         )
 
@@ -241,18 +241,18 @@ def _tell(found: Applied, form: str | None, done: str, *, yes: bool) -> None:
             click.echo(f"{'not moved' if yes else f'would be {done}'}: {plain(name, MAX_NAME)}")
     if not yes:
         talk(
-            f"Nothing was moved. With --yes {count(len(found.waiting), 'table')} would be {done}; "
+            f"Nothing was moved. With --yes {many(len(found.waiting), 'table')} would be {done}; "
             f"the holding folder is '{found.holding}'."
         )
         return
     talk(
-        f"{count(len(found.moved) + len(found.already), 'table')} {done}; the holding folder is "
+        f"{many(len(found.moved) + len(found.already), 'table')} {done}; the holding folder is "
         f"'{found.holding}'."
     )
     if found.stopped is not None:
         raise Failure(found.stopped)
     if found.refused:
-        raise Failure(f"{count(len(found.refused), 'table')} could not be {done}.")
+        raise Failure(f"{many(len(found.refused), 'table')} could not be {done}.")
 
 
 def _refusals(refused: Any) -> list[str]:

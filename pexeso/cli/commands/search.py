@@ -79,7 +79,7 @@ _LAYOUTS = {"semantic": ALIKE, "transform": TRANSFORMED, "all": COMBINED}
 @output_options("json", "jsonl", "csv")
 @takes(SearchRequest)
 def search(
-    request: SearchRequest, n_shown: float, html: str | None, overwrite: bool, form: str | None
+    request: SearchRequest, n_shown: int, html: str | None, overwrite: bool, form: str | None
 ) -> None:
     """Find the lake columns that a column of yours can be joined with.
 
@@ -142,7 +142,7 @@ def search(
 
 
 def _write_composite(
-    result: CompositeResult, form: str | None, n_shown: float, html: str | None, *, explain: bool
+    result: CompositeResult, form: str | None, n_shown: int, html: str | None, *, explain: bool
 ) -> None:
     from pexeso.cli.output.composite import COMPOSITE, incomplete_rows
 

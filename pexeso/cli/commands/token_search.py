@@ -50,7 +50,7 @@ _shared_options = with_options(
 )
 @_shared_options
 @takes(OverlapRequest)
-def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> None:
+def find_overlap(request: OverlapRequest, n_shown: int, form: str | None) -> None:
     """Find the lake columns that share most values with one of yours.
 
     \b
@@ -88,7 +88,7 @@ def find_overlap(request: OverlapRequest, n_shown: float, form: str | None) -> N
 )
 @_shared_options
 @takes(ContainRequest)
-def find_containing(request: ContainRequest, n_shown: float, form: str | None) -> None:
+def find_containing(request: ContainRequest, n_shown: int, form: str | None) -> None:
     """Find the lake columns that contain the values of one of yours.
 
     \b
@@ -108,7 +108,7 @@ def find_containing(request: ContainRequest, n_shown: float, form: str | None) -
     _write(request, n_shown, form)
 
 
-def _write(request: OverlapRequest | ContainRequest, n_shown: float, form: str | None) -> None:
+def _write(request: OverlapRequest | ContainRequest, n_shown: int, form: str | None) -> None:
     results, many = run(request).results, request.all_columns
     tell_column(request, results[0])
     write_results(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +12,6 @@ import click
 from pexeso.cli.options import complete_path, field_option, reading_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     escape_formulas_option,
     output_options,
     plain,
@@ -25,8 +23,8 @@ from pexeso.cli.output.pages import require_page, write_page
 from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.cli.standard_input import QueryCommand, take_standard_input
 from pexeso.errors import InputError
-from pexeso.io.whole_files import require_folder
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 from pexeso.service.by_verb.transform import TransformRequest
 from pexeso.service.verbs import run
 
@@ -102,7 +100,6 @@ def transform(
     """  # noqa: D301  click reads \b
     if output is not None:
         require_writable(output, overwrite=request.overwrite, option="OUT")
-        require_folder(Path(output))
     if html is not None:
         require_page(html, overwrite=request.overwrite)
     _require_different(output, html, request.save)
@@ -131,7 +128,7 @@ def transform_lines(joined: TransformJoin) -> list[str]:
     names = joined.reading.texts.names
     columns = ",".join(names[at] for at in joined.found.columns)
     reading, keyed = joined.reading.file or "", joined.keyed.file or ""
-    n_rows = count(sum(counts.values()), "row")
+    n_rows = many(sum(counts.values()), "row")
     lines = [
         f"{_file(reading)}:{plain(columns, MAX_NAME)} is joined with "
         f"{_file(keyed)}:{plain(joined.key_column, MAX_NAME)}",
@@ -145,7 +142,7 @@ def transform_lines(joined: TransformJoin) -> list[str]:
     if joined.tried is not None:
         return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
     for number, words in enumerate(joined.programs, 1):
-        n_rows = count(int((joined.program_numbers == number).sum()), "row")
+        n_rows = many(int((joined.program_numbers == number).sum()), "row")
         lines.append(f"Program {number} ({n_rows}): {plain(words, _LONGEST)}")
     lines += ["", *_examples(joined)]
     sql = joined.sql() or ""

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
-from pexeso.cli.output.output import MAX_NAME, count, display_width, plain, table_lines
+from pexeso.cli.output.output import MAX_NAME, display_width, plain, table_lines
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.lake.left_out.groups import ReasonGroup
@@ -77,7 +78,7 @@ def brought(labels: Sequence[str], width: int) -> str:
         text = ", ".join([*shown[:n_shown], *([f"+{n_more:,} more"] if n_more else [])])
         if display_width(text) <= width:
             return text
-    return count(len(labels), "column") if labels else ""
+    return many(len(labels), "column") if labels else ""
 
 
 def copies_line(match: ColumnMatch) -> list[str]:
@@ -97,7 +98,7 @@ def rest_lines(result: Matches[Any]) -> list[str]:
     if getattr(result.options, "min_joinability", 0) is not None:
         twice += ", or -k all"
     if result.n_more:
-        lines.append(f"and {count(result.n_more, f'more {result.noun}')} ({twice})")
+        lines.append(f"and {many(result.n_more, f'more {result.noun}')} ({twice})")
     elif result.n_more is None:
         lines.append(f"and there may be more {result.noun}s ({twice})")
     if any(match.copies for match in result):
@@ -141,7 +142,7 @@ def _left_out(groups: Sequence[ReasonGroup], limit: int) -> list[str]:
     lines = [f"{_INDENT}{group.counted()}: {plain(group.reason)}" for group in groups[:limit]]
     n_more = sum(group.count for group in groups[limit:])
     noun = "more column" if groups and groups[0].kind == "columns" else "more file"
-    return [*lines, f"{_INDENT}{count(n_more, noun)}"] if n_more else lines
+    return [*lines, f"{_INDENT}{many(n_more, noun)}"] if n_more else lines
 
 
 def _short(label: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pexeso.cli.output.output import MAX_NAME, count, human_bytes, plain, table_lines
+from pexeso.cli.output.output import MAX_NAME, human_bytes, plain, table_lines
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.build.report import BuildReport, StageReport
@@ -36,7 +37,7 @@ def report_lines(report: BuildReport) -> list[str]:
     return table_lines(_COLUMNS, [*rows, total], "<" + ">" * (len(_COLUMNS) - 1))
 
 
-def group_lines(groups: Sequence[ReasonGroup], limit: int, noun: str | None = None) -> list[str]:
+def group_lines(groups: Sequence[ReasonGroup], limit: int) -> list[str]:
     """Lay out groups of what was left out, or of notes: how many, why, and examples.
 
     At most `limit` groups of tables and as many of columns; what is in the others is counted.
@@ -49,8 +50,8 @@ def group_lines(groups: Sequence[ReasonGroup], limit: int, noun: str | None = No
         told = [(group, f"{group.reason} ({group.named()})") for group in of_kind[:n_shown]]
         if rest := of_kind[n_shown:]:
             others = replace(rest[0], count=sum(group.count for group in rest))
-            told.append((others, f"for {count(len(rest), 'other reason')}"))
-        rows += [(*group.counted(noun).split(" ", 1), text) for group, text in told]
+            told.append((others, f"for {many(len(rest), 'other reason')}"))
+        rows += [(*group.counted().split(" ", 1), text) for group, text in told]
     return [f"  {line}" for line in table_lines(("",) * 3, rows, "><<", most=MAX_NAME)]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pexeso.cli.output.output import count, table_lines
+from pexeso.cli.output.output import table_lines
 from pexeso.cli.output.report import (
-    ALL_PAIRS,
     INDENT,
     Layout,
     Table,
@@ -14,6 +13,7 @@ from pexeso.cli.output.report import (
     more_line,
 )
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
@@ -49,11 +49,11 @@ def _table(result: CompositeResult) -> Table:
     return ("joinability", "keys", "rows", "fan-out", "table", "columns"), rows, ">>><<<"
 
 
-def _why(match: CompositeMatch, n_shown: float, option: str) -> list[str]:
+def _why(match: CompositeMatch, n_shown: int, option: str) -> list[str]:
     """Lay out the pairs of similar values, where any are to be shown, and say how many more."""
     lines = []
     for column, pairs in match.similar_pairs(None).items() if n_shown else ():
-        chosen = pairs if n_shown == ALL_PAIRS else pairs[: int(n_shown)]
+        chosen = pairs[:n_shown]
         rows = [(pair.value, "~", pair.cell, f"{pair.distance:.3f}", column) for pair in chosen]
         lines += [INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
         lines += more_line(len(pairs) - len(chosen), "pair", option)
@@ -65,7 +65,7 @@ def _nothing(result: CompositeResult) -> str:
     named = " and ".join(map(repr, query["columns"]))
     if not query["keys"]:
         return (
-            f"None of the {count(query['rows'], 'row')} has a value in each of {named}: there is "
+            f"None of the {many(query['rows'], 'row')} has a value in each of {named}: there is "
             "no key to look for."
         )
     least = options["min_joinability"]
@@ -75,7 +75,7 @@ def _nothing(result: CompositeResult) -> str:
         ways.append(f"a larger --max-distance than {options['max_distance']:g}")
     ways.append("pexeso search with one of these columns")
     keys = query["keys"]
-    asked = "the one key" if keys == 1 else f"{share} of the {count(keys, 'key')}"
+    asked = "the one key" if keys == 1 else f"{share} of the {many(keys, 'key')}"
     return f"No table has {asked} of {named} in its rows. Try {', or '.join(ways)}."
 
 
@@ -98,6 +98,6 @@ def incomplete_rows(result: CompositeResult) -> list[str]:
     if not missing or not query["keys"]:
         return []
     return [
-        f"{count(missing, 'row')} of {query['rows']:,} lack a value in a key column and join "
+        f"{many(missing, 'row')} of {query['rows']:,} lack a value in a key column and join "
         "nothing."
     ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pexeso.cli.output.output import count, table_lines
+from pexeso.cli.output.output import table_lines
 from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.explain.key_explanation import FanOut, KeyExplanation, UnmatchedKeys
@@ -45,7 +46,7 @@ def _head(found: KeyExplanation) -> list[str]:
     left_out = found.query["rows_without_key"]
     if left_out:
         has = "has" if left_out == 1 else "have"
-        lines.append(f"{count(left_out, 'row')} of yours {has} no key: a part of it is empty.")
+        lines.append(f"{many(left_out, 'row')} of yours {has} no key: a part of it is empty.")
     return lines
 
 
@@ -55,7 +56,7 @@ def _parts(found: KeyExplanation) -> list[str]:
             each.column,
             each.lake_column,
             percent(each.matched / each.total if each.total else 0.0),
-            f"{each.matched:,} of {count(each.total, 'value')}",
+            f"{each.matched:,} of {many(each.total, 'value')}",
         )
         for each in found.parts
     ]
@@ -69,8 +70,8 @@ def _fan_out(fan_out: FanOut) -> list[str]:
     if fan_out.relation is None:
         return []
     lines = [
-        f"{count(fan_out.rows, 'row')} of yours and {fan_out.lake_rows:,} of the lake's make "
-        f"{count(fan_out.joined_rows, 'joined row')} ({fan_out.relation})."
+        f"{many(fan_out.rows, 'row')} of yours and {fan_out.lake_rows:,} of the lake's make "
+        f"{many(fan_out.joined_rows, 'joined row')} ({fan_out.relation})."
     ]
     if fan_out.examples:
         rows = [
@@ -85,9 +86,9 @@ def _unmatched(found: KeyExplanation) -> list[str]:
     left = found.total_keys - found.matched_keys
     if not left:
         return []
-    lines = [f"{count(left, 'key')} without a match:"]
+    lines = [f"{many(left, 'key')} without a match:"]
     for group in found.unmatched:
-        lines.append(f"  {count(group.keys, 'key')}: {_why(group)}")
+        lines.append(f"  {many(group.keys, 'key')}: {_why(group)}")
         rows = [
             (
                 spec_of(each.key),
@@ -113,7 +114,7 @@ def _why(group: UnmatchedKeys) -> str:
 def _others(found: KeyExplanation) -> list[str]:
     if not found.others:
         return []
-    rows = [(", ".join(each.columns), count(each.matched_keys, "key")) for each in found.others]
+    rows = [(", ".join(each.columns), many(each.matched_keys, "key")) for each in found.others]
     return [
         f"Other columns of {found.table} that match as many keys, or nearly:",
         *_table(("", ""), rows, "<>"),

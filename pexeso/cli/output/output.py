@@ -177,11 +177,6 @@ def display_width(text: str) -> int:
     return sum(_cells(letter) for letter in text)
 
 
-def count(number: int, noun: str) -> str:
-    """Write a number with its noun, such as 1,200 values."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _pad(text: str, width: int, side: str) -> str:
     space = " " * max(0, width - display_width(text))
     return text + space if side == "<" else space + text

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from pexeso.cli.output.output import human_bytes, talk
-from pexeso.io.whole_files import require_folder, require_free, written_whole
+from pexeso.io.whole_files import require_free, written_whole
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,8 +35,7 @@ def require_page(html: str | None, *, overwrite: bool) -> None:
         return
     if not html:
         raise click.UsageError("--html needs the name of a file, such as --html report.html.")
-    require_folder(Path(html))
-    require_free(Path(html), overwrite=overwrite)
+    require_free(html, overwrite=overwrite)
 
 
 def write_page(pieces: Iterator[str], html: str, *, overwrite: bool) -> None:

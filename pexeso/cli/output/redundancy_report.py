@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pexeso.cli.output.output import MAX_NAME, count, human_bytes, plain, table_lines
+from pexeso.cli.output.output import MAX_NAME, human_bytes, plain, table_lines
 from pexeso.runtime.formatting import percent
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.cleanup.redundancy import Redundancy
@@ -39,12 +40,12 @@ def _summary(found: Redundancy) -> str:
     whole = {each.child for each in found.edges if each.containment == 1.0}
     tables = len(found.found.tables)
     if not whole:
-        return f"None of {count(tables, 'table')} is contained whole in another."
+        return f"None of {many(tables, 'table')} is contained whole in another."
     plan = found.plan
     lake = sum(each.n_bytes for each in found.found.tables)
     freed = sum(each.bytes for each in plan.delete)
     text = (
-        f"{len(whole):,} of {count(tables, 'table')} "
+        f"{len(whole):,} of {many(tables, 'table')} "
         f"{'is' if len(whole) == 1 else 'are'} contained whole in another; "
     )
     if not plan.delete:
@@ -72,7 +73,7 @@ def _contained(found: Redundancy) -> list[str]:
     names = ("table", "", "table", "contained", "rows")
     lines = ["", *table_lines(names, rows[:MAX_LINES], "<<<>>", most=MAX_NAME)]
     if len(rows) > MAX_LINES:
-        lines.append(f"and {count(len(rows) - MAX_LINES, 'more pair')} (--json lists all)")
+        lines.append(f"and {many(len(rows) - MAX_LINES, 'more pair')} (--json lists all)")
     return lines
 
 
@@ -94,5 +95,5 @@ def _deletions(found: Redundancy) -> list[str]:
     names = ("can go", "size", "rebuilt from", "in about", "holds tables", "statement")
     lines = ["", *table_lines(names, rows[:MAX_LINES], "<><>><", most=MAX_NAME)]
     if len(rows) > MAX_LINES:
-        lines.append(f"and {count(len(rows) - MAX_LINES, 'more table')} (--json lists all)")
+        lines.append(f"and {many(len(rows) - MAX_LINES, 'more table')} (--json lists all)")
     return lines

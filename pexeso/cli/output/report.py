@@ -5,17 +5,17 @@ Tables, matching values, JSON, CSV, and what the search did.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from pexeso.cli.clock import seconds_waited
+from pexeso.cli.options import CountOrAll
 from pexeso.cli.output.beside import copies_line, hint_lines, rest_lines, with_beside
 from pexeso.cli.output.output import (
     MAX_NAME,
-    count,
     heading,
     table_lines,
     talk,
@@ -27,6 +27,7 @@ from pexeso.cli.output.output import (
 from pexeso.cli.output.streams import styled
 from pexeso.options import ROWS
 from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedMatch, CombinedResult
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from pexeso.token_search.results import TokenMatch, TokenSearchResult
     from pexeso.transform_search.results import TransformMatch
 
-ALL_PAIRS = math.inf
+ALL_PAIRS = sys.maxsize
 INDENT = "    "
 _PHASES = ("start", "open", "embed", "map", "block", "verify", "rerank", "explain")
 
@@ -43,24 +44,13 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]], str]
 """Names of columns, rows of cells, and ``<`` or ``>`` for each column."""
 
 
-class PairsCount(click.ParamType):
+class PairsCount(CountOrAll):
     """A whole number of pairs to show, or ``all``."""
 
-    name = "pairs"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Read the number; `ALL_PAIRS` for ``all``."""
-        if value == "all":
-            return ALL_PAIRS
-        try:
-            number = int(value)
-        except ValueError:
-            number = 0
-        if number < 1:
-            self.fail(f"{value!r} is neither 'all' nor a whole number of at least 1.", param, ctx)
-        return number
+        number = super().convert(value, param, ctx)
+        return number if isinstance(number, int) else ALL_PAIRS
 
 
 def shown_option(name: str, help_text: str) -> Callable[[Any], Any]:
@@ -84,7 +74,7 @@ class Layout(NamedTuple):
 
     table: Callable[[Any], Table]
     """From a result."""
-    why: Callable[[Any, float, str], list[str]]
+    why: Callable[[Any, int, str], list[str]]
     """From a match, how many values to show, and the option by which more are shown: lines below
     its row."""
     nothing: Callable[[Any], str]
@@ -102,7 +92,7 @@ def write_results(
     layout: Layout,
     results: Sequence[Any],
     form: str | None,
-    n_shown: float,
+    n_shown: int,
     *,
     explain: bool,
     name_queries: bool,
@@ -156,15 +146,15 @@ def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> 
     for result in results:
         of = f"{plain(result.query['column'])}: " if name_queries else ""
         noun = result.noun
-        more = f" of {count(len(result) + result.n_more, noun)}" if result.n_more else ""
-        number = f"{len(result):,}{more}" if more else count(len(result), noun)
+        more = f" of {many(len(result) + result.n_more, noun)}" if result.n_more else ""
+        number = f"{len(result):,}{more}" if more else many(len(result), noun)
         work = layout.work(result, seconds if len(results) == 1 else None)
         talk(f"{of}{number}{work}")
     if len(results) > 1 and work:
         talk(f"{len(results):,} searches in {milliseconds(seconds)} ms")
 
 
-def result_lines(layout: Layout, result: Any, n_shown: float, option: str = "--pairs") -> list[str]:
+def result_lines(layout: Layout, result: Any, n_shown: int, option: str = "--pairs") -> list[str]:
     """Lay out the columns found, best first.
 
     Each has up to `n_shown` of its matching values below it.
@@ -208,9 +198,9 @@ def _csv_cell(name: str, cell: Any) -> Any:
     return ("; " if labels else " ").join(cell) if isinstance(cell, list) else cell
 
 
-def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -> list[str]:
+def pair_lines(pairs: Sequence[Pair], n_shown: int, option: str = "--pairs") -> list[str]:
     """Lay out value pairs, and say how many more there are."""
-    chosen = pairs if n_shown == ALL_PAIRS else pairs[: int(n_shown)]
+    chosen = pairs[:n_shown]
     rows = [
         (
             pair.query,
@@ -225,26 +215,26 @@ def pair_lines(pairs: Sequence[Pair], n_shown: float, option: str = "--pairs") -
     return [*lines, *more_line(len(pairs) - len(chosen), "pair", option)]
 
 
-def value_lines(match: TokenMatch, n_shown: float, option: str) -> list[str]:
+def value_lines(match: TokenMatch, n_shown: int, option: str) -> list[str]:
     """Lay out shared values with your aliases of them, and say how many more there are."""
     values, aliases = match.shared(), match.aliases()
-    chosen = values if n_shown == ALL_PAIRS else values[: int(n_shown)]
+    chosen = values[:n_shown]
     told = {value: f"  alias: {plain(', '.join(texts))}" for value, texts in aliases.items()}
     lines = [f"{INDENT}{plain(value)}{told.get(value, '')}" for value in chosen]
     return [*lines, *more_line(len(values) - len(chosen), "value", option)]
 
 
-def transformed_lines(match: TransformMatch, n_shown: float, option: str) -> list[str]:
+def transformed_lines(match: TransformMatch, n_shown: int, option: str) -> list[str]:
     """Lay out values joined after a program, those that are equal last."""
     pairs = sorted(match.pairs(), key=lambda pair: pair[2] == "equal")
-    chosen = pairs if n_shown == ALL_PAIRS else pairs[: int(n_shown)]
+    chosen = pairs[:n_shown]
     lines = [INDENT + line for line in table_lines(("",) * 3, chosen, "<<<")] if chosen else []
     return [*lines, *more_line(len(pairs) - len(chosen), "pair", option)]
 
 
 def more_line(n_more: int, noun: str, option: str) -> list[str]:
     """Return the line that counts those left out, if any, with the option that shows them."""
-    return [f"{INDENT}and {count(n_more, f'more {noun}')} ({option} all)"] if n_more else []
+    return [f"{INDENT}and {many(n_more, f'more {noun}')} ({option} all)"] if n_more else []
 
 
 def _alike_table(result: SearchResult) -> Table:
@@ -270,7 +260,7 @@ def _alike_table(result: SearchResult) -> Table:
     )
 
 
-def _alike_why(match: Match, n_shown: float, option: str) -> list[str]:
+def _alike_why(match: Match, n_shown: int, option: str) -> list[str]:
     """Return the kinds of the matches of a column, and pairs."""
     return [
         f"{INDENT}{shares(match.kinds())}",
@@ -285,7 +275,7 @@ def _nothing_alike(result: SearchResult) -> str:
     n_counted, noun = (
         (query["rows"], "row") if options.joinability_of == ROWS else (query["distinct"], "value")
     )
-    within = f"of the {count(n_counted, noun)}"
+    within = f"of the {many(n_counted, noun)}"
     if options.min_joinability is None:
         return (
             f"No column has any value within distance {options.max_distance:g} {within}. Try "
@@ -329,7 +319,7 @@ def _nothing_equal(result: TokenSearchResult) -> str:
     if not values:
         return "The query column has no value: there is nothing to look for."
     least = result.options.get("min_containment")
-    asked = "the one value" if values == 1 else f"the {count(values, 'value')}"
+    asked = "the one value" if values == 1 else f"the {many(values, 'value')}"
     if least is None:
         return (
             f"No column has {'' if values == 1 else 'any of '}{asked}. pexeso search looks "
@@ -378,7 +368,7 @@ def _semantically(match: CombinedMatch) -> str:
     return f"{', '.join(named) or one} {match.meaning.joinability_of}"
 
 
-def _combined_why(match: CombinedMatch, n_shown: float, option: str) -> list[str]:
+def _combined_why(match: CombinedMatch, n_shown: int, option: str) -> list[str]:
     """Format the semantic pairs of a match, or its shared values if there are none.
 
     The shared values are among the semantic pairs. A program that joins the column comes first.
@@ -389,7 +379,7 @@ def _combined_why(match: CombinedMatch, n_shown: float, option: str) -> list[str
     return _combined_values(match, n_shown, option)
 
 
-def _combined_values(match: CombinedMatch, n_shown: float, option: str) -> list[str]:
+def _combined_values(match: CombinedMatch, n_shown: int, option: str) -> list[str]:
     if match.meaning is not None:
         return pair_lines(match.meaning.pairs(), n_shown, option)
     if match.equal_text is not None:
@@ -452,7 +442,7 @@ def unmatchable(result: SearchResult) -> list[str]:
     how = "--ignore-missing leaves them out" if counts else "they are not counted"
     name = "the query" if query["column"] is None else f"'{plain(query['column'])}'"
     return [
-        f"Of the {count(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} "
+        f"Of the {many(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} "
         f"({how})."
     ]
 

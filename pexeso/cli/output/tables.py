@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pexeso.cli.output.output import escapes_formulas, write_data
@@ -19,14 +18,15 @@ def require_writable(
 ) -> None:
     """Refuse a file, given by an option, that cannot be written.
 
-    Its name has no ending of `formats`, or it is there and may not be replaced.
+    Its name has no ending of `formats`, or its folder is not there, or it is and may not be
+    replaced.
     """
     allowed = formats or tuple(WRITERS)
     if not path.lower().endswith(allowed):
         *others, last = allowed
         listed = f"{', '.join(others)} or {last}" if others else last
         raise InputError(f"{option} must end in {listed}. Got {path!r} instead.")
-    require_free(Path(path), overwrite=overwrite)
+    require_free(path, overwrite=overwrite)
 
 
 def write_table(table: pa.Table, path: str | None, *, overwrite: bool) -> None:

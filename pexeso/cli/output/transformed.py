@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pexeso.cli.output.output import MAX_NAME, count
+from pexeso.cli.output.output import MAX_NAME
 from pexeso.cli.output.report import INDENT, Layout, Table, milliseconds, transformed_lines
 from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.transform_search.results import TransformMatch, TransformSearchResult
@@ -33,7 +34,7 @@ def _short(program: str) -> str:
     return program if len(program) <= MAX_PROGRAM else f"{program[: MAX_PROGRAM - 1]}…"
 
 
-def _transformed_why(match: TransformMatch, n_shown: float, option: str) -> list[str]:
+def _transformed_why(match: TransformMatch, n_shown: int, option: str) -> list[str]:
     """Return the whole program, whose values it reads, and values that are joined by it."""
     whose = "yours" if match.direction == "source to target" else "theirs"
     program = f"{INDENT}reads {whose}: {plain(match.program, MAX_NAME)}"
@@ -43,7 +44,7 @@ def _transformed_why(match: TransformMatch, n_shown: float, option: str) -> list
 def _nothing_transformed(result: TransformSearchResult) -> str:
     if not result.query["values"]:
         return "The query column has no value: there is nothing to look for."
-    learned = count(result.stats["candidates"], "column")
+    learned = many(result.stats["candidates"], "column")
     return (
         f"No program joins a column with yours: {learned} shared enough rare pieces of text to "
         "learn from. pexeso search looks for similar values, pexeso overlap for equal ones."
@@ -56,7 +57,7 @@ TRANSFORMED = Layout(
     _nothing_transformed,
     lambda result, waited: (
         f" in {milliseconds(result.stats['seconds'] if waited is None else waited)} ms, learned "
-        f"from {count(result.stats['candidates'], 'column')}"
+        f"from {many(result.stats['candidates'], 'column')}"
     ),
     ("query_value", "lake_value", "joined"),
     lambda match: match.pairs(),

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.content import check_size
 from pexeso.lake.readers.file_source import FileSource
+from pexeso.runtime.formatting import first_line
 
 MAX_MEMBERS = 10_000
 """Members of an archive that are looked at; the others are listed with this reason."""
@@ -151,14 +152,13 @@ def _opened(source: FileSource) -> Iterator[zipfile.ZipFile]:
         with source.open() as stream, zipfile.ZipFile(stream) as archive:
             yield archive
     except (zipfile.BadZipFile, EOFError, zlib.error, OverflowError, ValueError) as error:
-        said = str(error).splitlines()[0].rstrip(".") if str(error) else "it ends too early"
+        said = first_line(error) if str(error) else "it ends too early"
         raise TableReadError(
             f"{source.shown} is no zip archive, or a damaged one ({said}); write or download it "
             "again."
         ) from error
     except (NotImplementedError, RuntimeError, OSError) as error:
-        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise TableReadError(f"{source.shown} cannot be unpacked: {said}.") from error
+        raise TableReadError(f"{source.shown} cannot be unpacked: {first_line(error)}.") from error
 
 
 def normalised_path(name: str) -> str:

@@ -16,6 +16,7 @@ from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width
 from pexeso.lake.typed.apart import gathered, read_file_apart
 from pexeso.lake.typed.table import TypedTable
+from pexeso.runtime.formatting import first_line
 
 _FEATHER_1 = b"FEA1"
 _ARROW_FILE = b"ARROW1"
@@ -59,9 +60,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
         with open(request["path"], "rb") as stream:
             return {}, _table(stream, request["max_bytes"])
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        lines = str(error).splitlines()
-        reason = lines[0].rstrip(".") if lines else type(error).__name__
-        raise TableReadError(f"{{shown}} cannot be read: {reason}.") from error
+        raise TableReadError(f"{{shown}} cannot be read: {first_line(error)}.") from error
 
 
 def _table(stream: BinaryIO, max_bytes: int) -> pa.Table:

@@ -19,6 +19,7 @@ from pexeso.lake.readers.table import check_width, strings
 from pexeso.lake.typed.apart import read_file_apart
 from pexeso.lake.typed.cells import cell_text
 from pexeso.lake.typed.table import TypedTable
+from pexeso.runtime.formatting import first_line
 
 _ROWS_A_CHUNK = 1 << 14
 _MAX_DEPTH = 16
@@ -87,10 +88,8 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
     except (TableReadError, MemoryError):
         raise
     except Exception as error:  # fastavro lets through whatever goes wrong while it decodes
-        lines = str(error).strip().splitlines()
-        reason = lines[0].rstrip(".") if lines else type(error).__name__
-        if isinstance(error, EOFError):
-            reason = "it ends in the middle of a record"
+        cut_short = isinstance(error, EOFError)
+        reason = "it ends in the middle of a record" if cut_short else first_line(error)
         raise TableReadError(f"{{shown}} is no readable Avro file: {reason}.") from error
 
 

@@ -19,6 +19,7 @@ from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width
 from pexeso.lake.typed.apart import batches, gathered, read_apart
 from pexeso.lake.typed.table import InnerTable, TypedTable
+from pexeso.runtime.formatting import first_line
 
 MAGIC = b"DUCK"
 """What stands at byte 8 of a database file."""
@@ -147,8 +148,7 @@ def _opened(path: str) -> Iterator[Any]:
 
 
 def _reason_of(error: Exception) -> str:
-    lines = str(error).splitlines()
-    return lines[0].rstrip(".:") if lines else type(error).__name__
+    return first_line(error).rstrip(".:")
 
 
 def _reason(connection: Any, name: tuple[str, str]) -> str | None:

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.table import Table, check_width
 from pexeso.lake.typed.text import TextColumns, is_coded, parts_of
+from pexeso.runtime.formatting import first_line
 
 _ROWS_A_BATCH = 4096
 _ROWS_A_PROBE = 16
@@ -44,8 +45,9 @@ def parse_parquet(shown: str, data: bytes, *, max_bytes: int, max_cell_bytes: in
             file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=sorted(coded))
         return _read(shown, file, max_bytes, max_cell_bytes)
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise TableReadError(f"{shown} is no readable Parquet file: {reason}.") from error
+        raise TableReadError(
+            f"{shown} is no readable Parquet file: {first_line(error)}."
+        ) from error
 
 
 def _read(shown: str, file: pq.ParquetFile, max_bytes: int, max_cell_bytes: int) -> Table:

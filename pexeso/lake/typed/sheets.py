@@ -11,6 +11,7 @@ from pexeso.lake.columns import no_such_table
 from pexeso.lake.readers.table import MAX_COLUMNS, check_width
 from pexeso.lake.typed.cells import column_array
 from pexeso.lake.typed.header_rows import find_table, is_blank
+from pexeso.runtime.formatting import first_line
 
 EMPTY = "the sheet holds no cell"
 NO_CELLS = "it is no sheet of cells but a chart, a dialog or a macro"
@@ -54,9 +55,9 @@ def _call(function: Any) -> Any:
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:  # a panic of Rust is no Exception
-        lines = str(error).splitlines()
-        reason = lines[0].strip().rstrip(".") if lines else type(error).__name__
-        raise TableReadError(f"{{shown}} is no readable spreadsheet: {reason}.") from error
+        raise TableReadError(
+            f"{{shown}} is no readable spreadsheet: {first_line(error)}."
+        ) from error
 
 
 def _reason(book: Any, sheet: Any) -> str | None:

@@ -19,6 +19,7 @@ from pexeso.lake.readers.content import check_size
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.typed.apart import batches, read_apart
 from pexeso.lake.typed.table import InnerTable, TypedTable
+from pexeso.runtime.formatting import first_line
 
 _READER = "pexeso.lake.typed.sheets"
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -142,8 +143,9 @@ def _packed(source: FileSource, stream: BinaryIO) -> tuple[str, int]:
         with zipfile.ZipFile(stream) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise TableReadError(f"{source.shown} is no readable spreadsheet: {reason}.") from error
+        raise TableReadError(
+            f"{source.shown} is no readable spreadsheet: {first_line(error)}."
+        ) from error
     if len(members) > _MAX_MEMBERS:
         raise TableReadError(
             f"{source.shown} is packed of {len(members):,} files; a spreadsheet has at most "

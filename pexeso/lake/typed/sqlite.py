@@ -21,6 +21,7 @@ from pexeso.lake.readers.table import check_width, strings
 from pexeso.lake.typed.cells import cell_text
 from pexeso.lake.typed.table import InnerTable, TypedTable
 from pexeso.lake.typed.value_texts import EXACT
+from pexeso.runtime.formatting import first_line
 
 MAGIC = b"SQLite format 3\0"
 """How a database file begins."""
@@ -220,7 +221,7 @@ class _Database:
                 f"{self.shown} cannot be read: after {self._max_looks * _STEPS_A_LOOK:,} steps "
                 "there was no end."
             )
-        return TableReadError(f"{self.shown} cannot be read as a database: {_first_line(error)}.")
+        return TableReadError(f"{self.shown} cannot be read as a database: {first_line(error)}.")
 
     def names(self) -> list[str]:
         """Return the names of the tables and views that hold what somebody put there."""
@@ -292,10 +293,6 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-
-
 def _is_busy(error: Exception) -> bool:
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in (
         sqlite3.SQLITE_BUSY,
@@ -349,7 +346,7 @@ def _connect(shown: str, path: Path, how: str, stack: ExitStack) -> sqlite3.Conn
         if _is_busy(error):
             raise TableReadError(_BUSY.format(shown)) from error
         raise TableReadError(
-            f"{shown} cannot be read as a database: {_first_line(error)}."
+            f"{shown} cannot be read as a database: {first_line(error)}."
         ) from error
     return connection
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pexeso.parts.deletion import deleted_numbers
 from pexeso.parts.row_hashes.open import (
     COUNTS,
-    deleted_pieces,
     hash_shard_entries,
     require_hash_facts,
 )
@@ -30,7 +30,7 @@ def info(store: Store) -> dict[str, Any]:
 def _shard(entry: FolderEntry) -> dict[str, Any]:
     require_hash_facts(entry)
     counts = {name: entry.facts[name] for name in COUNTS}
-    return {**counts, "deleted": len(deleted_pieces(entry)), "bytes": entry.n_bytes}
+    return {**counts, "deleted": len(deleted_numbers(entry)), "bytes": entry.n_bytes}
 
 
 def totals(folders: Sequence[FolderEntry]) -> dict[str, int]:

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import IndexCorruptError, InputError
+from pexeso.parts.deletion import DELETED, deleted_numbers
 from pexeso.redundancy.pieces import FORM, StoredPiece, stored_pieces
-from pexeso.store.id_ranges import are_ranges, numbers_in
+from pexeso.store.id_ranges import are_ranges
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.texts import Texts, open_texts, require_sound
@@ -24,8 +25,6 @@ from pexeso.store.texts import Texts, open_texts, require_sound
 PART = "row_hashes"
 PIECES, TABLES = "pieces.ipc", "tables.arrow"
 COUNTS = ("pieces", "rows", "cells")
-DELETED = "deleted"
-"""The fact of a shard's entry that lists the pieces not to be found, as ranges (first, end)."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def hash_shard_entries(store: Store) -> tuple[FolderEntry, ...]:
 def open_hash_shard(store: Store, entry: FolderEntry) -> HashShard:
     """Open one shard; only sizes are read."""
     require_hash_facts(entry)
-    return HashShard(store.folder(entry), deleted_pieces(entry))
+    return HashShard(store.folder(entry), deleted_numbers(entry))
 
 
 def require_hash_facts(entry: FolderEntry) -> None:
@@ -117,8 +116,3 @@ def require_hash_facts(entry: FolderEntry) -> None:
             f"The cells in '{entry.folder}' have the form {facts.get('form')!r}, and this version "
             f"of pexeso compares the form {FORM!r}: build the index again."
         )
-
-
-def deleted_pieces(entry: FolderEntry) -> np.ndarray:
-    """Return the numbers of the deleted pieces of a shard, int64, ascending."""
-    return numbers_in(entry.facts.get(DELETED, []))

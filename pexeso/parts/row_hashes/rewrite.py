@@ -6,24 +6,21 @@ New shards are written from the content of the old ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pexeso.lake.record_schema import SCHEMA
-from pexeso.parts.base import Written, worn_folders
+from pexeso.parts.base import Written
+from pexeso.parts.deletion import with_deleted, worn_shards
 from pexeso.parts.row_hashes.open import (
-    DELETED,
     PIECES,
-    deleted_pieces,
     hash_shard_entries,
     open_hash_shard,
 )
 from pexeso.parts.row_hashes.write import divide_and_write
 from pexeso.redundancy.pieces import FIELDS
-from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 
@@ -35,26 +32,17 @@ PIECES_SCHEMA = pa.schema([SCHEMA.field(name) for name in FIELDS])
 
 
 def delete(store: Store, tables: pa.Array) -> list[FolderEntry]:
-    """Return the entries of all shards with the pieces of some tables deleted.
-
-    Shards without remaining pieces are dropped.
-    """
-    entries = []
-    for entry in hash_shard_entries(store):
-        gone = open_hash_shard(store, entry).numbers_of(tables)
-        if len(gone):
-            ranges = merge_ranges(entry.facts.get(DELETED, []), ranges_of(gone))
-            entry = replace(entry, facts={**entry.facts, DELETED: [list(each) for each in ranges]})
-        if len(deleted_pieces(entry)) < entry.facts["pieces"]:
-            entries.append(entry)
-    return entries
+    """Return the entries of all shards with the pieces of some tables deleted."""
+    gone = (
+        (entry, open_hash_shard(store, entry).numbers_of(tables))
+        for entry in hash_shard_entries(store)
+    )
+    return with_deleted(gone, "pieces")
 
 
 def worn(store: Store, options: BuildOptions) -> list[int]:
     """Choose the shards that a compaction rewrites."""
-    entries = hash_shard_entries(store)
-    shares = [len(deleted_pieces(entry)) / max(1, entry.facts["pieces"]) for entry in entries]
-    return worn_folders(entries, shares, options.partition_bytes)
+    return worn_shards(hash_shard_entries(store), "pieces", options.partition_bytes)
 
 
 def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pexeso.parts.row_keys.open import COUNTS, deleted_tables, require_row_facts, row_shard_entries
+from pexeso.parts.deletion import deleted_numbers
+from pexeso.parts.row_keys.open import COUNTS, require_row_facts, row_shard_entries
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 
@@ -30,7 +31,7 @@ def _shard(entry: FolderEntry) -> dict[str, Any]:
     return {
         **counts,
         "filters": names,
-        "deleted": len(deleted_tables(entry)),
+        "deleted": len(deleted_numbers(entry)),
         "bytes": entry.n_bytes,
     }
 

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.key_texts import NAME
+from pexeso.parts.deletion import DELETED, deleted_numbers
 from pexeso.store.arrays import open_array
-from pexeso.store.id_ranges import are_ranges, numbers_in
+from pexeso.store.id_ranges import are_ranges
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.texts import Texts, open_texts, take_texts
@@ -33,8 +34,6 @@ SUPER_KEYS = "super_keys_%s"
 VALUES, TABLES, COLUMNS = "values.arrow", "tables.arrow", "columns.arrow"
 
 COUNTS = ("tables", "rows", "cells", "values")
-DELETED = "deleted"
-"""The fact of a shard's entry that lists the tables not to be found, as ranges (first, end)."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def row_shard_entries(store: Store) -> tuple[FolderEntry, ...]:
 def open_row_shard(store: Store, entry: FolderEntry) -> RowShard:
     """Open one shard; see `open_row_shards`."""
     require_row_facts(entry)
-    return RowShard(store.folder(entry), tuple(entry.facts["filters"]), deleted_tables(entry))
+    return RowShard(store.folder(entry), tuple(entry.facts["filters"]), deleted_numbers(entry))
 
 
 def require_row_facts(entry: FolderEntry) -> None:
@@ -168,8 +167,3 @@ def require_row_facts(entry: FolderEntry) -> None:
             f"The cells in '{entry.folder}' have the form {facts.get('form')!r}, and this version "
             f"of pexeso compares the form {NAME!r}: build the index again."
         )
-
-
-def deleted_tables(entry: FolderEntry) -> np.ndarray:
-    """Return the numbers of the deleted tables of a shard, int64, ascending."""
-    return numbers_in(entry.facts.get(DELETED, []))

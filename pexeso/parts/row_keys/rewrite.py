@@ -6,7 +6,7 @@ New shards are written from the content of the old ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.lake.record_schema import SCHEMA
-from pexeso.parts.base import Written, worn_folders
+from pexeso.parts.base import Written
+from pexeso.parts.deletion import with_deleted, worn_shards
 from pexeso.parts.row_keys.open import (
-    DELETED,
     RowShard,
-    deleted_tables,
     open_row_shard,
     row_shard_entries,
 )
 from pexeso.parts.row_keys.records import FIELDS, Piece, fields_of, rows_of_a_piece, together
 from pexeso.parts.row_keys.write import divide_and_write
-from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.texts import take_texts
@@ -39,26 +37,17 @@ ROWS_SCHEMA = pa.schema([SCHEMA.field(name) for name in FIELDS])
 
 
 def delete(store: Store, tables: pa.Array) -> list[FolderEntry]:
-    """Return the entries of all shards with some tables deleted.
-
-    Shards without remaining tables are dropped.
-    """
-    entries = []
-    for entry in row_shard_entries(store):
-        gone = open_row_shard(store, entry).numbers_of(tables)
-        if len(gone):
-            ranges = merge_ranges(entry.facts.get(DELETED, []), ranges_of(gone))
-            entry = replace(entry, facts={**entry.facts, DELETED: [list(each) for each in ranges]})
-        if len(deleted_tables(entry)) < entry.facts["tables"]:
-            entries.append(entry)
-    return entries
+    """Return the entries of all shards with some tables deleted."""
+    gone = (
+        (entry, open_row_shard(store, entry).numbers_of(tables))
+        for entry in row_shard_entries(store)
+    )
+    return with_deleted(gone, "tables")
 
 
 def worn(store: Store, options: BuildOptions) -> list[int]:
     """Choose the shards that a compaction rewrites."""
-    entries = row_shard_entries(store)
-    shares = [len(deleted_tables(entry)) / max(1, entry.facts["tables"]) for entry in entries]
-    return worn_folders(entries, shares, options.partition_bytes)
+    return worn_shards(row_shard_entries(store), "tables", options.partition_bytes)
 
 
 def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:

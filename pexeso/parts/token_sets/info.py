@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pexeso.parts.deletion import deleted_numbers
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 
@@ -24,7 +25,6 @@ def info(store: Store) -> dict[str, Any]:
 
 def _shard(entry: FolderEntry) -> dict[str, Any]:
     from pexeso.parts.token_sets.open import (  # brings numba, which most indexes need not
-        deleted_sets,
         require_shard_facts,
     )
 
@@ -33,7 +33,7 @@ def _shard(entry: FolderEntry) -> dict[str, Any]:
         "columns": entry.facts["sets"],
         **{name: entry.facts[name] for name in ("tokens", "pairs")},
     }
-    return {**counts, "deleted": len(deleted_sets(entry)), "bytes": entry.n_bytes}
+    return {**counts, "deleted": len(deleted_numbers(entry)), "bytes": entry.n_bytes}
 
 
 def totals(folders: Sequence[FolderEntry]) -> dict[str, int]:

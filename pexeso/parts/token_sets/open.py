@@ -23,8 +23,9 @@ from pexeso.errors import IndexCorruptError, InputError
 from pexeso.overlap.index.saving import open_index
 from pexeso.overlap.index.sets import OverlapIndex
 from pexeso.overlap.planner import Planner
+from pexeso.parts.deletion import DELETED, deleted_numbers
 from pexeso.store.arrays import open_array
-from pexeso.store.id_ranges import are_ranges, numbers_in
+from pexeso.store.id_ranges import are_ranges
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.texts import Texts, open_texts, take_texts
@@ -91,8 +92,6 @@ class SetNames:
 
 
 TABLES, LABELS, POSITIONS = "tables.arrow", "labels.arrow", "positions"
-DELETED = "deleted"
-"""The fact of a shard's entry that lists the sets not to be found, as ranges (first, end)."""
 
 COUNTS = ("sets", "pairs", "tokens")
 """Facts of a shard's entry: its columns, the (column, token) pairs, and distinct tokens; those
@@ -206,7 +205,7 @@ def shard_entries(store: Store) -> tuple[FolderEntry, ...]:
 def open_shard(store: Store, entry: FolderEntry) -> Shard:
     """Open one shard; see `open_shards`."""
     require_shard_facts(entry)
-    return Shard(store.folder(entry), tuple(entry.facts["parts"]), deleted_sets(entry))
+    return Shard(store.folder(entry), tuple(entry.facts["parts"]), deleted_numbers(entry))
 
 
 def require_shard_facts(entry: FolderEntry) -> None:
@@ -221,11 +220,6 @@ def require_shard_facts(entry: FolderEntry) -> None:
             "sets holds: it was not written by pexeso. "
             "Build the index again."
         )
-
-
-def deleted_sets(entry: FolderEntry) -> np.ndarray:
-    """Return the numbers of the deleted sets of a shard, int64, ascending."""
-    return numbers_in(entry.facts.get(DELETED, []))
 
 
 def require_part(store: Store, part: str) -> None:

@@ -6,16 +6,16 @@ New shards are written from the content of the old ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from pexeso.parts.base import Written, worn_folders
+from pexeso.parts.base import Written
 from pexeso.parts.copied import folders_fit, rows_of_folders
-from pexeso.parts.token_sets.open import DELETED, Shard, deleted_sets, open_shard, shard_entries
+from pexeso.parts.deletion import with_deleted, worn_shards
+from pexeso.parts.token_sets.open import Shard, open_shard, shard_entries
 from pexeso.parts.token_sets.write import (
     SETS,
     TOKENS,
@@ -23,7 +23,6 @@ from pexeso.parts.token_sets.write import (
     own_choices,
     shards_needed,
 )
-from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.texts import take_texts
@@ -44,27 +43,18 @@ ROWS_PER_BATCH = 1 << 14
 def delete(store: Store, tables: pa.Array) -> list[FolderEntry]:
     """Return the entries of all shards with the sets of some tables deleted.
 
-    Shards without remaining sets are dropped.
-
     Reads the names of the tables in each shard, in O(tables log sets).
     """
-    entries = []
-    for entry in shard_entries(store):
-        shard = open_shard(store, entry)
-        rows = shard.names.rows_of_tables(tables)
-        if len(rows):
-            ranges = merge_ranges(tuple(map(tuple, entry.facts.get(DELETED, []))), ranges_of(rows))
-            entry = replace(entry, facts={**entry.facts, DELETED: [list(each) for each in ranges]})
-        if len(deleted_sets(entry)) < entry.facts["sets"]:
-            entries.append(entry)
-    return entries
+    gone = (
+        (entry, open_shard(store, entry).names.rows_of_tables(tables))
+        for entry in shard_entries(store)
+    )
+    return with_deleted(gone, "sets")
 
 
 def worn(store: Store, options: BuildOptions) -> list[int]:
     """Choose the shards that a compaction rewrites."""
-    entries = shard_entries(store)
-    shares = [len(deleted_sets(entry)) / max(1, entry.facts["sets"]) for entry in entries]
-    return worn_folders(entries, shares, options.partition_bytes)
+    return worn_shards(shard_entries(store), "sets", options.partition_bytes)
 
 
 def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, OutputError
+from pexeso.io.whole_files import require_free
 from pexeso.lake.key_columns import spec_of
 from pexeso.service.bases import ReadingRequest, RequestError, reading_of
 from pexeso.service.by_verb.composite_keys import OF_JOIN, split_lake_key
@@ -125,7 +126,6 @@ def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
 def transform(service: object, request: TransformRequest, **live: Any) -> TransformJoin:
     """Answer a request for a program, and write it where that is asked for."""
     from pexeso.transform_join.learned import learn_transformation  # brings numba
-    from pexeso.transform_join.saved import require_free
 
     if request.save is not None:
         require_free(request.save, overwrite=request.overwrite)

@@ -9,8 +9,9 @@ import click
 from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import build_settings, complete_path, index_argument, spark_options, takes
 from pexeso.cli.output.build_report import left_out_lines
-from pexeso.cli.output.output import count, human_bytes, output_options, talk, write_json
+from pexeso.cli.output.output import human_bytes, output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
+from pexeso.runtime.shown import many
 from pexeso.service.requests import BuildRequest
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def summary(info: IndexInfo, seconds: float) -> str:
 
 def _indexed(info: IndexInfo, seconds: float) -> str:
     return (
-        f"Indexed {count(info.tables, 'table')}, {count(info.columns_indexed, 'column')} and "
-        f"{count(info.values, 'distinct value')} "
+        f"Indexed {many(info.tables, 'table')}, {many(info.columns_indexed, 'column')} and "
+        f"{many(info.values, 'distinct value')} "
         f"into '{info.path}' ({human_bytes(info.bytes)}) in {seconds:.1f} s."
     )

@@ -22,8 +22,9 @@ from pexeso.cli.options import (
     takes,
 )
 from pexeso.cli.output.build_report import left_out_lines
-from pexeso.cli.output.output import count, output_options, talk, write_json
+from pexeso.cli.output.output import output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
+from pexeso.runtime.shown import many
 from pexeso.service.requests import (
     AddModelRequest,
     AddPartsRequest,
@@ -92,8 +93,8 @@ def delete(request: DeleteRequest, form: str | None) -> None:
     """  # noqa: D301  click reads \b
     started = time.perf_counter()
     done = run(request)
-    columns = count(done.columns_deleted, "indexed column")
-    said = f"Deleted {count(done.deleted, 'table')} with {columns}; pexeso compact frees the room"
+    columns = many(done.columns_deleted, "indexed column")
+    said = f"Deleted {many(done.deleted, 'table')} with {columns}; pexeso compact frees the room"
     _tell(done, form, said, time.perf_counter() - started)
 
 
@@ -142,7 +143,7 @@ def add_model(request: AddModelRequest, form: str | None) -> None:
     In Python: pexeso.open_index(INDEX).add_model(MODEL).
     """  # noqa: D301  click reads \b
     done, seconds = run_stages(request)
-    said = f"Added {request.model} with {count(done.partitions_added, 'partition')}"
+    said = f"Added {request.model} with {many(done.partitions_added, 'partition')}"
     _tell(done, form, said, seconds)
 
 
@@ -222,29 +223,29 @@ def compact_summary(done: Update) -> str:
     if not done.committed:
         return "There was nothing to compact"
     rewritten = [
-        f"Rewrote {count(done.partitions_rewritten, 'partition')} as {done.partitions_added:,}"
+        f"Rewrote {many(done.partitions_rewritten, 'partition')} as {done.partitions_added:,}"
     ]
     if done.shards_rewritten:
-        shards = count(done.shards_rewritten, "shard")
+        shards = many(done.shards_rewritten, "shard")
         rewritten.append(f"{shards} of token sets as {done.shards_added:,}")
     if done.row_shards_rewritten:
-        shards = count(done.row_shards_rewritten, "shard")
+        shards = many(done.row_shards_rewritten, "shard")
         rewritten.append(f"{shards} of rows as {done.row_shards_added:,}")
     if done.hash_shards_rewritten:
-        shards = count(done.hash_shards_rewritten, "shard")
+        shards = many(done.hash_shards_rewritten, "shard")
         rewritten.append(f"{shards} of hashed cells as {done.hash_shards_added:,}")
     return ", and ".join(rewritten)
 
 
 def append_summary(done: Update) -> str:
     """Return in a few words what an append did."""
-    kept = [f"{count(done.unchanged, 'table')} unchanged"]
+    kept = [f"{many(done.unchanged, 'table')} unchanged"]
     if done.missing:
         kept.append(
-            f"{count(done.missing, 'table')} no longer in the lake (--delete-missing deletes them)"
+            f"{many(done.missing, 'table')} no longer in the lake (--delete-missing deletes them)"
         )
     if done.closed:
-        kept.append(f"{count(done.closed, 'table')} in what cannot be opened, left as they are")
+        kept.append(f"{many(done.closed, 'table')} in what cannot be opened, left as they are")
     if not done.committed:
         return f"Nothing to append: {', '.join(kept)}"
     parts = [
@@ -253,14 +254,14 @@ def append_summary(done: Update) -> str:
         *([f"{done.deleted:,} deleted"] if done.deleted else []),
     ]
     reread = (
-        f"{count(done.reread, 'table')} of formats that pexeso reads in another way than when they "
+        f"{many(done.reread, 'table')} of formats that pexeso reads in another way than when they "
         "were indexed, read again. "
         if done.reread
         else ""
     )
     return (
         f"Appended: {', '.join(parts)}; {', '.join(kept)}. {reread}"
-        f"{count(done.columns_added, 'column')} more indexed, {done.columns_deleted:,} fewer"
+        f"{many(done.columns_added, 'column')} more indexed, {done.columns_deleted:,} fewer"
     )
 
 
@@ -273,11 +274,11 @@ def _tell(done: Update | Added, form: str | None, said: str, seconds: float) -> 
 def _held(totals: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the parts hold that were asked for."""
     if "pairs" in totals:
-        yield f"{count(totals['columns'], 'column')} with {count(totals['pairs'], 'value')}"
+        yield f"{many(totals['columns'], 'column')} with {many(totals['pairs'], 'value')}"
     if "cells" in totals:
-        yield f"{count(totals['tables'], 'table')} with {count(totals['rows'], 'row')}"
+        yield f"{many(totals['tables'], 'table')} with {many(totals['rows'], 'row')}"
     if "hashed_cells" in totals:
-        yield f"hashes of {count(totals['hashed_cells'], 'cell')}"
+        yield f"hashes of {many(totals['hashed_cells'], 'cell')}"
 
 
 def added_summary(added: Added) -> str:
@@ -286,7 +287,7 @@ def added_summary(added: Added) -> str:
     if not added.committed:
         return f"There was nothing to add: the index has {' and '.join(added.parts)} ({has})"
     left_out = (
-        f"; {count(added.left_out, 'table')} that changed since the index was written are left "
+        f"; {many(added.left_out, 'table')} that changed since the index was written are left "
         "out until pexeso append"
         if added.left_out
         else ""
