@@ -69,6 +69,13 @@ def test_a_plan_is_overwritten_only_where_that_is_asked(tmp_path):
         write_plan(tmp_path / "absent" / "plan.json", PLAN)
 
 
+def test_a_plan_touches_no_other_file(tmp_path):
+    mine = tmp_path / "plan.json.draft"
+    mine.write_text("mine", encoding="utf-8")
+    write_plan(tmp_path / "plan.json", PLAN)
+    assert mine.read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.parametrize(
     "name",
     ["/etc/towns.csv", "../towns.csv", "a/../../b", "a//b", "a/", "./a", "", "a\0b", "\ud800"],
