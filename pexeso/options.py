@@ -152,17 +152,17 @@ class BuildOptions:
             )
         _require_choice("cells", self.cells, CELLS)
         if self.n_axes is not None:
-            _require_whole("n_axes", self.n_axes, 1, 127)
-        _require_whole("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
+            require_whole("n_axes", self.n_axes, 1, 127)
+        require_whole("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
         if self.n_levels is not None:
-            _require_whole("n_levels", self.n_levels, 1, MAX_CODE_BITS)
-        _require_whole("partition_bytes", self.partition_bytes, 1 << 20)
-        _require_whole("max_table_bytes", self.max_table_bytes, 1)
-        _require_whole("seed", self.seed, 0, (1 << 31) - 1)
+            require_whole("n_levels", self.n_levels, 1, MAX_CODE_BITS)
+        require_whole("partition_bytes", self.partition_bytes, 1 << 20)
+        require_whole("max_table_bytes", self.max_table_bytes, 1)
+        require_whole("seed", self.seed, 0, (1 << 31) - 1)
         if self.dimensions is not None:
-            _require_whole("dimensions", self.dimensions, 2, 4096)
+            require_whole("dimensions", self.dimensions, 2, 4096)
         if self.n_partitions is not None:
-            _require_whole("n_partitions", self.n_partitions, 1)
+            require_whole("n_partitions", self.n_partitions, 1)
         if self.cells == "grid":
             self._check_grid()
         self._require_for_the_model()
@@ -446,18 +446,17 @@ def _path_text(name: str, value: Any) -> str:
 
 
 def _require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {shown(value)} instead.")
 
 
-def _require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+def require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raise InputError unless a value is a whole number of at least `least` and at most `most`."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or value < least or (most is not None and value > most):
         upper = "" if most is None else f" and at most {most:,}"
-        raise InputError(
-            f"{name} must be a whole number of at least {least:,}{upper}. Got {shown(value)} "
-            "instead."
-        )
+        got = f"{upper}. Got {shown(value)} instead."
+        raise InputError(f"{name} must be a whole number of at least {least:,}{got}")
 
 
 def _make_plain_scalar(options: Any) -> None:

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.frames.results import Tabular
-from pexeso.options import VALUES, SearchOptions
-from pexeso.runtime.formatting import percent
+from pexeso.options import VALUES, SearchOptions, require_whole
+from pexeso.runtime.formatting import percent, plain_scalar
 from pexeso.runtime.shown import many
 from pexeso.search.column_matches import (
     ColumnMatch,
@@ -102,6 +102,7 @@ class Match(ColumnMatch, Tabular):
         that: of a column with more, pairs evenly spread over it are looked at, and `pairs_read`
         says how many.
         """
+        require_whole("n", plain_scalar(n), 0)
         return self._details.word_contributions(self._position, n)
 
     def unmatched(self, most: int | None = None) -> tuple[Unmatched, ...]:
@@ -109,6 +110,8 @@ class Match(ColumnMatch, Tabular):
 
         The list holds the first `most` texts, or all.
         """
+        if most is not None:
+            require_whole("most", plain_scalar(most), 0)
         return self._details.unmatched(self._position, most)
 
     def join(

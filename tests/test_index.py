@@ -463,6 +463,11 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     )
     assert [each.query for each in match.unmatched()] == ["Xyzzyx", "--"]
     assert [each.query for each in match.unmatched(1)] == ["Xyzzyx"]
+    for wrong in (-1, "a", 1.5):
+        with pytest.raises(InputError, match=f"most must be a whole number .* Got {wrong!r}"):
+            match.unmatched(wrong)
+        with pytest.raises(InputError, match=f"n must be a whole number .* Got {wrong!r}"):
+            match.word_contributions(wrong)
     assert match._details.n_unmatched(0) == 2
 
 

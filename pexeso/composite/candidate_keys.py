@@ -42,7 +42,7 @@ from pexeso.errors import InputError, QueryError
 from pexeso.frames.results import AsTables
 from pexeso.frames.tables import ACCEPTED, frame_of
 from pexeso.lake.columns import label_columns
-from pexeso.lake.containers.reader import read_table
+from pexeso.lake.containers.reader import read_table, require_reading
 from pexeso.lake.key_columns import spec_of
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
@@ -383,6 +383,7 @@ def _columns_of(
     table: Any, reading: ReadingOptions
 ) -> tuple[str | None, list[str], list[pa.Array]]:
     """Return the file, the names and the columns of a table; cells without text are refused."""
+    require_reading(reading)
     if isinstance(table, str | os.PathLike):
         read = read_table(table, options=reading)
         return os.fspath(table), read.names, list(read.columns)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pexeso.errors import QueryError
 from pexeso.frames.columns import column_texts
 from pexeso.frames.tables import ACCEPTED, frame_of
-from pexeso.lake.containers.reader import read_table
+from pexeso.lake.containers.reader import read_table, require_reading
 from pexeso.lake.key_columns import KeyColumn, find_key_columns, names_one_column
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
@@ -123,6 +123,7 @@ def key_table(
     """
     if isinstance(table, KeyTable):
         return table
+    require_reading(reading)
     file: str | None = None
     if isinstance(table, str | os.PathLike):
         file = os.fspath(table)

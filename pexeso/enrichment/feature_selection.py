@@ -23,6 +23,8 @@ from pexeso.frames.results import AsTables
 from pexeso.runtime.formatting import plain, plain_scalar, shown
 
 DEFAULT_MAX_TEXTS = 20
+MAX_SEED = (1 << 32) - 1
+"""Of scikit-learn."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,7 +136,7 @@ def select_features(
     trees : int
         Of each forest.
     seed : int
-        Of splits and forests.
+        Of splits and forests, 0 to 2^32 - 1.
 
     Returns
     -------
@@ -209,17 +211,22 @@ def _importances(
 
 
 def _checked(task: str, max_texts: int, options: ModelOptions) -> ModelOptions:
-    if task not in ("auto", *TASKS):
-        raise InputError(f"task must be one of auto, {', '.join(TASKS)}. Got {task!r} instead.")
-    for name, value, least in (
-        ("max_texts", max_texts, 1),
-        ("folds", options.folds, 2),
-        ("trees", options.trees, 1),
-        ("seed", options.seed, 0),
+    if not isinstance(task, str) or task not in ("auto", *TASKS):
+        raise InputError(
+            f"task must be one of auto, {', '.join(TASKS)}. Got {shown(task)} instead."
+        )
+    for name, value, least, most in (
+        ("max_texts", max_texts, 1, None),
+        ("folds", options.folds, 2, None),
+        ("trees", options.trees, 1, None),
+        ("seed", options.seed, 0, MAX_SEED),
     ):
         number = plain_scalar(value)
-        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+        is_whole = isinstance(number, int) and not isinstance(number, bool)
+        if not is_whole or number < least or (most is not None and number > most):
+            upper = "" if most is None else f" and at most {most:,}"
             raise InputError(
-                f"{name} must be a whole number of at least {least}. Got {shown(value)} instead."
+                f"{name} must be a whole number of at least {least}{upper}. Got {shown(value)} "
+                "instead."
             )
     return options

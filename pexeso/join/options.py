@@ -155,5 +155,5 @@ def join_options(given: Mapping[str, Any]) -> JoinOptions:
 
 
 def _require_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} must be one of {', '.join(choices)}. Got {shown(value)} instead.")

@@ -133,7 +133,8 @@ def require_columns(queries: Any) -> Any:
     Raises
     ------
     QueryError
-        It is a table, by which one would iterate over the names of its columns or its rows.
+        It is a table, by which one would iterate over the names of its columns or its rows, or
+        nothing to iterate over.
     """
     frame = frame_of(queries)
     if frame is not None:
@@ -142,6 +143,8 @@ def require_columns(queries: Any) -> Any:
             f"{_size(queries)} instead: list the columns, such as [table['city'], table['name']]. "
             f"{names_shown(frame.names)}"
         )
+    if not isinstance(queries, Iterable):
+        raise QueryError(f"Several query columns are given as a list. Got {queries!r}.")
     return queries
 
 

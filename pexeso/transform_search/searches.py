@@ -101,6 +101,7 @@ class TransformSearches:
         wanted, least = columns_wanted(k), plain_scalar(min_joinability)
         if least is not None:
             _require_share(least)
+        max_candidates, seed = plain_scalar(max_candidates), plain_scalar(seed)
         _require(max_candidates, "max_candidates", 1)
         _require(seed, "seed", 0)
         column = query_from_values(values)

@@ -164,6 +164,11 @@ def test_the_task_follows_from_the_target(values, task):
         ),
         ({"folds": 1}, "folds must be a whole number of at least 2. Got 1"),
         ({"trees": True}, "trees must be a whole number of at least 1. Got True"),
+        (
+            {"seed": 2**40},
+            "seed must be .* of at least 0 and at most 4,294,967,295. Got 1099511627776",
+        ),
+        ({"seed": "a"}, "seed must be a whole number of at least 0 .* Got 'a'"),
         ({"folds": 50}, "has 80 rows with a value; 50 folds need at least 100"),
         ({"target": "t:kind", "task": "regression"}, "not one of numbers"),
         ({"target": "t:slogan"}, "has 1 row; 4 folds need at least 8 of each class"),

@@ -242,6 +242,8 @@ def test_a_table_is_no_list_of_query_columns(index):
     for ask in (index.search_batch, index.overlap_batch):
         with pytest.raises(QueryError, match=r"given as a list\. Got DataFrame .*'n', 'place'"):
             ask(pl.DataFrame(TABLE))
+        with pytest.raises(QueryError, match=r"given as a list\. Got 3\."):
+            ask(3)
     assert len(index.search_batch(pl.DataFrame(TABLE)[["place"]].get_columns(), k=1)) == 1
 
 

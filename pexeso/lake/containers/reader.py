@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pexeso.errors import TableReadError
+from pexeso.errors import InputError, TableReadError
 from pexeso.io.location import Location, locate
 from pexeso.lake.containers.formats import format_of, without_packing
 from pexeso.lake.containers.tables_inside import (
@@ -37,6 +37,7 @@ from pexeso.lake.typed.bad_cells import sound
 from pexeso.lake.typed.parquet import parse_parquet
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.text import text_table
+from pexeso.runtime.formatting import shown as in_short
 
 FORMATS_OF_TEXTS = ("delimited", "jsonlines", "json")
 """Formats whose cells have no types of their own."""
@@ -335,6 +336,15 @@ def with_reading(fingerprint: str | None, reading: str | None) -> str | None:
     if fingerprint is None or reading is None:
         return fingerprint
     return bytes_fingerprint(f"{fingerprint} {reading}".encode())
+
+
+def require_reading(options: object) -> None:
+    """Raise InputError unless what is to say how a file is read are `ReadingOptions`."""
+    if not isinstance(options, ReadingOptions):
+        raise InputError(
+            "How a file is read is told by pexeso.ReadingOptions, such as "
+            f"ReadingOptions(delimiter=';'). Got {in_short(options)}."
+        )
 
 
 def read_table(
