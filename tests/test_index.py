@@ -463,6 +463,10 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     )
     assert [each.query for each in match.unmatched()] == ["Xyzzyx", "--"]
     assert [each.query for each in match.unmatched(1)] == ["Xyzzyx"]
+    with pytest.raises(InputError, match=r"A model is named by a text.* Got \['lexical'\]"):
+        index.with_model(["lexical"])
+    with pytest.raises(InputError, match=r"models must be a list of names\. Got 3\."):
+        pexeso.search_combined(index, ["Oslo"], models=3)
     for wrong in (-1, "a", 1.5):
         with pytest.raises(InputError, match=f"most must be a whole number .* Got {wrong!r}"):
             match.unmatched(wrong)

@@ -12,6 +12,7 @@ from pexeso.engine.layout import options as grid_options
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.metrics import METRIC_NAMES
 from pexeso.errors import InputError
+from pexeso.lake.choose import ColumnRules
 from pexeso.options import (
     CELLS,
     KERNELS,
@@ -119,3 +120,15 @@ def test_a_cosine_turns_into_the_distance_of_unit_vectors(cosine):
 def test_a_cosine_out_of_range_is_refused(value):
     with pytest.raises(InputError, match=r"min_cosine must be a number in \[-1, 1\]"):
         max_distance_of_cosine(value)
+
+
+@pytest.mark.parametrize("wrong", [3, [3], [[]], "a", []])
+def test_kinds_of_columns_are_texts(wrong):
+    with pytest.raises(InputError, match="kinds must be one or more of text, date, number"):
+        ColumnRules(kinds=wrong)
+
+
+@pytest.mark.parametrize("wrong", [3, None, ["a"]])
+def test_filters_of_rows_are_names(wrong):
+    with pytest.raises(InputError, match="row_filters are none, or one of each kind among"):
+        BuildOptions(row_filters=wrong)

@@ -16,6 +16,7 @@ numbers, then the others, each from left to right.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations, islice
@@ -282,7 +283,7 @@ class _Table:
         keys: list[CandidateKey] = []
         reason = self._why_not()
         if reason is None:
-            keys = list(islice(self._keys(max_columns, nearly, notes), k))
+            keys = list(islice(self._keys(max_columns, nearly, notes), min(k, sys.maxsize)))
             reason = None if keys else _none(max_columns, nearly, is_whole=not notes)
         counts = self.n_rows, self.n_empty, self.n_duplicates
         return FoundKeys(self.file, *counts, tuple(keys), reason, tuple(notes))

@@ -211,6 +211,11 @@ def enrich(
     >>> mine = pd.DataFrame({"country": ["Norway", "Korea, Rep."], "sales": [7, 12]})
     >>> print(pexeso.enrich(index, mine, on="country", target="sales").report)  # doctest: +SKIP
     """
+    if not hasattr(index, "search_options"):
+        raise InputError(
+            "index must be an open index, as pexeso.open_index gives it. Got "
+            f"{shown(index)} instead."
+        )
     max_tables = plain_scalar(max_tables)
     if not isinstance(max_tables, int) or isinstance(max_tables, bool) or max_tables < 1:
         raise InputError(
@@ -220,6 +225,10 @@ def enrich(
         raise InputError(
             "exclude_tables must be a list of tables of the lake. Got the text "
             f"{exclude_tables!r}; put it into a list."
+        )
+    if not isinstance(exclude_tables, Iterable):
+        raise InputError(
+            f"exclude_tables must be a list of tables of the lake. Got {shown(exclude_tables)}."
         )
     exclude = frozenset(_excluded(index, name) for name in exclude_tables)
     frame, columns = table_to_enrich(table)
@@ -269,7 +278,13 @@ def enrich_from(
         )
     target = _target(names, target, key)
     first: dict[str, FoundTable] = {}
-    for match in found:
+    several = list(found) if isinstance(found, Iterable) else [found]
+    for match in several:
+        if not hasattr(match, "table"):
+            raise InputError(
+                "found must be what a search found: a SearchResult, or a list of its matches. Got "
+                f"{shown(match)}."
+            )
         first.setdefault(match.table, match)
     return _enriched(frame, columns, key, target, first.values(), chosen, exclude_self, {})
 

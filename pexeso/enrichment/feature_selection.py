@@ -153,6 +153,10 @@ def select_features(
     >>> print(pexeso.select_features(enrichment).report)  # doctest: +SKIP
     """
     options = _checked(task, max_texts, ModelOptions(folds, trees, seed=seed))
+    if not isinstance(enrichment, Enrichment):
+        raise InputError(
+            f"enrichment must be what pexeso.enrich gives. Got {shown(enrichment)} instead."
+        )
     target = target if target is not None else enrichment.target
     _, columns = table_to_enrich(enrichment.table)
     if target is None:
@@ -160,10 +164,10 @@ def select_features(
             "Name the target: target=COLUMN, here or in enrich, where columns that say the same "
             "are left out."
         )
-    if target not in columns or target == enrichment.on:
+    if not isinstance(target, str) or target not in columns or target == enrichment.on:
         others = ", ".join(repr(name) for name in columns if name != enrichment.on)
         raise InputError(
-            f"The target must be a column of the table and not its key. Got {target!r}; the "
+            f"The target must be a column of the table and not its key. Got {shown(target)}; the "
             f"columns are {others}."
         )
     share = enrichment.rules.min_number_fraction

@@ -1,5 +1,6 @@
 """Which columns can be join keys: named rules, each with a reason that carries the numbers."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from pexeso.errors import InputError
@@ -49,11 +50,13 @@ class ColumnRules:
     max_missing_fraction: float = 1.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.kinds, str) or not self.kinds or not set(self.kinds) <= set(KINDS):
+        several = not isinstance(self.kinds, str) and isinstance(self.kinds, Iterable)
+        kinds = list(self.kinds) if several else []
+        if not kinds or not all(kind in KINDS for kind in kinds):
             raise InputError(
                 f"kinds must be one or more of {', '.join(KINDS)}. Got {self.kinds!r}."
             )
-        object.__setattr__(self, "kinds", tuple(kind for kind in KINDS if kind in self.kinds))
+        object.__setattr__(self, "kinds", tuple(kind for kind in KINDS if kind in kinds))
         for name in ("min_rows", "min_distinct"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:

@@ -268,6 +268,11 @@ def test_options_out_of_their_range(options, said):
         find_keys(pa.table({"a": ["x"]}), **options)
 
 
+def test_a_large_k_gives_all_there_are():
+    table = pa.table({"a": ["x", "y", "z"]})
+    assert find_keys(table, k=2**70).keys == find_keys(table).keys
+
+
 def test_what_is_no_table(tmp_path):
     with pytest.raises(InputError, match=r"a path, a DataFrame of pandas .*interface\. Got list\."):
         find_keys([["a"]])

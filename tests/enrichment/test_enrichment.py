@@ -377,8 +377,17 @@ def test_an_index_finds_joins_and_adds(small_index):
             {"exclude_tables": ["nested/companies.csv", "citys.csv"]},
             r"exclude_tables: The lake has no table 'citys\.csv'.* Did you mean 'cities\.csv'\?",
         ),
+        (
+            {"exclude_tables": None},
+            "exclude_tables must be a list of tables .* Got None",
+        ),
         ({"exclude_tables": [1]}, "exclude_tables are names of tables of the lake. Got 1"),
         ({"max_distances": 0.1}, "Search options are"),
     ):
         with pytest.raises(InputError, match=said):
             pexeso.enrich(index, mine, on="capital", **wrong)
+    with pytest.raises(InputError, match=r"index must be an open index, .* Got 'lake\.pexeso'"):
+        pexeso.enrich("lake.pexeso", mine, on="capital")
+    for wrong in (3, ["cities.csv"]):
+        with pytest.raises(InputError, match="found must be what a search found"):
+            pexeso.enrich_from(wrong, mine, on="capital")

@@ -158,6 +158,7 @@ def test_the_task_follows_from_the_target(values, task):
             "'own'",
         ),
         ({"target": "nowhere"}, "Got 'nowhere'"),
+        ({"target": ["sales"]}, r"Got \['sales'\]; the columns are"),
         (
             {"task": "ranking"},
             "task must be one of auto, regression, classification. Got 'ranking'",
@@ -177,6 +178,11 @@ def test_the_task_follows_from_the_target(values, task):
 def test_wrong_arguments_are_told(options, said):
     with pytest.raises(InputError, match=said):
         pexeso.select_features(enrichment(), **options)
+
+
+def test_a_table_is_no_enrichment():
+    with pytest.raises(InputError, match=r"^enrichment must be what pexeso\.enrich gives\. Got 3"):
+        pexeso.select_features(3)
 
 
 def test_a_target_must_be_named_and_have_two_classes():
