@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import VALUES, SearchOptions, search_options
@@ -44,10 +46,24 @@ class Thresholds:
 
         The defaults suit this index. Thresholds are advised if ``auto`` or ``min_precision`` asks
         for them.
+
+        Raises
+        ------
+        InputError
+            An option is out of its range, or `exclude_table` is no table of the index: a misspelt
+            one would be found.
         """
         if any(name in given for name in ASKED):
             given = self.advisor.column_options(given)
-        return search_options({"max_distance": self.opened.usual_max_distance, **given})
+        options = search_options({"max_distance": self.opened.usual_max_distance, **given})
+        if options.exclude_table is None:
+            return options
+        catalog = self.opened.catalog
+        table = catalog.named(options.exclude_table)
+        if not catalog.tables(["table"], among=pa.array([table])).num_rows:
+            why = catalog.why_unknown(options.exclude_table, self.opened.lake)
+            raise InputError(f"exclude_table: {why}")
+        return replace(options, exclude_table=table)
 
     def pair_options(
         self, given: Mapping[str, Any], query: EncodedQuery, hit: Hit
