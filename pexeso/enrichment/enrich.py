@@ -342,7 +342,7 @@ def _excluded(index: Index, name: Any) -> str:
     catalog = index.catalog
     table = catalog.named(name)
     if not catalog.tables(["table"], among=pa.array([table])).num_rows:
-        raise InputError(f"exclude_tables: {catalog.why_unknown(name, index.lake)}")
+        raise InputError(f"exclude_tables: {catalog.why_not(name, index.lake)}")
     return table
 
 

@@ -165,7 +165,7 @@ class Catalog:
         return [] if is_table else [each for each, reason in reasons.items() if reason is None]
 
     def why_not(self, table: str, lake: object) -> str:
-        """Return in a sentence why a table has no columns here.
+        """Return in a sentence why a table has no columns here, and a name like one that is none.
 
         Parameters
         ----------
@@ -178,15 +178,11 @@ class Catalog:
         if inside := self._inside(table):
             names = listed_names(inside)
             return f"'{table}' holds {len(inside):,} tables; name one of them: {names}."
+        meant = did_you_mean(self.tables(["table"])["table"].to_pylist(), table)
         return (
             f"The lake has no table '{table}'. Tables are named by their path relative to "
-            f"'{lake}', as search prints them."
-        )
-
-    def why_unknown(self, table: str, lake: object) -> str:
-        """Return what `why_not` says, and the table whose name is most like this one."""
-        meant = did_you_mean(self.tables(["table"])["table"].to_pylist(), table)
-        return f"{self.why_not(table, lake)} {meant[:1].upper()}{meant[1:]}".rstrip()
+            f"'{lake}', as search prints them. {meant[:1].upper()}{meant[1:]}"
+        ).rstrip()
 
     def removed_after(self, number: int) -> pa.Array:
         """Return the tables of a folder, by its number, that a later folder removed."""

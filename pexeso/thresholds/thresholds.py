@@ -61,7 +61,7 @@ class Thresholds:
         catalog = self.opened.catalog
         table = catalog.named(options.exclude_table)
         if not catalog.tables(["table"], among=pa.array([table])).num_rows:
-            why = catalog.why_unknown(options.exclude_table, self.opened.lake)
+            why = catalog.why_not(options.exclude_table, self.opened.lake)
             raise InputError(f"exclude_table: {why}")
         return replace(options, exclude_table=table)
 

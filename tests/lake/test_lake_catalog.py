@@ -111,3 +111,4 @@ def test_the_name_of_a_file_stands_for_the_one_table_in_it(tmp_path):
     )
     assert catalog.why_not("broken.zip", "lake").endswith("is not in the index: damaged.")
     assert catalog.why_not("gone.xlsx", "lake").startswith("The lake has no table 'gone.xlsx'.")
+    assert catalog.why_not("brokn.zip", "lake").endswith(" Did you mean 'broken.zip'?")
