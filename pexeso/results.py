@@ -160,7 +160,8 @@ class Match(ColumnMatch, Tabular):
         Returns
         -------
         pandas.DataFrame, pyarrow.Table, polars.DataFrame or pyspark.sql.DataFrame
-            The columns of `table`, in its order of rows (Spark keeps no order); those of
+            The columns of `table`, in its order of rows (Spark keeps no order), numbered from 0 in
+            pandas: `reset_index` makes a column of an index; those of
             provenance; those of the found table, with the types of its file, as text where it has
             none, unless aggregated.
 
