@@ -176,7 +176,7 @@ class AcquisitionSearches:
         seconds = limit(max_seconds, "max_seconds")
         for name, number, least in (("k", k, 1), ("seed", seed, 0), ("max_tables", max_tables, 1)):
             require_whole(name, number, least)
-        if method not in METHODS:
+        if not isinstance(method, str) or method not in METHODS:
             raise InputError(f"method must be one of {', '.join(METHODS)}. Got {shown(method)}.")
         if sample_rate is not None and not is_number(sample_rate, 0, 1):
             raise InputError(

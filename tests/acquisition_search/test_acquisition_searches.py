@@ -199,6 +199,7 @@ def test_no_path_is_an_answer(searches, people):
         ({"prices": {"zips.csv": 3}}, "prices of a table are those of its columns"),
         ({"prices": {"zips.csv": {"zip": "2"}}}, "must be a finite number from 0. Got '2'."),
         ({"reading": {}}, "How a file is read is told by pexeso.ReadingOptions, such as"),
+        ({"method": pd.DataFrame()}, "method must be one of exact, published. Got Empty DataFrame"),
         ({"graph": 3}, "graph must be the path of a file. Got 3."),
     ],
 )
