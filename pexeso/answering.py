@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pexeso.answers.semantic_search import SemanticSearch
+from pexeso.errors import InputError
 from pexeso.html.renderer import HtmlRenderer
+from pexeso.runtime.formatting import shown
 from pexeso.search.open_index import OpenIndex
 from pexeso.thresholds.thresholds import Thresholds
 
@@ -93,6 +95,8 @@ class Answering:
         InputError
             The index does not hold the model.
         """
+        if not isinstance(model, str):
+            raise InputError(f"A model is named by a text, such as 'hashing'. Got {shown(model)}.")
         if model not in self._by_model:
             opened = OpenIndex(self.opened.whole, replace(self.opened.options, model=model))
             opened.loader  # noqa: B018  a model, device or kernel that is not there is refused here

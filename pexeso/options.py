@@ -448,7 +448,7 @@ def _path_text(name: str, value: Any) -> str:
 
 
 def _require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {shown(value)} instead.")
 
 

@@ -158,7 +158,8 @@ def require_filters(names: Iterable[str]) -> tuple[str, ...]:
     >>> require_filters(["xash-256"]), require_filters([])
     (('xash-256',), ())
     """
-    wanted = [names] if isinstance(names, str) else list(names)
+    several = list(names) if isinstance(names, Iterable) else [names]
+    wanted = [names] if isinstance(names, str) else several
     kinds = [name.partition("-")[0] for name in wanted if name in ROW_FILTERS]
     if len(kinds) < len(wanted) or len(set(kinds)) < len(kinds):
         raise InputError(

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.frames.results import Tabular
-from pexeso.options import VALUES, SearchOptions
+from pexeso.options import VALUES, SearchOptions, whole_number
 from pexeso.runtime.formatting import percent
 from pexeso.runtime.shown import many
 from pexeso.search.column_matches import (
@@ -102,6 +102,7 @@ class Match(ColumnMatch, Tabular):
         that: of a column with more, pairs evenly spread over it are looked at, and `pairs_read`
         says how many.
         """
+        whole_number("n", n, 0)
         return self._details.word_contributions(self._position, n)
 
     def unmatched(self, most: int | None = None) -> tuple[Unmatched, ...]:
@@ -109,6 +110,8 @@ class Match(ColumnMatch, Tabular):
 
         The list holds the first `most` texts, or all.
         """
+        if most is not None:
+            whole_number("most", most, 0)
         return self._details.unmatched(self._position, most)
 
     def join(
@@ -157,7 +160,8 @@ class Match(ColumnMatch, Tabular):
         Returns
         -------
         pandas.DataFrame, pyarrow.Table, polars.DataFrame or pyspark.sql.DataFrame
-            The columns of `table`, in its order of rows (Spark keeps no order); those of
+            The columns of `table`, in its order of rows (Spark keeps no order), numbered from 0 in
+            pandas: `reset_index` makes a column of an index; those of
             provenance; those of the found table, with the types of its file, as text where it has
             none, unless aggregated.
 

@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -173,6 +174,9 @@ def test_one_table_is_left_out_and_what_is_none_is_refused(index, small_lake):
     for wrong in (5, ["cities.csv"]):
         with pytest.raises(InputError, match="exclude_table must be one table"):
             index.search(query, exclude_table=wrong)
+    for search in (index.search, partial(pexeso.search_combined, index)):
+        with pytest.raises(InputError, match=r"no table 'citys\.csv'.* Did you mean 'cities\.csv'"):
+            search(query, exclude_table="citys.csv")
 
 
 def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):
@@ -463,6 +467,15 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     )
     assert [each.query for each in match.unmatched()] == ["Xyzzyx", "--"]
     assert [each.query for each in match.unmatched(1)] == ["Xyzzyx"]
+    with pytest.raises(InputError, match=r"A model is named by a text.* Got \['lexical'\]"):
+        index.with_model(["lexical"])
+    with pytest.raises(InputError, match=r"models must be a list of names\. Got 3\."):
+        pexeso.search_combined(index, ["Oslo"], models=3)
+    for wrong in (-1, "a", 1.5):
+        with pytest.raises(InputError, match=f"most must be a whole number .* Got {wrong!r}"):
+            match.unmatched(wrong)
+        with pytest.raises(InputError, match=f"n must be a whole number .* Got {wrong!r}"):
+            match.word_contributions(wrong)
     assert match._details.n_unmatched(0) == 2
 
 

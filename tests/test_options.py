@@ -119,3 +119,9 @@ def test_a_cosine_turns_into_the_distance_of_unit_vectors(cosine):
 def test_a_cosine_out_of_range_is_refused(value):
     with pytest.raises(InputError, match=r"min_cosine must be a number in \[-1, 1\]"):
         max_distance_of_cosine(value)
+
+
+@pytest.mark.parametrize("wrong", [3, None, ["a"]])
+def test_filters_of_rows_are_names(wrong):
+    with pytest.raises(InputError, match="row_filters are none, or one of each kind among"):
+        BuildOptions(row_filters=wrong)

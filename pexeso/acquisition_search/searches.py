@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,22 @@ import pyarrow as pa
 from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.acquisition_search import market_search
+from pexeso.acquisition_search.checks import (
+    fan_out,
+    limit,
+    names_given,
+    pairs_given,
+    path_text,
+    priced,
+    require_method,
+    require_prices,
+    share,
+)
 from pexeso.acquisition_search.defaults import (
     DEFAULT_LOOKED_AT,
     DEFAULT_MAX_MEMORY,
     DEFAULT_MAX_SECONDS,
     DEFAULT_PLANS,
-    METHODS,
 )
 from pexeso.acquisition_search.market_search import (
     Limits,
@@ -33,10 +43,11 @@ from pexeso.composite_search.query import columns_of
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
 from pexeso.lake.columns import did_you_mean, find_column, label_columns
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.key_columns import names_in, spec_of
+from pexeso.lake.key_columns import names_in, spec_of, specs_in
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.lake.rows import require_reading
 from pexeso.options import parse_bytes, whole_number
-from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.runtime.formatting import shown
 from pexeso.search.open_index import OpenIndex
 from pexeso.search.query import split_spec
 
@@ -152,18 +163,19 @@ class AcquisitionSearches:
         started = time.perf_counter()
         max_tables = whole_number("max_tables", max_tables, 1)
         bounds = {
-            "budget": _limit(budget, "budget"),
-            "max_informativeness": _limit(max_informativeness, "max_informativeness"),
-            "min_quality": min_quality,
+            "budget": limit(budget, "budget"),
+            "max_informativeness": limit(max_informativeness, "max_informativeness"),
+            "min_quality": share(min_quality, "min_quality"),
             "max_tables": max_tables,
-            "max_fan_out": _fan_out(max_fan_out, want, method),
+            "max_fan_out": fan_out(max_fan_out, want, method),
         }
-        seconds = _limit(max_seconds, "max_seconds")
+        seconds = limit(max_seconds, "max_seconds")
         k, seed = whole_number("k", k, 1), whole_number("seed", seed, 0)
-        _require_method(method, sample_rate)
+        require_method(method, sample_rate)
         if prices is None:  # a budget without prices would bound nothing
             prices = "free" if budget is None else "entropy"
-        tables, joins = _names(exclude_tables, "exclude_tables"), _pairs(exclude_joins)
+        require_prices(prices)
+        tables, joins = names_given(exclude_tables, "exclude_tables"), pairs_given(exclude_joins)
         tables = tuple(dict.fromkeys(map(self._require, tables)))
         own, in_lake = _owned(have, columns, self._named, reading)
         copy = None if own is None or own.file is None else self.opened.table_of(own.file)
@@ -187,7 +199,7 @@ class AcquisitionSearches:
             sample_rate,
             seed,
             parse_bytes(max_memory),
-            None if graph is None else os.fspath(graph),
+            None if graph is None else path_text(graph, "graph"),
         )
         market = market_search.market_of(self.opened, options)
         market = replace(market, graph=self._without(market.graph, joins))
@@ -211,7 +223,7 @@ class AcquisitionSearches:
         }
         told = {
             **{name: None if value == math.inf else value for name, value in bounds.items()},
-            "prices": _priced(prices),
+            "prices": priced(prices),
             "method": method,
             "exclude_tables": list(tables),
             "exclude_joins": [list(pair) for pair in joins],
@@ -242,7 +254,7 @@ class AcquisitionSearches:
         """
         table = self._named(name)
         if table is None:
-            raise InputError(self.opened.catalog.why_unknown(name, self.opened.lake))
+            raise InputError(self.opened.catalog.why_not(name, self.opened.lake))
         return table
 
     def _joins_named(
@@ -274,6 +286,10 @@ class AcquisitionSearches:
         self, want: str | Iterable[str], own: OwnTable | None, copy: str | None
     ) -> tuple[tuple[str | None, str], ...]:
         """Return the table, or None for any, and the label of each wanted column."""
+        if not isinstance(want, Iterable):
+            raise InputError(
+                f"want must be the wanted columns, such as ['b.csv:rain']. Got {shown(want)}."
+            )
         specs = [want] if isinstance(want, str) else list(want)
         found: list[tuple[str | None, str]] = []
         for spec in specs:
@@ -318,6 +334,7 @@ def _owned(
     reading: ReadingOptions,
 ) -> tuple[OwnTable | None, tuple[str, str] | None]:
     """Return the user's table, or the table and columns of the lake that are meant."""
+    require_reading(reading)
     if have is None:
         if columns is not None:
             raise InputError("columns are those of have, which is not given.")
@@ -343,8 +360,7 @@ def _owned(
             f"columns are {', '.join(map(repr, labels[:20]))}."
         )
     specs = [columns] if isinstance(columns, str) and columns in names else columns
-    specs = names_in(specs) if isinstance(specs, str) else list(specs)
-    chosen = [labels[find_column(names, spec)] for spec in specs]
+    chosen = [labels[find_column(names, spec)] for spec in specs_in(specs)]
     twice = sorted({each for each in chosen if chosen.count(each) > 1})
     if not chosen or twice:
         raise QueryError(
@@ -374,41 +390,6 @@ def _described(table: str | None, name: str) -> str:
     return column if table is None else f"{table}:{column}"
 
 
-def _priced(prices: Prices) -> str:
-    """Return the model of the prices, or the file that lists them."""
-    if isinstance(prices, Mapping):
-        return "listed"
-    return os.fspath(prices)
-
-
-def _names(names: Iterable[str], option: str) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise InputError(f"{option} must be a list of names. Got {shown(names)}.")
-    return tuple(dict.fromkeys(names))
-
-
-def _pairs(pairs: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
-    found = []
-    for pair in pairs:
-        names = names_in(pair) if isinstance(pair, str) else list(pair)
-        if len(names) != 2:
-            raise InputError(
-                f"exclude_joins are pairs of tables, such as ('a.csv', 'b.csv'). Got {shown(pair)}."
-            )
-        found.append((names[0], names[1]))
-    return tuple(found)
-
-
-def _require_method(method: Any, sample_rate: Any) -> None:
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}. Got {shown(method)}.")
-    if sample_rate is not None and not _is_number(sample_rate, 0, 1):
-        raise InputError(
-            "sample_rate must be a number above 0 and at most 1 (inclusive): the share of the "
-            f"keys that samples have. Got {shown(sample_rate)}."
-        )
-
-
 def _notes(copy: str | None, market: market_search.Market, *, has_plans: bool) -> Iterator[str]:
     """Yield what is to be known of the answer; `copy` is the table of the lake that you have."""
     if copy is not None:
@@ -420,30 +401,3 @@ def _notes(copy: str | None, market: market_search.Market, *, has_plans: bool) -
         )
         if not has_plans:
             yield "Samples of more keys may have a plan: try a larger sample_rate."
-
-
-def _limit(value: Any, name: str) -> float:
-    """Return an upper bound; infinite for None."""
-    if value is None:
-        return math.inf
-    number = plain_scalar(value)
-    if isinstance(number, bool) or not isinstance(number, int | float) or not number >= 0:
-        raise InputError(f"{name} must be a number from 0. Got {shown(value)}.")
-    return float(number)
-
-
-def _fan_out(value: Any, want: Any, method: str) -> float:
-    if value is None:
-        return math.inf if want is not None else 1.0
-    if want is not None and method == "published":
-        raise InputError("max_fan_out is for the method exact. Leave one of them out.")
-    number = _limit(value, "max_fan_out")
-    if number < 1:
-        raise InputError(f"max_fan_out must be a number from 1. Got {shown(value)}.")
-    return number
-
-
-def _is_number(value: Any, above: float, most: float) -> bool:
-    number = plain_scalar(value)
-    is_number = isinstance(number, int | float) and not isinstance(number, bool)
-    return is_number and above < number <= most

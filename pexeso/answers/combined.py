@@ -317,7 +317,11 @@ def _by_model(index: Index, models: Iterable[str] | None) -> dict[str, Index]:
     there = index.models
     if len(there) == 1 and models is None:
         return {MEANING: index}
-    names = there if models is None else tuple(dict.fromkeys(models))
+    names = there
+    if models is not None:
+        if isinstance(models, str) or not isinstance(models, Iterable):
+            raise InputError(f"models must be a list of names. Got {models!r}.")
+        names = tuple(dict.fromkeys(models))
     if not names:
         raise InputError(
             f"models must name some of those that the index holds, {', '.join(there)}. Got none."

@@ -17,6 +17,7 @@ from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import KeyColumn, find_key_columns, names_one_column
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.lake.rows import require_reading
 from pexeso.search.query import split_spec
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def key_table(
     """
     if isinstance(table, KeyTable):
         return table
+    require_reading(reading)
     file: str | None = None
     if isinstance(table, str | os.PathLike):
         file = os.fspath(table)

@@ -18,6 +18,7 @@ from pexeso.frames.columns import arrow_column, column_texts, is_polars
 from pexeso.frames.in_pandas import in_pandas
 from pexeso.frames.spark import distinct_values, is_spark_column, is_spark_frame
 from pexeso.lake.columns import find_column
+from pexeso.runtime.formatting import shown
 
 KINDS = ("pandas", "arrow", "polars")
 """The kinds of table that joins and results are given as."""
@@ -290,8 +291,8 @@ def require_kind(kind: str | None) -> None:
         ...
     pexeso.errors.InputError: to must be one of pandas, arrow, polars. Got 'csv' instead.
     """
-    if kind is not None and kind not in KINDS:
-        raise InputError(f"to must be one of {', '.join(KINDS)}. Got {kind!r} instead.")
+    if kind is not None and not (isinstance(kind, str) and kind in KINDS):
+        raise InputError(f"to must be one of {', '.join(KINDS)}. Got {shown(kind)} instead.")
 
 
 def as_kind(table: pa.Table, kind: str) -> Any:

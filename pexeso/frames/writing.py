@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from pexeso.io.csv_rows import WRITTEN_END, RowEnds
+from pexeso.io.plain_json import json_line, plain_json
 from pexeso.io.whole_files import written_whole
 from pexeso.runtime.formatting import cell_text
 
@@ -88,9 +88,8 @@ def _csv_frame(table: pa.Table, *, escape_formulas: bool) -> pd.DataFrame:
     frame = table.to_pandas(types_mapper=_nullable)
     for index, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
-            texts = [
-                None if each is None else _json(each) for each in table.column(index).to_pylist()
-            ]
+            cells = table.column(index).to_pylist()
+            texts = [None if each is None else json_line(plain_json(each)) for each in cells]
             frame.isetitem(index, pd.Series(texts, dtype=object))
         elif _holds_bytes(field.type):
             cells = table.column(index).to_pylist()
@@ -131,10 +130,6 @@ def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
         if not pd.api.types.is_numeric_dtype(column):
             frame.isetitem(position, column.map(without_formula))
     return frame.set_axis([without_formula(name) for name in frame.columns], axis=1)
-
-
-def _json(cells: object) -> str:
-    return json.dumps(cells, ensure_ascii=False, default=cell_text)
 
 
 def _write_csv(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:

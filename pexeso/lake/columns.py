@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pexeso.errors import ColumnNotFoundError, TableReadError
+from pexeso.runtime.formatting import shown
 
 _POSITION = re.compile(r"#[0-9]+", re.ASCII)
 _MAX_NAMES_SHOWN = 20
@@ -43,6 +44,11 @@ def find_column(names: Sequence[str], spec: str) -> int:
     >>> find_column(["city", "year"], "year"), find_column(["city", ""], "#1")
     (1, 1)
     """
+    if not isinstance(spec, str):
+        raise ColumnNotFoundError(
+            "A column is named by a text, such as 'year', or '#3' by its position. Got "
+            f"{shown(spec)}. {names_shown(names)}"
+        )
     if _POSITION.fullmatch(spec):
         return _at_position(names, spec)
     positions = [position for position, name in enumerate(names) if name == spec]

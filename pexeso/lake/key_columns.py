@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pexeso.errors import ColumnNotFoundError, QueryError
 from pexeso.io.csv_rows import csv_row
 from pexeso.lake.columns import find_column, label_columns
+from pexeso.runtime.formatting import shown
 
 MAX_COLUMNS = 10
 """Most columns of a key."""
@@ -47,6 +48,22 @@ def names_in(spec: str) -> list[str]:
     (['country', 'year'], ['city, state', '#3'])
     """
     return [name.strip() for row in csv.reader([spec], skipinitialspace=True) for name in row]
+
+
+def specs_in(columns: str | Iterable[str]) -> list[str]:
+    """Return columns that are named by one text, as `names_in` reads it, or by several.
+
+    Raises
+    ------
+    QueryError
+        They are neither.
+    """
+    if not isinstance(columns, Iterable):
+        raise QueryError(
+            "Columns are named by a text, such as 'country,year', or by a list of texts. Got "
+            f"{shown(columns)}."
+        )
+    return names_in(columns) if isinstance(columns, str) else list(columns)
 
 
 def spec_of(names: Iterable[str | None]) -> str:
@@ -92,7 +109,7 @@ def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[K
     ...  find_key_columns(["year", "country", "gdp"], "country~,year")]
     [(1, True), (0, False)]
     """
-    wanted = names_in(specs) if isinstance(specs, str) else list(specs)
+    wanted = specs_in(specs)
     labels = label_columns(names)
     found = [_find(names, labels, spec) for spec in wanted]
     positions = [column.position for column in found]

@@ -17,6 +17,16 @@ from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 from pexeso.lake.settings import LakeSettings
+from pexeso.runtime.formatting import shown
+
+
+def require_reading(options: object) -> None:
+    """Raise InputError unless what is to say how a file is read are `ReadingOptions`."""
+    if not isinstance(options, ReadingOptions):
+        raise InputError(
+            "How a file is read is told by pexeso.ReadingOptions, such as "
+            f"ReadingOptions(delimiter=';'). Got {shown(options)}."
+        )
 
 
 def table_path(

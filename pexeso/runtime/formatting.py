@@ -112,7 +112,7 @@ def shown(value: Any) -> str:
     """Return how an error shows a value that it refuses, in at most some 80 characters."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"a whole number of {value.bit_length():,} bits"
-    text = repr(value)
+    text = repr(value).replace("\n", " ")  # of a table
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 

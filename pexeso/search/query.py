@@ -133,7 +133,8 @@ def require_columns(queries: Any) -> Any:
     Raises
     ------
     QueryError
-        It is a table, by which one would iterate over the names of its columns or its rows.
+        It is a table, by which one would iterate over the names of its columns or its rows, or
+        nothing to iterate over.
     """
     frame = frame_of(queries)
     if frame is not None:
@@ -142,6 +143,8 @@ def require_columns(queries: Any) -> Any:
             f"{_size(queries)} instead: list the columns, such as [table['city'], table['name']]. "
             f"{names_shown(frame.names)}"
         )
+    if not isinstance(queries, Iterable):
+        raise QueryError(f"Several query columns are given as a list. Got {queries!r}.")
     return queries
 
 
@@ -161,7 +164,7 @@ def _position(frame: Frame, on: Any, values: Any) -> int:
         return frame.position(on)
     if on is None:
         first = label_columns(frame.names)[0] if frame.names else "city"
-        taken = "" if frame.kind in ("lazy", "spark") else f", or take it: table[{first!r}]"
+        taken = f", or take it: table[{first!r}]" if _gives(frame, values, first) else ""
         raise QueryError(
             "A query column must be one column of values. Got "
             f"{type(values).__name__}{_size(values)} instead. "
@@ -176,6 +179,14 @@ def _position(frame: Frame, on: Any, values: Any) -> int:
     raise QueryError(
         f"on names one column, by its name or its position from 0. Got {on!r} instead. {listed}"
     )
+
+
+def _gives(frame: Frame, values: Any, name: str) -> bool:
+    """Return whether a table in memory gives its first column by a name."""
+    if frame.kind in ("lazy", "spark"):
+        return False
+    by_library = frame.kind == "pandas" or isinstance(values, Mapping)
+    return name in (list(values)[:1] if by_library else frame.names)
 
 
 def _size(values: Any) -> str:

@@ -1,16 +1,11 @@
-"""JSON as every face writes it: the outer object, and the lists in it, one entry a line.
-
-It has no NaN and no infinity, which only some readers take: null stands for them.
-"""
+"""JSON as every face writes it: the outer object, and the lists in it, one entry a line."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from pexeso.runtime.formatting import cell_text
+from pexeso.io.plain_json import json_line, plain_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,37 +24,6 @@ def plain_cells(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_temporal(column.type):
         return [text for chunk in column.chunks for text in as_text(chunk).to_pylist()]
     return [plain_json(cell) for cell in column.to_pylist()]
-
-
-def plain_json(value: Any) -> Any:
-    """Return a value as plain JSON: null for what is no finite number, texts for other types.
-
-    Examples
-    --------
-    >>> plain_json({"share": float("nan"), "at": [b"x", 1]})
-    {'share': None, 'at': ['x', 1]}
-    """
-    if isinstance(value, dict):
-        return {str(name): plain_json(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_json(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str | None) else cell_text(value)
-
-
-def json_line(document: Any) -> str:
-    """Return a document on one line, without a line feed.
-
-    Examples
-    --------
-    >>> json_line({"city": "Århus"})
-    '{"city": "Århus"}'
-    """
-    try:
-        return json.dumps(document, ensure_ascii=False, allow_nan=False)
-    except ValueError:
-        return json.dumps(plain_json(document), ensure_ascii=False, allow_nan=False)
 
 
 def json_text(document: Any) -> str:

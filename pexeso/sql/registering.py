@@ -56,7 +56,8 @@ def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str
     ('cities.csv', 'pexeso_found', 'pexeso_pairs')
     """
     require_duckdb()
-    matches = [found] if isinstance(found, Match) else list(found)
+    several = list(found) if isinstance(found, Iterable) else [found]
+    matches = [found] if isinstance(found, Match) else several
     if not all(isinstance(each, Match) for each in matches):
         raise InputError(
             "What is registered are columns found by similar values: a SearchResult, a Match, or "

@@ -19,13 +19,18 @@ def quoted(name: str) -> str:
     Raises
     ------
     InputError
-        It has characters that are not seen.
+        It is no text, or has characters that are not seen.
 
     Examples
     --------
     >>> print(quoted('a "b" c'))
     "a ""b"" c"
     """
+    if not isinstance(name, str):
+        raise InputError(
+            f"SQL names a table or column by a text, such as 'your_table'. Got {shown(name)}: to "
+            "join a table in memory, give it to join()."
+        )
     if any(map(is_hidden, name)):
         raise InputError(
             f"{shown(name)} has characters that are not seen, which SQL cannot name plainly: "

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from pexeso.explain.explanation import locate_column
 from pexeso.lake.readers.options import ReadingOptions
+from pexeso.lake.rows import require_reading
 from pexeso.thresholds.advice import Advice, require_min_precision
 from pexeso.thresholds.advisor import Advisor, column_vectors
 from pexeso.thresholds.labels import ColumnLabel, ValueLabel, read_labels, require_labels
@@ -31,6 +32,7 @@ def tune(
     """Choose thresholds from labelled pairs; see `pexeso.Index.tune`."""
     if min_precision is not None:
         require_min_precision(min_precision)
+    require_reading(reading)
     if isinstance(labels, str | os.PathLike):
         read = read_labels(labels, reading=reading)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.runtime.formatting import plain_scalar, shown
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.storing import MAX_PROGRAMS
 from pexeso.transform.transformation import DEFAULT_PROGRAMS, TransformOptions, apply_programs
@@ -52,7 +54,7 @@ def learn_transformation(
     max_programs : int
         At least 1; each is learned from the rows that the ones before it left.
     seed : int
-        Of samples and sets of examples.
+        Of samples and sets of examples, at least 0.
     reading, target_reading : ReadingOptions
         How to read files of delimited text; what is not set is found.
 
@@ -69,8 +71,13 @@ def learn_transformation(
     >>> joined.pairs[0], joined.coverage
     (('Suhela Chowdhury', 'schowdhury@a.us', 'program'), 1.0)
     """
-    if max_programs not in range(1, MAX_PROGRAMS + 1):
-        raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {max_programs!r}.")
+    max_programs, seed = plain_scalar(max_programs), plain_scalar(seed)
+    if not _is_whole(max_programs) or not 1 <= max_programs <= MAX_PROGRAMS:
+        raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {shown(max_programs)}.")
+    if not _is_whole(seed) or seed < 0:
+        raise InputError(f"seed must be a whole number of at least 0. Got {shown(seed)}.")
+    if program is not None and not isinstance(program, str | os.PathLike):
+        raise InputError(f"program must be the path of saved programs. Got {shown(program)}.")
     options = TransformOptions(
         finding=FindingOptions(seed=seed), max_programs=max_programs, fuzzy=fuzzy
     )
@@ -79,6 +86,10 @@ def learn_transformation(
         side_of(target, target_columns, reading=target_reading),
     )
     return join_learned(*sides, program=program, options=options)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def join_learned(

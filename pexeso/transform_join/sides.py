@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from pexeso.composite_search.query import columns_of
 from pexeso.errors import InputError, PexesoError, QueryError, TableReadError
-from pexeso.lake.columns import find_column, label_columns
+from pexeso.lake.columns import find_column, label_columns, names_shown
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.key_columns import names_in, names_one_column
+from pexeso.lake.key_columns import names_one_column, specs_in
 from pexeso.lake.left_out.indexes import INDEX_EXTENSION
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.rows import read_rows
+from pexeso.lake.rows import read_rows, require_reading
 from pexeso.search.query import split_spec
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere
@@ -101,6 +101,7 @@ def side_of(
     TableReadError, ColumnNotFoundError, QueryError
         The table or a column is not there, or the table has no rows or no text.
     """
+    require_reading(reading)
     file: str | None = None
     if isinstance(table, str | os.PathLike):
         file = os.fspath(table)
@@ -125,8 +126,11 @@ def _side_of(
         if not found:
             raise _empty(file, "has no text")
         return Side(names, cells, found, False, file)
-    specs = columns if not isinstance(columns, str) else _specs(names, columns)
+    is_one = isinstance(columns, str) and names_one_column(names, columns)
+    specs = [columns] if is_one else specs_in(columns)
     found = tuple(dict.fromkeys(find_column(names, spec) for spec in specs))
+    if not found:
+        raise QueryError(f"No column is named, and one may hold the key. {names_shown(names)}")
     for at in found:
         if _as_text(cells[at]) is None:
             raise QueryError(
@@ -194,10 +198,6 @@ def _read(
         spec, columns = split_spec(spec)
     read = read_table(spec, options=reading)
     return tuple(label_columns(read.names)), tuple(read.columns), columns
-
-
-def _specs(names: tuple[str, ...], columns: str) -> list[str]:
-    return [columns] if names_one_column(names, columns) else names_in(columns)
 
 
 def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:

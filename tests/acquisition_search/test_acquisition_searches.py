@@ -182,7 +182,7 @@ def test_whole_numbers_of_numpy_are_options_as_those_of_python_are(searches, peo
         ({"budget": math.nan}, "budget must be a number from 0. Got nan."),
         ({"budget": "10"}, "budget must be a number from 0. Got '10'."),
         ({"max_informativeness": -0.1}, "max_informativeness must be a number from 0. Got -0.1."),
-        ({"min_quality": 1.2}, "min_quality must be from 0 to 1, got 1.2."),
+        ({"min_quality": 1.2}, "min_quality must be a number from 0 to 1. Got 1.2."),
         ({"max_tables": 0}, "max_tables must be a whole number of at least 1. Got 0 instead."),
         ({"method": "best"}, "method must be one of exact, published. Got 'best'."),
         ({"sample_rate": 0}, "sample_rate must be a number above 0 and at most 1"),
@@ -190,8 +190,26 @@ def test_whole_numbers_of_numpy_are_options_as_those_of_python_are(searches, peo
         ({"k": 0}, "k must be a whole number of at least 1. Got 0 instead."),
         ({"max_seconds": -1}, "max_seconds must be a number from 0. Got -1."),
         ({"max_memory": "much"}, "A size must be a number with a unit"),
-        ({"exclude_tables": "zips.csv"}, "exclude_tables must be a list of names."),
+        ({"exclude_tables": "zips.csv"}, "exclude_tables must be a list of names, such as"),
+        (
+            {"exclude_tables": 3},
+            "exclude_tables must be a list of names, such as ['a.csv']. Got 3.",
+        ),
+        ({"exclude_tables": None}, "exclude_tables must be a list of names"),
+        ({"exclude_tables": [3]}, "exclude_tables must be a list of names. Got 3 among them."),
         ({"exclude_joins": [("zips.csv",)]}, "exclude_joins are pairs of tables"),
+        ({"exclude_joins": [3]}, "exclude_joins are pairs of tables"),
+        ({"exclude_joins": [(3, "zips.csv")]}, "exclude_joins are pairs of tables"),
+        ({"exclude_joins": 3}, "exclude_joins must be a list of pairs of tables"),
+        ({"min_quality": "a"}, "min_quality must be a number from 0 to 1. Got 'a'."),
+        ({"min_quality": None}, "min_quality must be a number from 0 to 1. Got None."),
+        ({"prices": 3}, "prices must be 'free', 'entropy', the file of a list, or prices by table"),
+        ({"prices": pd.DataFrame()}, "prices must be 'free', 'entropy', the file of a list"),
+        ({"prices": {"zips.csv": 3}}, "prices of a table are those of its columns"),
+        ({"prices": {"zips.csv": {"zip": "2"}}}, "must be a finite number from 0. Got '2'."),
+        ({"reading": {}}, "How a file is read is told by pexeso.ReadingOptions, such as"),
+        ({"method": pd.DataFrame()}, "method must be one of exact, published. Got Empty DataFrame"),
+        ({"graph": 3}, "graph must be the path of a file. Got 3."),
     ],
 )
 def test_options_out_of_range(searches, people, options, words):
@@ -201,7 +219,7 @@ def test_options_out_of_range(searches, people, options, words):
 
 
 def test_bounds_are_checked_without_a_wanted_column_too(searches, people):
-    with pytest.raises(InputError, match="min_quality must be from 0 to 1"):
+    with pytest.raises(InputError, match="min_quality must be a number from 0 to 1"):
         searches.acquire(f"{people}:sick", min_quality=2)
 
 
@@ -230,6 +248,7 @@ def test_bounds_are_checked_without_a_wanted_column_too(searches, people):
         ("{people}:sick", "states.csv:smok", ColumnNotFoundError, "(did you mean 'smog'?)"),
         ("{people}:sick", [""], InputError, "A wanted column is TABLE:COLUMN"),
         ("{people}:sick", ["smog", "smog"], InputError, "The column 'smog' is named twice."),
+        ("{people}:sick", 3, InputError, "want must be the wanted columns"),
         (None, None, InputError, "There is nothing to explain and nothing wanted"),
         (None, "smog", InputError, "A plan needs a wanted column, and two"),
     ],
@@ -244,6 +263,19 @@ def test_what_cannot_be_asked(searches, people, have, want, kind, words):
 def test_a_table_without_rows_explains_nothing(searches):
     with pytest.raises(QueryError, match=r"^The table has no rows\.$"):
         searches.acquire({"zip": [], "sick": []}, "smog", columns="sick")
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (3, "Columns are named by a text, such as 'country,year', or by a list of texts. Got 3."),
+        ([3], "A column is named by a text, such as 'year', or '#3' by its position. Got 3."),
+    ],
+)
+def test_columns_that_are_no_texts(searches, columns, words):
+    with pytest.raises(QueryError if columns == 3 else ColumnNotFoundError) as raised:
+        searches.acquire({"zip": ["07003"], "sick": ["yes"]}, "smog", columns=columns)
+    assert words in str(raised.value)
 
 
 def test_columns_without_a_table(searches):

@@ -206,7 +206,10 @@ def test_exclusions_come_in_by_options(acquire):
         (["--want", "fog"], "No table of the lake has a column 'fog'."),
         (["--want", "smog", "--budget", "-1"], "budget must be a number from 0. Got -1.0."),
         (["--want", "smog", "--budget", "x"], "'x' is not a valid float"),
-        (["--want", "smog", "--min-quality", "2"], "min_quality must be from 0 to 1, got 2.0."),
+        (
+            ["--want", "smog", "--min-quality", "2"],
+            "min_quality must be a number from 0 to 1. Got 2.0.",
+        ),
         (["--want", "smog", "--method", "best"], "'best' is not one of 'exact', 'published'."),
         (["--want", "smog", "--exclude-table", "x"], "The lake has no table 'x'."),
         (["--want", "smog", "--exclude-join", "x"], "exclude_joins are pairs of tables"),

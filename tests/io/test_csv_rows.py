@@ -59,6 +59,11 @@ def test_texts_that_are_stored_as_bytes_are_written_as_texts(kind):
     assert read(csv_text(table, escape_formulas=True))[3][0] == "'=1"
 
 
+def test_lists_are_json_that_every_reader_takes():
+    table = pa.table({"listed": [[1.5, float("nan"), None], [float("inf")], []]})
+    assert read(csv_text(table))[1:] == [["[1.5, null, null]"], ["[null]"], ["[]"]]
+
+
 def test_bytes_that_are_no_text_and_those_of_a_dictionary():
     table = pa.table({"cell": pa.array([b"ab", b"\xff", None]).dictionary_encode()})
     assert read(csv_text(table)) == [["cell"], ["ab"], ["b'\\xff'"], [""]]

@@ -52,6 +52,8 @@ def test_names_are_written_as_they_are_read(names):
         (",".join(f"#{i}" for i in range(11)), "at most 10"),
         ("year,", "Got ''"),
         ([1, 2], "named by a text"),
+        (3, "named by a text, such as 'country,year', or by a list of texts. Got 3"),
+        (None, "or by a list of texts. Got None"),
     ],
 )
 def test_what_is_no_composite_key_is_refused(spec, message):

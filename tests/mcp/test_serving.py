@@ -137,6 +137,7 @@ def test_bad_arguments_end_the_command_with_a_sentence(tmp_path):
     for arguments, said in (
         (["mcp", nowhere], "There is no index"),
         (["mcp", nowhere, "--allow-read", str(tmp_path / "no")], "is no folder"),
+        (["mcp", nowhere, "--port", "8765"], "--port is that of --http: add --http, or leave"),
     ):
         done = CliRunner().invoke(cli, arguments)
         assert done.exit_code != 0

@@ -204,6 +204,23 @@ def test_a_table_without_a_named_column_is_refused_with_its_columns(index, kind)
         assert ("table['n']" in said) == (kind != "polars lazy")
 
 
+@pytest.mark.parametrize(
+    ("table", "on"),
+    [
+        (pd.DataFrame([["a", "b"]], columns=["x", "x"]), "#0"),
+        (pd.DataFrame([["a", "b"]]), "0"),
+        (pd.DataFrame([["a"]], columns=pd.MultiIndex.from_tuples([("x", "y")])), "('x', 'y')"),
+        (pa.table([pa.array(["a"])] * 2, names=["x", "x"]), "#0"),
+        ({7: ["a"]}, "7"),
+    ],
+)
+def test_what_is_proposed_for_a_table_works(table, on):
+    with pytest.raises(QueryError) as refused:
+        query_from_values(table)
+    assert f"such as on={on!r}. The columns are" in str(refused.value)
+    assert query_from_values(table, on=on).values.to_pylist() == ["a"]
+
+
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_column_that_is_not_there_is_refused_with_those_that_are(kind):
     with pytest.raises(ColumnNotFoundError, match=r"no column 'plaec' \(did you mean 'place'"):
@@ -242,6 +259,8 @@ def test_a_table_is_no_list_of_query_columns(index):
     for ask in (index.search_batch, index.overlap_batch):
         with pytest.raises(QueryError, match=r"given as a list\. Got DataFrame .*'n', 'place'"):
             ask(pl.DataFrame(TABLE))
+        with pytest.raises(QueryError, match=r"given as a list\. Got 3\."):
+            ask(3)
     assert len(index.search_batch(pl.DataFrame(TABLE)[["place"]].get_columns(), k=1)) == 1
 
 

@@ -236,6 +236,8 @@ def test_two_columns_of_one_name_are_told_apart_by_position(client):
     assert "2 columns are named 'city'" in said(answer)
     assert "#0, #2" in said(answer)
     assert client.get(f"{page}/search?column=%232").status_code == 200
+    first = client.get(f"{page}/search.json?column=%230").json()
+    assert client.get(f"{page}/search.json?column=").json()["query"] == first["query"]
 
 
 @pytest.fixture

@@ -131,6 +131,8 @@ def test_what_is_found_is_registered(index, found, connection):
     assert connection.sql("SELECT count(*) FROM pexeso_found").fetchall() == [(1,)]
     with pytest.raises(InputError, match=r"columns found by similar values.*Got list instead"):
         index.duckdb(connection, ["Oslo"])
+    with pytest.raises(InputError, match=r"columns found by similar values.*Got int instead"):
+        index.duckdb(connection, 3)
 
 
 @pytest.mark.spark
@@ -147,6 +149,8 @@ def test_a_database_that_is_read_alone_can_be_used(index, found, tmp_path):
 def test_names_must_be_told_and_seen(index, found):
     with pytest.raises(InputError, match="characters that are not seen"):
         found[0].sql(on="a\u200bb")
+    with pytest.raises(InputError, match=r"names a table .* by a text, .*Got +to'wn .*: to join a"):
+        found[0].sql(MINE)
     nameless = index.search(["Oslo", "Rome"], k=1)[0]
     with pytest.raises(InputError, match="Name the query column of your table: on=NAME"):
         nameless.sql()

@@ -6,6 +6,7 @@ import json
 import random
 import re
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -241,6 +242,30 @@ def test_a_frame_an_arrow_table_and_a_mapping_are_the_same():
 def test_programs_that_could_not_be_saved_are_not_learned(number):
     with pytest.raises(InputError, match=rf"^max_programs is 1 to 16\. Got {number}\.$"):
         learn(NAMES, MAILS, max_programs=number)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"seed": "a"}, "seed must be a whole number of at least 0. Got 'a'."),
+        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1."),
+        ({"max_programs": pd.DataFrame()}, "max_programs is 1 to 16. Got Empty DataFrame"),
+        ({"program": True}, "program must be the path of saved programs. Got True."),
+        ({"columns": 3}, "Columns are named by a text, such as 'country,year', or by a list"),
+        ({"target_columns": [3]}, "A column is named by a text, such as 'year', or '#3' by its"),
+        ({"reading": "a"}, "How a file is read is told by pexeso.ReadingOptions, such as"),
+        ({"columns": []}, "No column is named, and one may hold the key. The columns are 'name'"),
+    ],
+)
+def test_wrong_types_are_told(options, words):
+    with pytest.raises(InputError) as raised:
+        learn(NAMES, MAILS, **options)
+    assert words in str(raised.value)
+
+
+def test_numbers_of_numpy_are_as_good(monkeypatch):
+    ours = learn(NAMES, MAILS, seed=np.int64(3), max_programs=np.int8(2))
+    assert ours.pairs == learn(NAMES, MAILS, seed=3, max_programs=2).pairs
 
 
 WORDS = {

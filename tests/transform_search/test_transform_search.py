@@ -206,7 +206,8 @@ def test_k_and_the_smallest_joinability(index):
 
 
 def test_fewer_candidates_are_those_that_share_most(index):
-    found = index.search(NAMES, method="transform", max_candidates=2, fold_copies=False)
+    few = np.int64(2)  # a number of NumPy is as good
+    found = index.search(NAMES, method="transform", max_candidates=few, fold_copies=False)
     assert found.stats["candidates"] == 2
     assert {each.table for each in found} <= {"mails.csv", "old/mails.csv", "pages/wiki.csv"}
 

@@ -77,7 +77,7 @@ def asked_columns(pages: Pages, request: Request) -> AskedColumns:
     table = pages.tables[request.path_params["table"]]
     # What was given does not change, and is asked about again with each move of a slider.
     names = (_names if table.is_of_lake else _names_once)(table.spec, table.reading)
-    given = request.query_params.getlist("column") or ["#0"]
+    given = [each for each in request.query_params.getlist("column") if each] or ["#0"]
     if len(given) == 1 and names_one_column(names, given[0]):
         position = find_column(names, given[0])
         return AskedColumns(table, (label_columns(names)[position],), f"#{position}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from click.core import ParameterSource
 
 from pexeso.cli.options import index_argument
 from pexeso.errors import MissingPackageError
@@ -52,6 +53,11 @@ def mcp(
 
     Needs the extra pexeso[mcp].
     """  # noqa: D301  click reads \b
+    given = click.get_current_context().get_parameter_source("port")
+    if given is ParameterSource.COMMANDLINE and not http:
+        raise click.UsageError(
+            "--port is that of --http: add --http, or leave --port out to serve stdin and stdout."
+        )
     try:
         from pexeso.mcp import serving
         from pexeso.mcp.asking import Desk
