@@ -2,35 +2,65 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pexeso.errors import OutputError
+from pexeso.io.locks import EXCLUSIVE, lock
+
+_PART = ".part"
+"""What the name of a file ends in as long as it is not whole."""
 
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Path]:
-    """Yield a temporary path next to `path` that is renamed to `path` if the block succeeds."""
+    """Yield a temporary path next to `path` that is renamed to `path` if the block succeeds.
+
+    What killed processes have left of the same file is removed.
+    """
     target = Path(path)
+    require_folder(target)
     require_free(target, overwrite=overwrite)
     try:
-        descriptor, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=".part", dir=target.parent
-        )
-        os.close(descriptor)
-        temporary = Path(name)
+        _remove_abandoned(target)
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        temporary = Path(f"{name}{_PART}")
         try:
+            # Locked before it has the name that others look for.
+            lock(descriptor, EXCLUSIVE)
+            os.rename(name, temporary)
             yield temporary
-            _finish(temporary, target)
+            _finish(temporary, target, overwrite=overwrite)
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+            os.close(descriptor)
+            for left in (Path(name), temporary):
+                left.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove parts of a file that nobody has locked any more."""
+    named = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}{re.escape(_PART)}")
+    parts: list[Path] = []
+    with suppress(OSError):  # a folder may be one to write into, and not to list
+        parts.extend(each for each in target.parent.iterdir() if named.fullmatch(each.name))
+    for part in parts:
+        with suppress(OSError):
+            _remove_if_abandoned(part)
+
+
+def _remove_if_abandoned(part: Path) -> None:
+    descriptor = os.open(part, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if lock(descriptor, EXCLUSIVE):
+            part.unlink()
+    finally:
+        os.close(descriptor)
 
 
 def require_free(target: Path, *, overwrite: bool) -> None:
@@ -49,11 +79,12 @@ def require_folder(target: Path) -> None:
         raise OutputError(f"'{target}' cannot be written: there is no folder '{target.parent}'.")
 
 
-def _finish(temporary: Path, target: Path) -> None:
+def _finish(temporary: Path, target: Path, *, overwrite: bool) -> None:
     """Put the file on the disk, with the rights that new files have, and rename it."""
     with temporary.open("rb") as stream:
         os.fsync(stream.fileno())
     mask = os.umask(0)
     os.umask(mask)
     temporary.chmod(0o666 & ~mask)
+    require_free(target, overwrite=overwrite)  # another process may have written it meanwhile
     os.replace(temporary, target)

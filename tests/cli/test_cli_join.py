@@ -182,7 +182,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(run, fail, small_index
         (
             1,
             ["cities.csv:city", "-o", "no/such/folder/joined.csv"],
-            "cannot be written: No such file or directory.",
+            "cannot be written: there is no folder",
         ),
         (2, ["cities.csv:town"], "There is no column 'town'."),
     ],
