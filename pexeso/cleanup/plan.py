@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError
 from pexeso.frames.results import AsTables
+from pexeso.io.whole_files import written_whole
 from pexeso.runtime.shown import many
-from pexeso.store.files import replace_document
 from pexeso.store.paths import is_unicode
 
 FORMAT = "pexeso-redundancy-plan"
@@ -139,19 +139,11 @@ def write_plan(path: str | os.PathLike[str], plan: Plan, *, overwrite: bool = Fa
     OutputError
         The file is there and not to be overwritten, or it cannot be written.
     """
-    path = Path(path)
     document = plan_to_json(plan)
     plan_from_json(document)
-    if not overwrite and os.path.lexists(path):
-        raise OutputError(f"'{path}' is there already: choose another name, or overwrite it.")
-    try:
-        replace_document(path, document)
-    except OutputError as error:
-        cause = error.__cause__
-        reason = cause.strerror if isinstance(cause, OSError) else cause
-        raise OutputError(
-            f"The plan cannot be written to '{path}': {reason}. Choose another place."
-        ) from cause
+    text = json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
+    with written_whole(path, overwrite=overwrite) as temporary:
+        temporary.write_text(text, encoding="ascii")
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:

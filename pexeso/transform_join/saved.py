@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError
+from pexeso.io.whole_files import written_whole
 from pexeso.runtime.formatting import shown
 from pexeso.transform.programs.program import Extract, Program
 from pexeso.transform.programs.storing import (
@@ -35,40 +33,9 @@ def write_program(stored: StoredProgram, path: str | Path, *, overwrite: bool) -
     OutputError
         The file is there already and may not be replaced, or cannot be written.
     """
-    target = Path(path)
-    require_free(target, overwrite=overwrite)
     text = json.dumps(program_to_json(stored), ensure_ascii=False, indent=2) + "\n"
-    try:
-        descriptor, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with open(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(draft, 0o666 & ~mask)
-            os.replace(draft, target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(draft)
-    except OSError as error:
-        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
-
-
-def require_free(path: str | Path, *, overwrite: bool) -> None:
-    """Refuse, before any work is done, a file that could not be written in the end.
-
-    Raises
-    ------
-    OutputError
-        There is no such folder, or the file is there already and may not be replaced.
-    """
-    target = Path(path)
-    if not os.path.isdir(target.parent):
-        raise OutputError(f"'{path}' cannot be written: there is no folder '{target.parent}'.")
-    if os.path.isdir(target):
-        raise OutputError(f"'{path}' is a folder: give the name of a file.")
-    if not overwrite and os.path.lexists(target):
-        raise OutputError(f"'{path}' is there already: choose another name, or overwrite it.")
+    with written_whole(path, overwrite=overwrite) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def read_program(path: str | Path) -> StoredProgram:

@@ -65,8 +65,15 @@ def test_a_plan_is_overwritten_only_where_that_is_asked(tmp_path):
     assert read_plan(path) == PLAN
     write_plan(path, later, overwrite=True)
     assert read_plan(path) == later
-    with pytest.raises(OutputError, match=r"cannot be written to .* No such file or directory"):
+    with pytest.raises(OutputError, match=r"cannot be written: there is no folder"):
         write_plan(tmp_path / "absent" / "plan.json", PLAN)
+
+
+def test_a_plan_touches_no_other_file(tmp_path):
+    mine = tmp_path / "plan.json.draft"
+    mine.write_text("mine", encoding="utf-8")
+    write_plan(tmp_path / "plan.json", PLAN)
+    assert mine.read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize(

@@ -138,10 +138,11 @@ def test_partial_containment(run, lake):
         (["--synonyms", "nowhere.toml"], "nowhere.toml"),
         (["--accesses", "nowhere.csv"], "nowhere.csv"),
         (["--html", "nowhere/page.html"], "there is no folder 'nowhere'"),
+        (["--plan", "nowhere/plan.json"], "there is no folder 'nowhere'"),
     ],
 )
 def test_what_cannot_be_used_is_told_before_anything_is_read(fail, lake, arguments, said):
-    message = fail(1 if "--html" in arguments else 2, "redundancy", lake, *arguments)
+    message = fail(1 if "nowhere/" in arguments[1] else 2, "redundancy", lake, *arguments)
     assert said in message
 
 

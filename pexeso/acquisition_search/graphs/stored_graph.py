@@ -10,14 +10,11 @@ columns by which two tables join.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +27,8 @@ from pexeso.acquisition.graph.tables import MarketTable
 from pexeso.acquisition.measures.informativeness import JoinInformativeness
 from pexeso.acquisition_search.graphs.table_pairs import Pair, PairsOfTables, TablePairs
 from pexeso.acquisition_search.market.lake_market import Market
-from pexeso.errors import InputError, OutputError, PexesoError
+from pexeso.errors import InputError, PexesoError
+from pexeso.io.whole_files import written_whole
 
 VERSION = b"1"
 MAX_ROWS = 100_000_000
@@ -280,7 +278,6 @@ def save_graph(stored: StoredGraph, path: str | os.PathLike[str]) -> None:
     OutputError
         If it cannot be written.
     """
-    target = Path(path)
     tables = [
         {"left": table, "fingerprint": each} for table, each in sorted(stored.fingerprints.items())
     ]
@@ -288,20 +285,8 @@ def save_graph(stored: StoredGraph, path: str | os.PathLike[str]) -> None:
         _row(edge, each) for _, edge in sorted(stored.edges.items()) for each in edge.join_sets
     ]
     rows = pa.Table.from_pylist([*tables, *joins], schema=SCHEMA)
-    try:
-        descriptor, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with open(descriptor, "wb") as file:
-                pq.write_table(rows, file)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(draft, 0o666 & ~mask)
-            os.replace(draft, target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(draft)
-    except OSError as error:
-        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    with written_whole(path, overwrite=True) as temporary:
+        pq.write_table(rows, temporary)
 
 
 def load_graph(path: str | os.PathLike[str]) -> StoredGraph:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError
+from pexeso.io.whole_files import require_folder, require_free
 from pexeso.options import BuildOptions
 from pexeso.redundancy import SEMANTICS
 from pexeso.service.bases import Request
@@ -112,8 +113,9 @@ def redundancy(service: Service, request: RedundancyRequest, **live: Any) -> Red
 
     given = dict(vars(request))
     lake, plan, overwrite = (given.pop(name) for name in ("lake", "plan", "overwrite"))
-    if plan is not None and not overwrite and os.path.lexists(plan):
-        raise OutputError(f"'{plan}' is there already: choose another name, or overwrite it.")
+    if plan is not None:
+        require_folder(Path(plan))
+        require_free(Path(plan), overwrite=overwrite)
     source = service.store(lake) if service.is_open(lake) else lake
     found = find_redundancy(source, verified=plan is not None, **given, **live)
     if plan is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, OutputError
+from pexeso.io.whole_files import require_folder, require_free
 from pexeso.lake.key_columns import spec_of
 from pexeso.service.bases import ReadingRequest, RequestError, reading_of
 from pexeso.service.by_verb.composite_keys import OF_JOIN, split_lake_key
@@ -125,10 +127,10 @@ def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
 def transform(service: object, request: TransformRequest, **live: Any) -> TransformJoin:
     """Answer a request for a program, and write it where that is asked for."""
     from pexeso.transform_join.learned import learn_transformation  # brings numba
-    from pexeso.transform_join.saved import require_free
 
     if request.save is not None:
-        require_free(request.save, overwrite=request.overwrite)
+        require_folder(Path(request.save))
+        require_free(Path(request.save), overwrite=request.overwrite)
     joined = learn_transformation(
         request.source,
         request.target,
