@@ -13,8 +13,10 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -163,11 +165,25 @@ def append_events(path: str | os.PathLike[str], events: Iterable[Mapping[str, An
     Raises
     ------
     OutputError
-        It cannot be written.
+        It cannot be written; then it is as it was.
     """
     text = "".join(f"{json.dumps(event, ensure_ascii=False)}\n" for event in events)
     try:
-        with Path(path).open("ab") as stream:
-            stream.write(text.encode("utf-8"))
+        with Path(path).open("ab", buffering=0) as stream:
+            _append(stream, text.encode("utf-8"))
     except OSError as error:
         raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+
+
+def _append(stream: FileIO, data: bytes) -> None:
+    """Append all of the data, or leave the file as it was."""
+    end = os.fstat(stream.fileno()).st_size
+    written = 0
+    try:
+        while written < len(data):
+            written += stream.write(data[written:])
+    except OSError:
+        if os.fstat(stream.fileno()).st_size == end + written:  # nobody has written behind it
+            with suppress(OSError):  # what is no regular file keeps it
+                stream.truncate(end)
+        raise

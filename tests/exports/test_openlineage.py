@@ -1,5 +1,6 @@
 """Names of data sets and events of joins, held against what OpenLineage asks for."""
 
+import resource
 import uuid
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -65,3 +66,16 @@ def test_each_run_has_an_id_of_its_own():
 def test_a_file_that_cannot_be_written_is_told(tmp_path):
     with pytest.raises(OutputError, match="cannot be written"):
         append_events(tmp_path / "none" / "events.jsonl", [])
+
+
+def test_a_disk_that_fills_up_leaves_the_events_before_as_they_were(tmp_path):
+    path = tmp_path / "events.jsonl"
+    append_events(path, [{"event": 1}])
+    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 5, limits[1]))
+    try:
+        with pytest.raises(OutputError, match="cannot be written: File too large"):
+            append_events(path, [{"event": 2}])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
