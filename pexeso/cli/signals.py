@@ -6,9 +6,12 @@ The command writes its message, keeps its state, and leaves nothing behind.
 from __future__ import annotations
 
 import signal
+import sys
 from types import FrameType
 
 _HANDLED = (signal.SIGTERM, signal.SIGHUP)
+
+_AGAIN_SECONDS = 0.01
 
 
 class Stopped(KeyboardInterrupt):
@@ -30,6 +33,7 @@ def stop_by_signals() -> None:
 
     Signals that the process was set to ignore, as by nohup, stay ignored.
     """
+    sys.unraisablehook = _stop_again
     for number in _HANDLED:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _stop)
@@ -40,3 +44,20 @@ def _stop(number: int, frame: FrameType | None) -> None:
     for each in _HANDLED:
         signal.signal(each, signal.SIG_IGN)
     raise Stopped(number)
+
+
+def _stop_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Raise what is to end the command a moment later, where Python had to pass over it.
+
+    That is in functions that C calls, such as when numba loads compiled loops, and in finalizers.
+    """
+    stopped = unraisable.exc_value
+    if not isinstance(stopped, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise stopped
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)

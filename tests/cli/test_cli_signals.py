@@ -116,6 +116,35 @@ def test_a_signal_that_was_to_be_ignored_is_ignored(start, tmp_path):
     assert process.returncode == 1
 
 
+IN_A_CALLBACK = """
+import ctypes, os, sys, time
+from pexeso.cli.signals import stop_by_signals
+
+@ctypes.CFUNCTYPE(None)
+def called_by_c():
+    os.kill(os.getpid(), int(sys.argv[1]))
+    time.sleep(1)
+
+stop_by_signals()
+try:
+    called_by_c()
+    time.sleep(60)
+    print("went on")
+except KeyboardInterrupt as stopped:
+    print(getattr(stopped, "number", 2))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_while_c_calls_python_is_not_lost(number):
+    command = [sys.executable, "-c", IN_A_CALLBACK, str(int(number))]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+    assert (done.stdout, done.stderr) == (f"{int(number)}\n", "")
+
+
 def test_the_exit_code_is_that_of_the_signal():
     def code(cause):
         error = Interrupted("Interrupted.")
