@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import os
 from collections.abc import Container
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -34,7 +35,8 @@ def plan_deletions(
 
     A table is deleted only where it is known how it is rebuilt from one that is kept, where that
     takes less than the costs allow, where it was read as it stands (repaired rows would not come
-    back as they were), and where no other table lies in its folder.
+    back as they were), where no other table lies in its folder, and where neither it is a symbolic
+    link nor one leads to it.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ def plan_deletions(
     tables = {table.name: number for number, table in enumerate(found.tables)}
     n_bytes = np.array([table.n_bytes for table in found.tables], float)
     accesses = np.array([costs.accesses_of.get(name, costs.accesses) for name in tables])
-    stay = _must_stay(found)
+    stay = _must_stay(found, lake)
     ends = [
         (tables[each.parent], tables[each.child])
         for each in found.edges
@@ -173,7 +175,7 @@ def best_with_statements(
         )
 
 
-def _must_stay(found: Containments) -> set[str]:
+def _must_stay(found: Containments, lake: Path | Location | None) -> set[str]:
     """Return the tables that are not deleted whatever they cost."""
     repaired = {name for name, files in found.files.items() if any(each.notes for each in files)}
     folders = {
@@ -182,7 +184,19 @@ def _must_stay(found: Containments) -> set[str]:
         for parts in [name.split("/")]
         for end in range(1, len(parts))
     }
-    return repaired | folders | {"."}
+    linked = _linked(found, lake) if isinstance(lake, Path) else set()
+    return repaired | folders | linked | {"."}
+
+
+def _linked(found: Containments, lake: Path) -> set[str]:
+    """Return the tables with symbolic links, which are never moved, or with what these lead to."""
+    table_of = {
+        os.path.join(lake, each.file): name for name, files in found.files.items() for each in files
+    }
+    links = [path for path in table_of if os.path.islink(path)]
+    real = os.path.realpath(lake)
+    led_to = [os.path.join(lake, os.path.relpath(os.path.realpath(path), real)) for path in links]
+    return {table_of[path] for path in (*links, *led_to) if path in table_of}
 
 
 def _held_by(found: Containments, wanted: set[str]) -> dict[str, tuple[str, ...]]:

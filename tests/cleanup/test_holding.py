@@ -313,11 +313,16 @@ def test_a_parent_out_of_the_lake_is_none(lake, tmp_path):
     }
 
 
-def test_a_kept_link_to_a_table_keeps_it(lake):
+def test_a_link_to_a_table_keeps_it(lake):
+    shutil.copy(lake / "copy.csv", lake / "alias.csv")
+    kept = replace(plan_of(lake, ["copy.csv"], parent="alias.csv"), keep=("alias.csv",))
+    moved = plan_of(lake, ["alias.csv", "copy.csv"])  # which a link is not
+    (lake / "alias.csv").unlink()
     (lake / "alias.csv").symlink_to(lake / "copy.csv")
-    plan = plan_of(lake, ["copy.csv"], parent="alias.csv")
-    done = apply_plan(replace(plan, keep=("alias.csv",)))
-    assert refusals(done) == {"copy.csv": "'alias.csv', which is kept, is a symbolic link to it"}
+    for plan in (kept, moved):
+        stays = refusals(apply_plan(plan))
+        assert stays["copy.csv"] == "'alias.csv', which stays, is a symbolic link to it"
+        assert (lake / "alias.csv").exists()
 
 
 def test_a_holding_folder_in_the_lake_is_refused(lake, tmp_path):

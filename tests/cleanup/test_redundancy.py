@@ -102,6 +102,20 @@ def test_tables_of_several_files_and_folders_of_values(spark, tmp_path):
     assert pairs(find_redundancy(lake, costs=FREE)) == pairs(found)
 
 
+def test_links_and_what_they_lead_to_stay(spark, tmp_path):
+    lake = tmp_path / "lake"
+    (lake / "deep").mkdir(parents=True)
+    for name in ("a", "b", "c", "deep/d"):
+        pq.write_table(WHOLE, lake / f"{name}.parquet")
+    (lake / "deep" / "to_b.parquet").symlink_to("../b.parquet")
+    (tmp_path / "other").symlink_to(lake)
+    for place in (lake, tmp_path / "other"):
+        found = find_redundancy(place, costs=FREE)
+        assert len(pairs(found)) == 20
+        assert len(gone(found)) == 3
+        assert not gone(found).keys() & {"b.parquet", "deep/to_b.parquet"}
+
+
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [

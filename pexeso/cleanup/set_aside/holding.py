@@ -42,7 +42,7 @@ from pexeso.cleanup.set_aside.places import (
     COPIES,
     TABLES,
     default_holding,
-    kept_links,
+    links,
     local_holding,
     local_lake,
     opened,
@@ -110,7 +110,7 @@ def apply_plan(
             journal,
             check=check,
             times=(started.isoformat(), expires.isoformat()),
-            linked=kept_links(lake, plan.keep),
+            linked=links(lake, [*plan.keep, *(item.table for item in plan.delete)]),
         )
         return _for_each(moving, {item.table: item for item in plan.delete}, "apply the plan")
 
@@ -347,7 +347,7 @@ class _SettingAside(_Moving):
         real = (self.lake / table).resolve()
         for target, name in self.linked.items():
             if target.is_relative_to(real):
-                raise TableRefused(f"{name!r}, which is kept, is a symbolic link to it")
+                raise TableRefused(f"{name!r}, which stays, is a symbolic link to it")
 
     def _require_parent(self, item: Deletion) -> None:
         try:

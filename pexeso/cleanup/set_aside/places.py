@@ -178,15 +178,15 @@ def require_inside(root: Path, table: str) -> None:
             raise TableRefused(f"'{path}' is not a folder")
 
 
-def kept_links(lake: Path, kept: Iterable[str]) -> dict[Path, str]:
-    """Return the kept tables that are symbolic links, by what they lead to."""
-    links = {}
-    for name in kept:
+def links(lake: Path, tables: Iterable[str]) -> dict[Path, str]:
+    """Return the tables that are symbolic links, which are never moved, by what they lead to."""
+    found = {}
+    for name in tables:
         path = lake / name
         if path.is_symlink():
             with contextlib.suppress(OSError, RuntimeError):
-                links[path.resolve(strict=True)] = name
-    return links
+                found[path.resolve(strict=True)] = name
+    return found
 
 
 def reason_of(error: OSError, path: Path) -> str:
