@@ -67,7 +67,7 @@ class SemanticList:
         self.stats = SearchStats()
         self.stats.add_seconds("open", search.opened.seconds)
         self.stats.add_seconds("embed", time.perf_counter() - started)
-        self.options = search.options_for(self._query, common, exclude_self)
+        self.options = search.options_for(self._query, common, exclude_self, given)
         self._total = self._query.total(self.options)
         self._hits: list[Hit] = []
         self._is_whole = False

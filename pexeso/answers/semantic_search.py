@@ -19,10 +19,12 @@ from pexeso.answers.lines import Lines, by_leader, find_lines
 from pexeso.answers.match_details import MatchDetails
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
+from pexeso.lake.sniff import profile_column
 from pexeso.options import columns_wanted
 from pexeso.results import Explanation, Match, SearchResult
-from pexeso.search.query import query_from_values
+from pexeso.search.query import EXACT_KINDS, query_from_values
 from pexeso.search.table_columns import TableColumns
+from pexeso.thresholds.advice import ASKED, Advice
 
 if TYPE_CHECKING:
     from pexeso.options import SearchOptions
@@ -76,7 +78,7 @@ class SemanticSearch:
                 column if isinstance(column, EncodedQuery) else self.opened.encode(column)
             )
             seconds.append(time.perf_counter() - started)
-        options = [self.options_for(query, common, exclude_self) for query in encoded]
+        options = [self.options_for(query, common, exclude_self, given) for query in encoded]
         found = find_lines(
             partial(self.executor.search, self.opened.loader),
             self.opened.loader,
@@ -109,9 +111,8 @@ class SemanticSearch:
         self.thresholds.require_search_options(given)
         hit = locate_column(self.opened.store, table, column)
         query = self.opened.encode(values)
-        options = replace(
-            self.thresholds.pair_options(given, query, hit), min_joinability=None, k=None
-        )
+        options = _by_kind(self.thresholds.pair_options(given, query, hit), query, given)
+        options = replace(options, min_joinability=None, k=None)
         details = MatchDetails(self.opened, query, [hit], options, SearchStats())
         hit = replace(hit, matched=details.matched(0))
         match = _matches(query, options, [hit], details)[0]
@@ -137,10 +138,15 @@ class SemanticSearch:
         return replace(options, exclude_table=table)
 
     def options_for(
-        self, query: EncodedQuery, options: SearchOptions, exclude_self: bool
+        self,
+        query: EncodedQuery,
+        options: SearchOptions,
+        exclude_self: bool,
+        given: Mapping[str, Any],
     ) -> SearchOptions:
         """Return the options of one query column: thresholds chosen, its own table excluded."""
-        options, file = self.thresholds.for_query(options, query), query.column.file
+        options = _by_kind(self.thresholds.for_query(options, query), query, given)
+        file = query.column.file
         table = self.opened.table_of(file) if exclude_self and file is not None else None
         if table is None or table == options.exclude_table:
             return options
@@ -283,3 +289,16 @@ def _matches(
         )
         for position, hit in enumerate(hits)
     )
+
+
+def _by_kind(
+    options: SearchOptions, query: EncodedQuery, given: Mapping[str, Any]
+) -> SearchOptions:
+    """Match equal values alone where near ones are others, unless a distance is asked for."""
+    if any(name in given for name in ("max_distance", *ASKED)):
+        return options
+    kind = profile_column(query.column.values).kind
+    if kind not in EXACT_KINDS:
+        return options
+    why = f"the values are {kind}s, and near {kind}s are other {kind}s."
+    return replace(options, max_distance=0.0, advice=Advice(0.0, None, why, {"kind": kind}))

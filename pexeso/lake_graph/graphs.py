@@ -165,11 +165,11 @@ def _values_alike(
     from pexeso.lake_graph.semantic import ValuesAlike
     from pexeso.search.executor import LocalExecutor
 
-    distance = options.max_distance
-    distance = opened.usual_max_distance if distance is None else distance
+    by_kind = options.max_distance is None
+    distance = opened.usual_max_distance if options.max_distance is None else options.max_distance
     executor = LocalExecutor() if executor is None else executor
     found = ValuesAlike.of(opened, executor, folds=options.fold_copies)
-    edges = found.edges(options.min_joinability, distance, limit, passes)
+    edges = found.edges(options.min_joinability, distance, limit, passes, by_kind=by_kind)
     told = options.to_dict(SEMANTIC, distance)
     return _Compared(told, found.nodes, found.folded, found.copies, edges)
 

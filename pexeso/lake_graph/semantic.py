@@ -24,7 +24,7 @@ from pexeso.search.executor import Executor
 from pexeso.search.open_index import OpenIndex
 from pexeso.search.opening import loader_of
 from pexeso.search.partition_loader import PartitionLoader
-from pexeso.search.query import QueryColumn
+from pexeso.search.query import EXACT_KINDS, QueryColumn
 from pexeso.search.ranking import Hit
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.texts import take_texts
@@ -32,7 +32,7 @@ from pexeso.store.texts import take_texts
 MAX_CHUNK_VALUES = 1 << 16
 """A pass ends with the column that takes its values above this."""
 
-_TYPES = {"table": pa.large_string(), "label": pa.large_string()}
+_TYPES = {"table": pa.large_string(), "label": pa.large_string(), "kind": pa.string()}
 _PLACED = pa.table(
     {name: pa.array([], pa.int64()) for name in ("column_id", "partition", "position")}
 )
@@ -52,6 +52,8 @@ class ValuesAlike:
         The columns that stand for themselves.
     ids, partitions, positions : int64 (n,)
         The number of each in the index, and where its values are.
+    exact : bool (n,)
+        Whether near values of each are other values; see `pexeso.search.query.EXACT_KINDS`.
     folded : Folded
         Of all columns.
     copies : pyarrow.Table
@@ -64,6 +66,7 @@ class ValuesAlike:
     ids: np.ndarray
     partitions: np.ndarray
     positions: np.ndarray
+    exact: np.ndarray
     folded: Folded
     copies: pa.Table
 
@@ -75,17 +78,25 @@ class ValuesAlike:
         totals, filled = (rows[name].to_numpy() for name in ("n_distinct", "filled"))
         nodes = Nodes(*texts, totals, totals == filled)
         ids, *where = (rows[name].to_numpy() for name in ("column_id", "partition", "position"))
+        exact = pc.is_in(rows["kind"], pa.array(EXACT_KINDS)).to_numpy()
         if not folds:
             folded = Folded.none(len(nodes))
-            return cls(opened.loader, executor, nodes, ids, *where, folded, folded.copies(nodes))
+            copies = folded.copies(nodes)
+            return cls(opened.loader, executor, nodes, ids, *where, exact, folded, copies)
         folded = Folded.of(_sets_of(opened, nodes, ids, *where))
         kept, copies = folded.kept, folded.copies(nodes)
         loader = _without(opened, np.delete(ids, kept))
-        ids, *where = (each[kept] for each in (ids, *where))
-        return cls(loader, executor, nodes.take(kept), ids, *where, folded, copies)
+        ids, *where, exact = (each[kept] for each in (ids, *where, exact))
+        return cls(loader, executor, nodes.take(kept), ids, *where, exact, folded, copies)
 
     def edges(
-        self, min_joinability: float, max_distance: float, limit: int | None, passes: int = 1
+        self,
+        min_joinability: float,
+        max_distance: float,
+        limit: int | None,
+        passes: int = 1,
+        *,
+        by_kind: bool = False,
     ) -> Iterator[Edges]:
         """Yield all edges, at most so many of each left node.
 
@@ -95,12 +106,17 @@ class ValuesAlike:
         limit : int or None
         passes : int
             Passes over the index that run side by side.
+        by_kind : bool
+            Match equal values alone of columns whose near values are others.
         """
         order = np.argsort(self.ids)
         common = SearchOptions(max_distance, min_joinability, k=limit)
         for part in self._chunks(passes):
             tables = self.nodes.tables.take(pa.array(part, pa.int64())).to_pylist()
-            options = [replace(common, exclude_table=table) for table in tables]
+            options = [
+                replace(common, exclude_table=table, **({"max_distance": 0.0} if exact else {}))
+                for table, exact in zip(tables, by_kind & self.exact[part], strict=True)
+            ]
             queries = [self._query(row) for row in part]
             answers = self.executor.search(self.loader, queries, options)
             left = np.repeat(np.array(part, np.int64), [len(hits) for hits, _ in answers])
@@ -152,7 +168,7 @@ def _one_array(texts: pa.ChunkedArray) -> pa.LargeStringArray:
 def _columns(opened: OpenIndex) -> pa.Table:
     """Return the columns that have values in a partition, by table, then name.
 
-    ``table, label, column_id, n_distinct, filled, partition, position``.
+    ``table, label, column_id, n_distinct, kind, filled, partition, position``.
     """
     store, parts = opened.store, []
     for number in range(store.n_partitions):
@@ -161,7 +177,7 @@ def _columns(opened: OpenIndex) -> pa.Table:
         there = np.flatnonzero(filled if deleted is None else filled & ~deleted)
         at = [ids[there], np.full(len(there), number, np.int64), there]
         parts.append(pa.table(at, names=["column_id", "partition", "position"]))
-    names = ["table", "label", "column_id", "n_distinct", "n_rows", "n_missing"]
+    names = ["table", "label", "column_id", "n_distinct", "kind", "n_rows", "n_missing"]
     rows = opened.catalog.columns(names)
     rows = rows.filter(pc.is_valid(rows["column_id"]))
     filled = pc.subtract(rows["n_rows"], rows["n_missing"])

@@ -275,6 +275,7 @@ def _marks(
         "of": asked_of(index, options),
         "reading": reading.to_dict(),
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
+        "distance_by_kind": "max_distance" not in asked,
         "members": {
             "pairs": explain,
             "similarity": bool(options.get("rerank", True)),
@@ -363,12 +364,18 @@ def _require_same_options(
 
 def _same_search(answer: dict[str, Any], marks: dict[str, Any]) -> bool:
     theirs = answer.get("options")
+    if not isinstance(theirs, dict):
+        return False
+    of_query = ["exclude_table"]
     # With automatic thresholds, columns of few values ask for a larger share of their rows than
     # others.
-    by_query = dict.fromkeys(
-        ["exclude_table", *(["min_joinability"] if "advice" in marks["options"] else [])]
-    )
-    same = isinstance(theirs, dict) and {**theirs, **by_query} == {**marks["options"], **by_query}
+    if "advice" in marks["options"]:
+        of_query.append("min_joinability")
+    # Without a distance, columns of dates and numbers have one of their own, and say so.
+    elif marks["distance_by_kind"] and "advice" in theirs:
+        of_query += ["advice", "max_distance"]
+    by_query = dict.fromkeys(of_query)
+    same = {**theirs, **by_query} == {**marks["options"], **by_query}
     # What was asked beside the options of the search shows in what each result has.
     for name, asked in marks["members"].items():
         same = same and all((name in result) == asked for result in answer["results"])

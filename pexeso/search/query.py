@@ -24,6 +24,9 @@ from pexeso.lake.sniff import profile_column
 TEXT_KINDS = ("text", "date")
 """Kinds of columns that a semantic search is for."""
 
+EXACT_KINDS = ("date", "number")
+"""Kinds of columns whose near values are other values: 14 July is written nearly as 15 July."""
+
 
 @dataclass(frozen=True)
 class QueryColumn:

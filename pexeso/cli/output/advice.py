@@ -18,10 +18,11 @@ def tell_advice(options: Iterable[SearchOptions]) -> None:
     for each in options:
         chosen = (each.max_distance, each.min_joinability)
         if each.advice is not None and chosen not in said:
+            again = said and each.advice.min_joinability is not None
             talk(
-                advice_line(each.advice, each.min_joinability)
-                if not said
-                else f"Chosen for a column of few values: {thresholds(*chosen)}"
+                f"Chosen for a column of few values: {thresholds(*chosen)}"
+                if again
+                else advice_line(each.advice, each.min_joinability)
             )
             said.add(chosen)
 
@@ -38,12 +39,9 @@ def advice_line(advice: Advice, min_joinability: float | None) -> str:
     'Chosen: --max-distance 0.31 --min-joinability 0.75: unrelated neighbours are \
 rare. Of a column of so few values more must match: fewer could be chance.'
     """
-    line = f"Chosen: {thresholds(advice.max_distance, min_joinability)}: {advice.why}"
-    if (
-        min_joinability is None
-        or advice.min_joinability is None
-        or min_joinability <= advice.min_joinability
-    ):
+    chosen = None if advice.min_joinability is None else min_joinability
+    line = f"Chosen: {thresholds(advice.max_distance, chosen)}: {advice.why}"
+    if chosen is None or chosen <= advice.min_joinability:
         return line
     return f"{line} Of a column of so few values more must match: fewer could be chance."
 

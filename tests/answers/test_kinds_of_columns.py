@@ -1,0 +1,109 @@
+"""Columns of dates and numbers: near values are others, so only equal ones match by default."""
+
+import datetime
+import json
+import random
+
+import pytest
+
+from pexeso.errors import OutputError
+from pexeso.index import build_index
+from pexeso.lake.choose import ColumnRules
+from pexeso.search.batch_file import run_batch
+
+FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%B %d, %Y", "%d %b %Y")
+FIRST = datetime.date(2021, 1, 13)
+
+
+def days(seed, n):
+    return [FIRST + datetime.timedelta(at) for at in random.Random(seed).sample(range(120), n)]
+
+
+LAKE = {f"weather-{seed}.csv": days(seed, 20) for seed in range(8)}
+NUMBERS = {
+    f"rooms-{seed}.csv": random.Random(seed).sample(range(100, 190), 20) for seed in range(4)
+}
+
+
+@pytest.fixture(scope="module", params=["lexical", "hashing"])
+def index(request, spark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "lake").mkdir()
+    for number, (name, found) in enumerate(LAKE.items()):
+        cells = [each.strftime(FORMS[number % len(FORMS)]) for each in found]
+        rows = "".join(f'"{cell}",{at}.5\n' for at, cell in enumerate(cells))
+        (folder / "lake" / name).write_text(f"day,rain\n{rows}", encoding="utf-8")
+    for name, found in NUMBERS.items():
+        rows = "".join(f"{each},guest {each % 7}\n" for each in found)
+        (folder / "lake" / name).write_text(f"room,guest\n{rows}", encoding="utf-8")
+    rules = ColumnRules(kinds=("text", "date", "number"))
+    return build_index(folder / "lake", folder / "index", model=request.param, rules=rules)
+
+
+def found_in(result, column):
+    return {match.table: match.matched for match in result if match.column == column}
+
+
+def shared(query, lake):
+    counts = {name: len(set(query) & set(found)) for name, found in lake.items()}
+    return {name: n for name, n in counts.items() if n}
+
+
+@pytest.mark.spark
+def test_dates_match_where_they_are_equal(index):
+    for seed in range(20, 26):
+        query = days(seed, 15)
+        asked = [each.strftime(FORMS[seed % len(FORMS)]) for each in query]
+        result = index.search(asked, k=50, fold_copies=False)
+        assert found_in(result, "day") == shared(query, LAKE)
+        assert result.options.max_distance == 0.0
+        assert result.options.advice.why == "the values are dates, and near dates are other dates."
+        [(table, matched), *_] = found_in(result, "day").items()
+        explained = index.explain(asked, table, "day")
+        assert (explained.match.matched, explained.options.max_distance) == (matched, 0.0)
+        [batched] = index.search_batch([asked], k=50, fold_copies=False)
+        assert found_in(batched, "day") == shared(query, LAKE)
+
+
+@pytest.mark.spark
+def test_numbers_match_where_they_are_equal(index):
+    query = list(range(120, 150))
+    result = index.search(query, k=50, fold_copies=False)
+    assert found_in(result, "room") == shared(query, NUMBERS)
+    assert result.options.advice.evidence == {"kind": "number"}
+
+
+@pytest.mark.spark
+def test_what_is_asked_for_is_done(index):
+    query = ["2021-03-01", "2021-03-02", "2021-03-03"]
+    for distance in (0.0, 0.4):
+        result = index.search(query, k=5, max_distance=distance)
+        assert (result.options.max_distance, result.options.advice) == (distance, None)
+    texts = ["guest 1", "guest 2", "March"]
+    assert index.search(texts, k=5).options.max_distance == index.usual_max_distance
+    assert index.search(query, auto=True).options.advice.evidence != {"kind": "date"}
+
+
+@pytest.mark.spark
+def test_edges_of_a_graph_are_those_of_searches(index):
+    edges = index.graph(method="semantic", min_joinability=0.05, fold_copies=False).to_pandas()
+    dates = edges[(edges.left_column == "day") & (edges.right_column == "day")]
+    found = {(each.left_table, each.right_table): each.matched for each in dates.itertuples()}
+    assert found == {
+        (one, other): len(set(left) & set(right))
+        for one, left in LAKE.items()
+        for other, right in LAKE.items()
+        if one != other and len(set(left) & set(right)) >= 0.05 * len(left)
+    }
+
+
+@pytest.mark.spark
+def test_a_batch_is_resumed_with_the_distance_it_was_begun_with(index, tmp_path):
+    queries = [["2021-03-01", "2021-03-02"], ["guest 1", "guest 2"]]
+    lines = [(at, json.dumps({"values": values})) for at, values in enumerate(queries, 1)]
+    answers = tmp_path / "answers.jsonl"
+    run_batch(index, lines, answers, k=3)
+    run = run_batch(index, lines, answers, k=3, resume=True)
+    assert (run.earlier, run.failed) == (2, 0)
+    with pytest.raises(OutputError, match="made with other options"):
+        run_batch(index, lines, answers, k=3, max_distance=0.4, resume=True)
