@@ -362,6 +362,11 @@ def _require_same_options(
         )
 
 
+def _is_by_kind(advice: Any) -> bool:
+    evidence = advice.get("evidence") if isinstance(advice, dict) else None
+    return isinstance(evidence, dict) and evidence.keys() == {"kind"}
+
+
 def _same_search(answer: dict[str, Any], marks: dict[str, Any]) -> bool:
     theirs = answer.get("options")
     if not isinstance(theirs, dict):
@@ -372,7 +377,7 @@ def _same_search(answer: dict[str, Any], marks: dict[str, Any]) -> bool:
     if "advice" in marks["options"]:
         of_query.append("min_joinability")
     # Without a distance, columns of dates and numbers have one of their own, and say so.
-    elif marks["distance_by_kind"] and "advice" in theirs:
+    elif marks["distance_by_kind"] and _is_by_kind(theirs.get("advice")):
         of_query += ["advice", "max_distance"]
     by_query = dict.fromkeys(of_query)
     same = {**theirs, **by_query} == {**marks["options"], **by_query}

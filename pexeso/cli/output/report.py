@@ -281,10 +281,13 @@ def _nothing_alike(result: SearchResult) -> str:
             f"No column has any value within distance {options.max_distance:g} {within}. Try "
             "a larger --max-distance."
         )
+    # A larger distance than that of dates or numbers finds what is wrong.
+    is_by_kind = options.advice is not None and "kind" in options.advice.evidence
+    larger = "" if is_by_kind else "a larger --max-distance, "
     return (
         f"No column matches at least {percent(options.min_joinability)} {within} within distance "
-        f"{options.max_distance:g}. "
-        "Try a larger --max-distance, a smaller --min-joinability, or -k 10 for the best there are."
+        f"{options.max_distance:g}. Try {larger}a smaller --min-joinability, or -k 10 for the best "
+        "there are."
     )
 
 
