@@ -254,7 +254,7 @@ class AcquisitionSearches:
         """
         table = self._named(name)
         if table is None:
-            raise InputError(self.opened.catalog.why_not(name, self.opened.lake))
+            raise InputError(self.opened.catalog.why_unknown(name, self.opened.lake))
         return table
 
     def _joins_named(
