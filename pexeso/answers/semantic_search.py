@@ -19,10 +19,9 @@ from pexeso.answers.lines import Lines, by_leader, find_lines
 from pexeso.answers.match_details import MatchDetails
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
-from pexeso.lake.sniff import profile_column
 from pexeso.options import columns_wanted
 from pexeso.results import Explanation, Match, SearchResult
-from pexeso.search.query import EXACT_KINDS, query_from_values
+from pexeso.search.query import exact_kind, query_from_values
 from pexeso.search.table_columns import TableColumns
 from pexeso.thresholds.advice import ASKED, Advice
 
@@ -297,8 +296,8 @@ def _by_kind(
     """Match equal values alone where near ones are others, unless a distance is asked for."""
     if any(name in given for name in ("max_distance", *ASKED)):
         return options
-    kind = profile_column(query.column.values).kind
-    if kind not in EXACT_KINDS:
+    kind = exact_kind(query.column.values)
+    if kind is None:
         return options
     why = f"the values are {kind}s, and near {kind}s are other {kind}s."
     return replace(options, max_distance=0.0, advice=Advice(0.0, None, why, {"kind": kind}))

@@ -130,6 +130,25 @@ def query_from_values(
     return QueryColumn(column_texts(cells), column=column)
 
 
+def exact_kind(values: pa.StringArray) -> str | None:
+    """Return the kind of a column whose near values are others; None for all other columns.
+
+    Examples
+    --------
+    >>> exact_kind(pa.array(["2021-07-14", "15.07.2021"])), exact_kind(pa.array(["Oslo", "Rome 2"]))
+    ('date', None)
+    """
+    # Of dates or numbers more than half of the values have digits; to look for these alone takes a
+    # tenth of the time.
+    filled = pc.not_equal(pc.utf8_trim_whitespace(values), "")
+    with_digits = pc.match_substring_regex(values, r"\pN")
+    n_values, n_with_digits = (pc.sum(each).as_py() or 0 for each in (filled, with_digits))
+    if 2 * n_with_digits <= n_values:
+        return None
+    kind = profile_column(values).kind
+    return kind if kind in EXACT_KINDS else None
+
+
 def require_columns(queries: Any) -> Any:
     """Return query columns as they are given; refuse a table in place of several columns.
 

@@ -4,12 +4,17 @@ import datetime
 import json
 import random
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pexeso.errors import OutputError
 from pexeso.index import build_index
 from pexeso.lake.choose import ColumnRules
+from pexeso.lake.sniff import profile_column
 from pexeso.search.batch_file import run_batch
+from pexeso.search.query import EXACT_KINDS, exact_kind
 
 FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%B %d, %Y", "%d %b %Y")
 FIRST = datetime.date(2021, 1, 13)
@@ -107,3 +112,25 @@ def test_a_batch_is_resumed_with_the_distance_it_was_begun_with(index, tmp_path)
     assert (run.earlier, run.failed) == (2, 0)
     with pytest.raises(OutputError, match="made with other options"):
         run_batch(index, lines, answers, k=3, max_distance=0.4, resume=True)
+
+
+CELLS = [
+    None,
+    "",
+    " ",
+    "\u00a0",
+    "Oslo",
+    "Rome 2",
+    "2021-07-14",
+    "14 July 2021",
+    "7.5 %",
+    "12",
+    "\u0663",
+]
+
+
+@given(st.lists(st.sampled_from(CELLS), max_size=9))
+def test_the_kind_is_that_of_a_column_of_the_lake(cells):
+    column = pa.array(cells, pa.string())
+    kind = profile_column(column).kind
+    assert exact_kind(column) == (kind if kind in EXACT_KINDS else None)
