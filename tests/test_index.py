@@ -3,7 +3,6 @@
 import json
 import logging
 import shutil
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -174,9 +173,6 @@ def test_one_table_is_left_out_and_what_is_none_is_refused(index, small_lake):
     for wrong in (5, ["cities.csv"]):
         with pytest.raises(InputError, match="exclude_table must be one table"):
             index.search(query, exclude_table=wrong)
-    for search in (index.search, partial(pexeso.search_combined, index)):
-        with pytest.raises(InputError, match=r"no table 'citys\.csv'.* Did you mean 'cities\.csv'"):
-            search(query, exclude_table="citys.csv")
 
 
 def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):

@@ -61,7 +61,7 @@ class SemanticList:
         exclude_self: bool,
         given: Mapping[str, Any],
     ) -> None:
-        common = search.search_options(given)
+        common = search.thresholds.search_options(given)
         started = time.perf_counter()
         self._search, self._query = search, search.opened.encode(column)
         self.stats = SearchStats()

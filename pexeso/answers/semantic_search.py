@@ -12,8 +12,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from pexeso.answers.hints import semantic_hints
 from pexeso.answers.lines import Lines, by_leader, find_lines
 from pexeso.answers.match_details import MatchDetails
@@ -63,7 +61,7 @@ class SemanticSearch:
         given: Mapping[str, Any],
     ) -> list[SearchResult]:
         """Search with several query columns; see `pexeso.Index.search_batch`."""
-        common = self.search_options(given)
+        common = self.thresholds.search_options(given)
         from pexeso.search.encoded_query import EncodedQuery
 
         encoded, seconds = [], []
@@ -116,25 +114,6 @@ class SemanticSearch:
         hit = replace(hit, matched=details.matched(0))
         match = _matches(query, options, [hit], details)[0]
         return Explanation(query.describe(), options, match, match.unmatched(), self.renderer)
-
-    def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
-        """Return the options of a search, `exclude_table` by the name that the index has for it.
-
-        Raises
-        ------
-        InputError
-            An option is out of its range, or `exclude_table` is no table of the index: a misspelt
-            one would be found.
-        """
-        options = self.thresholds.search_options(given)
-        if options.exclude_table is None:
-            return options
-        catalog = self.opened.catalog
-        table = catalog.named(options.exclude_table)
-        if not catalog.tables(["table"], among=pa.array([table])).num_rows:
-            why = catalog.why_unknown(options.exclude_table, self.opened.lake)
-            raise InputError(f"exclude_table: {why}")
-        return replace(options, exclude_table=table)
 
     def options_for(
         self,
