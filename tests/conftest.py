@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 import tarfile
 from collections.abc import Callable
@@ -52,6 +53,9 @@ def pytest_configure() -> None:
     """
     os.environ["PEXESO_CLASS_ARCHIVE"] = "use"
     os.fsync = lambda descriptor: None
+    # Behind a shell Ctrl-C is ignored, here and in every process that a test starts to stop it so.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     watch_over_this_process()
 
 

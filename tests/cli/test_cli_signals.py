@@ -117,7 +117,7 @@ def test_a_signal_that_was_to_be_ignored_is_ignored(start, tmp_path):
 
 
 IN_A_CALLBACK = """
-import ctypes, os, signal, sys, time
+import ctypes, os, sys, time
 from pexeso.cli.signals import stop_by_signals
 
 @ctypes.CFUNCTYPE(None)
@@ -125,7 +125,6 @@ def called_by_c():
     os.kill(os.getpid(), int(sys.argv[1]))
     time.sleep(1)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs behind a shell ignores it
 stop_by_signals()
 try:
     called_by_c()
