@@ -278,12 +278,12 @@ class Index(Shown):
             `copies` (`pexeso.search.copies`). False: each stands for itself.
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`; 0 for columns
-            of dates or numbers), `min_joinability` (0.5), `joinability_of` ("values"; or "rows"),
-            `k` (20; ``"all"`` for every column that meets the thresholds), `counts`, `exact`, ... A
-            number `k` without `min_joinability` gives the k best, however few values match. With
-            ``auto=True``, or `min_precision`, thresholds that are not given are those that `advise`
-            gives. Other methods take `k` and `min_joinability`; by programs also `max_candidates`,
-            columns that are learned from (100).
+            of dates, numbers or codes), `min_joinability` (0.5), `joinability_of` ("values"; or
+            "rows"), `k` (20; ``"all"`` for every column that meets the thresholds), `counts`,
+            `exact`, ... A number `k` without `min_joinability` gives the k best, however few values
+            match. With ``auto=True``, or `min_precision`, thresholds that are not given are those
+            that `advise` gives. Other methods take `k` and `min_joinability`; by programs also
+            `max_candidates`, columns that are learned from (100).
 
         Returns
         -------

@@ -143,7 +143,7 @@ distance_options = (
     _of_distance(
         "max_distance",
         "Largest distance of two values that match, as a fraction of the largest there is.  "
-        f"[default: 0 for columns of dates or numbers, else {USUAL_BY_MODEL}]",
+        f"[default: 0 for columns of dates, numbers or codes, else {USUAL_BY_MODEL}]",
         **_SHARE,
     ),
     _of_distance(

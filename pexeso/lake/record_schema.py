@@ -43,7 +43,7 @@ SCHEMA = pa.schema(
         pa.field("n_distinct", pa.int64()),  # of kept columns: normalised values; of sets: tokens
         # of a column
         pa.field("name", pa.string()),
-        pa.field("kind", pa.string()),  # text, date, number or empty
+        pa.field("kind", pa.string()),  # text, code, date, number or empty
         pa.field("n_missing", pa.int64()),
         pa.field("median_tokens", pa.float64()),
         # of a value and of a token

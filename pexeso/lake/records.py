@@ -365,7 +365,7 @@ def _column_record(
             reason = f"{reason_too_few(len(values.values), rules)}: counted once normalised"
     if profile:
         record |= {
-            "kind": profile.kind,
+            "kind": profile.value_kind,
             "n_missing": profile.n_missing,
             "median_tokens": profile.median_tokens,
         }

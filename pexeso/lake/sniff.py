@@ -1,4 +1,4 @@
-"""What kind of values a column holds: text, dates, numbers or nothing."""
+"""What kind of values a column holds: text, codes, dates, numbers or nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.normalise.dates import canonical_dates
 
 ColumnKind = Literal["text", "date", "number", "empty"]
+ValueKind = Literal[ColumnKind, "code"]
 
 MIN_DATE_FRACTION = 0.5
 """A column is one of dates where more than this fraction of its values are."""
@@ -24,6 +25,23 @@ _NUMBER = (
 )
 """Numbers with signs, thousands separators, currency signs, percents, exponents, accountants'
 brackets; lower case."""
+
+MAY_BE_CODE = r"[\pN@]|://|www\."
+"""What every code has in it, lower case."""
+
+_WORD_OR_ADDRESS = r"^(?:\S*\pN\S*|(?:[a-z][a-z0-9+.\-]*://|www\.)\S+|\S+@\S+\.\S+)$"
+"""One word with a digit, or the address of a page or of mail; lower case."""
+
+_LETTERS, _DIGITS = np.zeros(256, bool), np.zeros(256, bool)
+"""Bytes that letters begin with, and digits; lower case. Beyond ASCII all counts as a letter but
+for the marks and signs up to U+00BF and from U+2000 to U+2FFF."""
+_LETTERS[ord("a") : ord("z") + 1] = _LETTERS[0xC3:0xE2] = _LETTERS[0xE3:0xF5] = True
+_DIGITS[ord("0") : ord("9") + 1] = True
+
+DIGITS_A_LETTER = 2
+"""Values of several words are codes where they have at least so many digits for each letter, as
+telephone numbers and ``W 82-74`` have, and as ``NGC 4414`` and ``2001-02 Serie A``, which are
+names, have not."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +62,9 @@ class ColumnProfile:
     median_tokens
         Median over the values, with repeats, of the number of words between white space; 0 where
         there are none.
+    n_codes
+        Cells that are codes: one word with a digit, an address of a page or of mail, or digits with
+        few letters. They are counted in columns of text alone, and are 0 in others.
     """
 
     kind: ColumnKind
@@ -53,11 +74,17 @@ class ColumnProfile:
     n_numbers: int
     n_dates: int
     median_tokens: float
+    n_codes: int = 0
 
     @property
     def n_values(self) -> int:
         """Cells that hold something."""
         return self.n_rows - self.n_missing
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """`kind`, but ``code`` for a column of text more than half of whose values are codes."""
+        return "code" if 2 * self.n_codes > self.n_values else self.kind
 
 
 def profile_column(values: pa.StringArray, *, max_number_fraction: float = 0.5) -> ColumnProfile:
@@ -76,6 +103,8 @@ def profile_column(values: pa.StringArray, *, max_number_fraction: float = 0.5) 
     2
     >>> profile_column(pa.array(["$1,200", "7.5 %", "n/a"])).kind
     'number'
+    >>> profile_column(pa.array(["AB-0017", "+41 44 123 45 67", "n/a"])).value_kind
+    'code'
     """
     return profile_columns([values], max_number_fraction=max_number_fraction)[0]
 
@@ -120,8 +149,11 @@ def profile_cells(
         .to_numpy(zero_copy_only=False)
     )
     n_dates = cells.sums(counts, checked[is_date])
+    is_of_text = ~is_of_numbers & (n_dates <= MIN_DATE_FRACTION * n_values)
+    of_text = np.flatnonzero(is_of_text[column])
+    n_codes = cells.sums(counts, of_text[_are_codes(lower.take(pa.array(of_text)))])
     medians = _medians(cells, pc.count_substring_regex(values, r"\S+").to_numpy())
-    facts = (n_values, is_of_numbers, np.diff(cells.offsets), n_numbers, n_dates, medians)
+    facts = (n_values, is_of_numbers, np.diff(cells.offsets), n_numbers, n_dates, medians, n_codes)
     return [
         ColumnProfile(
             kind=_kind(values, of_numbers, dates),
@@ -131,8 +163,9 @@ def profile_cells(
             n_numbers=numbers,
             n_dates=dates,
             median_tokens=median,
+            n_codes=codes,
         )
-        for rows, values, of_numbers, distinct, numbers, dates, median in zip(
+        for rows, values, of_numbers, distinct, numbers, dates, median, codes in zip(
             n_rows, *(fact.tolist() for fact in facts), strict=True
         )
     ]
@@ -144,6 +177,37 @@ def _kind(n_values: int, is_of_numbers: bool, n_dates: int) -> ColumnKind:
     if is_of_numbers:
         return "number"
     return "date" if n_dates > MIN_DATE_FRACTION * n_values else "text"
+
+
+def _are_codes(lower: pa.StringArray) -> np.ndarray:
+    """Return which values are codes, bool; none is empty, and all are in lower case."""
+    are_codes = _matches(lower, MAY_BE_CODE)
+    # Most texts have none of it; what follows takes ten times as long.
+    places = np.flatnonzero(are_codes)
+    are_codes[places] = _matches(lower.take(pa.array(places)), _WORD_OR_ADDRESS)
+    places = places[~are_codes[places]]
+    some = lower.take(pa.array(places))
+    n_digits, n_letters = _count_bytes(some, _DIGITS), _count_bytes(some, _LETTERS)
+    are_codes[places] = (n_digits > 0) & (n_digits >= DIGITS_A_LETTER * n_letters)
+    return are_codes
+
+
+def _count_bytes(values: pa.StringArray, wanted: np.ndarray) -> np.ndarray:
+    """Count in each value the bytes that are wanted, int64; no value is empty.
+
+    A pattern of Unicode's letters would take longer than all else that is asked of a column.
+    """
+    lengths = pc.binary_length(values).to_numpy()
+    if not len(lengths):
+        return np.zeros(0, np.int64)
+    starts = np.cumsum(lengths) - lengths
+    *_, data = values.buffers()
+    ours = np.frombuffer(data, np.uint8)[: starts[-1] + lengths[-1]]
+    return np.add.reduceat(wanted[ours], starts, dtype=np.int64)
+
+
+def _matches(values: pa.StringArray, pattern: str) -> np.ndarray:
+    return pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False).copy()
 
 
 def _medians(cells: CountedCells, numbers: np.ndarray) -> np.ndarray:

@@ -33,8 +33,8 @@ class GraphOptions:
     min_joinability : float
         In (0, 1]: the share of the distinct values of the left column that match.
     max_distance : float or None
-        In [0, 1], of values alike; None: 0 for columns of dates or numbers, else what suits the
-        model of the index.
+        In [0, 1], of values alike; None: 0 for columns of dates, numbers or codes, else what suits
+        the model of the index.
     k : int, "all" or None
         Edges of each left column at most, those of the largest joinability; None: 20.
     fold_copies : bool

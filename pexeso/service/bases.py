@@ -341,7 +341,8 @@ class DistanceRequest(IndexRequest):
     Attributes
     ----------
     max_distance : float or None
-        In [0, 1]; None: 0 for columns of dates or numbers, else what suits the model of the index.
+        In [0, 1]; None: 0 for columns of dates, numbers or codes, else what suits the model of the
+        index.
     min_cosine : float or None
         In [-1, 1], in place of `max_distance`.
     auto : bool

@@ -1,4 +1,4 @@
-"""Columns of dates and numbers: near values are others, so only equal ones match by default."""
+"""Columns of dates, numbers and codes: near values are others, so equal ones match by default."""
 
 import datetime
 import json
@@ -30,6 +30,14 @@ NUMBERS = {
 }
 
 
+def codes(seed, n):
+    """Return codes many of which differ in one character or in the order of two."""
+    return [f"AB{at:05d}X" for at in random.Random(seed).sample(range(0, 3000, 9), n)]
+
+
+CODES = {f"parts-{seed}.csv": codes(seed, 40) for seed in range(6)}
+
+
 @pytest.fixture(scope="module", params=["lexical", "hashing"])
 def index(request, spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
@@ -41,6 +49,10 @@ def index(request, spark, tmp_path_factory):
     for name, found in NUMBERS.items():
         rows = "".join(f"{each},guest {each % 7}\n" for each in found)
         (folder / "lake" / name).write_text(f"room,guest\n{rows}", encoding="utf-8")
+    for number, (name, found) in enumerate(CODES.items()):
+        cells = [each if number % 2 else f" {each.lower()}" for each in found]
+        rows = "".join(f"{cell},part {at % 3}\n" for at, cell in enumerate(cells))
+        (folder / "lake" / name).write_text(f"code,part\n{rows}", encoding="utf-8")
     rules = ColumnRules(kinds=("text", "date", "number"))
     return build_index(folder / "lake", folder / "index", model=request.param, rules=rules)
 
@@ -79,6 +91,19 @@ def test_numbers_match_where_they_are_equal(index):
 
 
 @pytest.mark.spark
+def test_codes_match_where_they_are_equal(index):
+    query = codes(20, 60)
+    result = index.search(query, k=50, fold_copies=False)
+    assert found_in(result, "code") == shared(query, CODES)
+    assert result.options.advice.why == "the values are codes, and near codes are other codes."
+    near = index.search(query, k=50, fold_copies=False, max_distance=0.45)
+    assert found_in(near, "code") != shared(query, CODES)
+    joined = result[0].join({"mine": query}, on="mine").to_pandas().dropna(subset="code")
+    assert len(joined) == result[0].matched
+    assert joined["mine"].tolist() == joined["code"].str.strip().str.upper().tolist()
+
+
+@pytest.mark.spark
 def test_what_is_asked_for_is_done(index):
     query = ["2021-03-01", "2021-03-02", "2021-03-03"]
     for distance in (0.0, 0.4):
@@ -90,14 +115,15 @@ def test_what_is_asked_for_is_done(index):
 
 
 @pytest.mark.spark
-def test_edges_of_a_graph_are_those_of_searches(index):
+@pytest.mark.parametrize(("column", "lake"), [("day", LAKE), ("code", CODES)])
+def test_edges_of_a_graph_are_those_of_searches(index, column, lake):
     edges = index.graph(method="semantic", min_joinability=0.05, fold_copies=False).to_pandas()
-    dates = edges[(edges.left_column == "day") & (edges.right_column == "day")]
-    found = {(each.left_table, each.right_table): each.matched for each in dates.itertuples()}
+    ours = edges[(edges.left_column == column) & (edges.right_column == column)]
+    found = {(each.left_table, each.right_table): each.matched for each in ours.itertuples()}
     assert found == {
         (one, other): len(set(left) & set(right))
-        for one, left in LAKE.items()
-        for other, right in LAKE.items()
+        for one, left in lake.items()
+        for other, right in lake.items()
         if one != other and len(set(left) & set(right)) >= 0.05 * len(left)
     }
 
@@ -126,11 +152,16 @@ CELLS = [
     "7.5 %",
     "12",
     "\u0663",
+    "AB-0017",
+    "anna@x.org",
+    "WWW.x.org",
+    "+41 44 123 45 67",
+    "NGC 4414",
 ]
 
 
 @given(st.lists(st.sampled_from(CELLS), max_size=9))
 def test_the_kind_is_that_of_a_column_of_the_lake(cells):
     column = pa.array(cells, pa.string())
-    kind = profile_column(column).kind
+    kind = profile_column(column).value_kind
     assert exact_kind(column) == (kind if kind in EXACT_KINDS else None)

@@ -87,6 +87,53 @@ def test_dates_are_weighed_by_cells():
     assert profile("2020-01-02", "x").kind == "text"
 
 
+CODES = [
+    "AB-0017",
+    "aardsda01",
+    "tt0109504",
+    "#E0AB82",
+    "R+24.61",
+    "80th",
+    "3:54.2",
+    "Anna@x.org",
+    "https://x.org/a",
+    "www.x.org",
+    "(555) 123-4567",
+    "+41 44 123 45 67",
+    "W 82-74",
+]
+NO_CODES = [
+    "Oslo",
+    "NGC 4414",
+    "2001-02 Serie A",
+    "12 Main Street",
+    "Rome 2",
+    "District 8",
+    "a @ b",
+    "see www.x.org for more",
+]
+
+
+@pytest.mark.parametrize("value", CODES)
+def test_what_is_a_code(value):
+    found = profile(value)
+    assert (found.kind, found.value_kind, found.n_codes) == ("text", "code", 1)
+
+
+@pytest.mark.parametrize("value", NO_CODES)
+def test_what_is_no_code(value):
+    found = profile(value)
+    assert (found.value_kind, found.n_codes) == ("text", 0)
+
+
+def test_codes_are_more_than_half_of_the_cells_of_a_column_of_text():
+    assert profile("AB1", "a").value_kind == "text"
+    assert profile("AB1", "AB1", "a").value_kind == "code"
+    assert profile("AB1", None, "").value_kind == "code"
+    assert profile("2020-01-02", "2020-01-03", "AB1").value_kind == "date"
+    assert profile("1", "2", "AB1").value_kind == "number"
+
+
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=12))
 def test_the_median_is_that_of_all_cells(pairs):
@@ -103,7 +150,9 @@ def test_the_median_is_that_of_all_cells(pairs):
 @settings(max_examples=40)
 @given(
     st.lists(
-        st.lists(st.sampled_from([*NUMBERS, *WORDS, None, "2020-01-02", "13/5/2020"]), max_size=6),
+        st.lists(
+            st.sampled_from([*NUMBERS, *WORDS, *CODES, None, "2020-01-02", "13/5/2020"]), max_size=6
+        ),
         max_size=5,
     )
 )

@@ -62,8 +62,8 @@ _graph_options = with_options(
     ),
     _of_graph(
         "max_distance",
-        "Of values alike.  [default: 0 for columns of dates or numbers, else what suits the model "
-        "of the index]",
+        "Of values alike.  [default: 0 for columns of dates, numbers or codes, else what suits the "
+        "model of the index]",
         metavar="0..1",
     ),
     top_k_option(

@@ -281,7 +281,7 @@ def _nothing_alike(result: SearchResult) -> str:
             f"No column has any value within distance {options.max_distance:g} {within}. Try "
             "a larger --max-distance."
         )
-    # A larger distance than that of dates or numbers finds what is wrong.
+    # A larger distance than that of dates, numbers or codes finds what is wrong.
     is_by_kind = options.advice is not None and "kind" in options.advice.evidence
     larger = "" if is_by_kind else "a larger --max-distance, "
     return (
