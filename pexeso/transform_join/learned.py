@@ -10,7 +10,8 @@ from typing import Any
 
 from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.options import whole_number
+from pexeso.runtime.formatting import shown
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.storing import MAX_PROGRAMS
 from pexeso.transform.transformation import DEFAULT_PROGRAMS, TransformOptions, apply_programs
@@ -71,11 +72,8 @@ def learn_transformation(
     >>> joined.pairs[0], joined.coverage
     (('Suhela Chowdhury', 'schowdhury@a.us', 'program'), 1.0)
     """
-    max_programs, seed = plain_scalar(max_programs), plain_scalar(seed)
-    if not _is_whole(max_programs) or not 1 <= max_programs <= MAX_PROGRAMS:
-        raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {shown(max_programs)}.")
-    if not _is_whole(seed) or seed < 0:
-        raise InputError(f"seed must be a whole number of at least 0. Got {shown(seed)}.")
+    max_programs = whole_number("max_programs", max_programs, 1, MAX_PROGRAMS)
+    seed = whole_number("seed", seed, 0)
     if program is not None and not isinstance(program, str | os.PathLike):
         raise InputError(f"program must be the path of saved programs. Got {shown(program)}.")
     options = TransformOptions(
@@ -86,10 +84,6 @@ def learn_transformation(
         side_of(target, target_columns, reading=target_reading),
     )
     return join_learned(*sides, program=program, options=options)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def join_learned(

@@ -313,10 +313,10 @@ def test_without_a_program_nothing_is_saved(fail, files, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--max-programs", "0"], "max_programs is 1 to 16. Got 0."),
-        (["--seed", "-1"], "seed is at least 0. Got -1."),
+        (["--max-programs", "0"], "at least 1 and at most 16. Got 0 instead."),
+        (["--seed", "-1"], "seed must be a whole number of at least 0. Got -1 instead."),
         (["--seed", "x"], "'x' is not a valid integer"),
-        (["--max-programs", "99"], "max_programs is 1 to 16. Got 99."),
+        (["--max-programs", "99"], "at least 1 and at most 16. Got 99 instead."),
     ],
 )
 def test_options_out_of_range(fail, people, mails, options, words):

@@ -240,16 +240,17 @@ def test_a_frame_an_arrow_table_and_a_mapping_are_the_same():
 
 @pytest.mark.parametrize("number", [0, 17, 2.5, None])
 def test_programs_that_could_not_be_saved_are_not_learned(number):
-    with pytest.raises(InputError, match=rf"^max_programs is 1 to 16\. Got {number}\.$"):
+    words = "max_programs must be a whole number of at least 1 and at most 16"
+    with pytest.raises(InputError, match=rf"^{words}\. Got {number} instead\.$"):
         learn(NAMES, MAILS, max_programs=number)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"seed": "a"}, "seed must be a whole number of at least 0. Got 'a'."),
-        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1."),
-        ({"max_programs": pd.DataFrame()}, "max_programs is 1 to 16. Got Empty DataFrame"),
+        ({"seed": "a"}, "seed must be a whole number of at least 0. Got 'a' instead."),
+        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1 instead."),
+        ({"max_programs": pd.DataFrame()}, "at least 1 and at most 16. Got Empty DataFrame"),
         ({"program": True}, "program must be the path of saved programs. Got True."),
         ({"columns": 3}, "Columns are named by a text, such as 'country,year', or by a list"),
         ({"target_columns": [3]}, "A column is named by a text, such as 'year', or '#3' by its"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import OutputError
 from pexeso.io.whole_files import require_free
 from pexeso.lake.key_columns import spec_of
+from pexeso.options import whole_number
 from pexeso.service.bases import ReadingRequest, RequestError, reading_of
 from pexeso.service.by_verb.composite_keys import OF_JOIN, split_lake_key
 from pexeso.service.responses import JoinResponse, SearchResponse
@@ -56,10 +57,8 @@ class TransformRequest(ReadingRequest, verb="transform"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.max_programs <= MAX_PROGRAMS:
-            raise InputError(f"max_programs is 1 to {MAX_PROGRAMS}. Got {self.max_programs!r}.")
-        if self.seed < 0:
-            raise InputError(f"seed is at least 0. Got {self.seed!r}.")
+        whole_number("max_programs", self.max_programs, 1, MAX_PROGRAMS)
+        whole_number("seed", self.seed, 0)
         _ = self.target_reading
 
     @property
