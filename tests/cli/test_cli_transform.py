@@ -57,8 +57,8 @@ def test_what_is_found_is_told_in_words(run, files):
     assert result.exit_code == 0, result.output
     assert result.stdout == (
         "teachers.csv:Name is joined with emails.csv:Email\n"
-        "Rows of teachers.csv: 4 by program, 1 nearly equal of 5 rows\n"
-        "Keys: 80.0 %, 1:1\n"
+        "Rows of teachers.csv joined: 5 of 5 (4 by program, 1 nearly equal)\n"
+        "Keys joined by equal values or a program: 80.0 %; 1:1\n"
         'Program 1 (4 rows): the first character of "Name", in small letters, then part 2 of '
         '"Name" split at " ", in small letters, then "@forsyth.k12.ga.us"\n'
         "\n"
@@ -73,6 +73,14 @@ def test_what_is_found_is_told_in_words(run, files):
         "'@forsyth.k12.ga.us' END\n"
     )
     assert result.stderr == ""
+
+
+def test_rows_and_keys_are_told_apart_where_no_program_joins(run, files):
+    mine = files("mine.csv", {"team": ["Buffalo Bills", "Chicago Bears", "Oakland"]})
+    theirs = files("theirs.csv", {"team": ["Buffalo Bill", "Chicago Bear", "Dallas Cowboys"]})
+    rows, keys = run("transform", f"{mine}:team", f"{theirs}:team").stdout.splitlines()[1:3]
+    assert rows == "Rows of mine.csv joined: 2 of 3 (2 nearly equal)"
+    assert keys.startswith("Keys joined by equal values or a program: 0.0 %")
 
 
 def test_a_key_of_two_columns_as_json(run, people, mails):
@@ -149,7 +157,7 @@ def test_saved_programs_join_new_rows(run, files, people, mails, tmp_path):
     assert again.stdout == learned.stdout
     new = files("new.csv", {"last": ["Meier", "Neu"], "id": ["7", "8"], "first": ["Anna", "Zoe"]})
     told = run("transform", new, mails, "--program", rule, "-o", output)
-    assert "Rows of new.csv: 1 by program of 2 rows\n" in told.stdout
+    assert "Rows of new.csv joined: 1 of 2 (1 by program)\n" in told.stdout
     assert output.read_text() == (
         "last,id,first,room,mail,match_kind\nMeier,7,Anna,0,a.meier@firm.de,program\n"
         "Neu,8,Zoe,,,\n".replace(
@@ -174,8 +182,8 @@ def test_repeated_keys_are_told_and_refused(run, fail, files, mails, tmp_path):
     mails = files("mails2.csv", {"mail": MAILS["mail"] * 2})
     told = run("transform", twice, mails)
     assert (
-        "Keys: 100.0 %, N:M; some keys have several rows in both tables, which -o refuses\n"
-        in told.stdout
+        "Keys joined by equal values or a program: 100.0 %; N:M; some keys have several rows in "
+        "both tables, which -o refuses\n" in told.stdout
     )
     assert json.loads(run("transform", twice, mails, "--json").stdout)["cardinality"] == "N:M"
     output = tmp_path / "joined.csv"
@@ -186,7 +194,7 @@ def test_repeated_keys_are_told_and_refused(run, fail, files, mails, tmp_path):
     assert run("transform", twice, mails, "-o", output, "--many-to-many").exit_code == 0
     assert len(output.read_text().splitlines()) == 1 + 12 * 2 * 2
     same = run("transform", twice, twice)
-    assert "Keys: 100.0 %, N:M" in same.stdout
+    assert "program: 100.0 %; N:M" in same.stdout
     assert "No program: all rows are joined by equal values" in same.stdout
 
 
@@ -270,7 +278,7 @@ def test_one_row_joins_nothing(run, files):
     one, other = files("one.csv", {"a": ["Ann Lee"]}), files("two.csv", {"b": ["alee@x.org"]})
     told = run("transform", one, other)
     assert told.exit_code == 0
-    assert "none joined of 1 row\n" in told.stdout
+    assert "Rows of one.csv joined: 0 of 1\n" in told.stdout
     assert "No program: " in told.stdout
 
 

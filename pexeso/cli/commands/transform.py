@@ -128,15 +128,17 @@ def transform_lines(joined: TransformJoin) -> list[str]:
     names = joined.reading.texts.names
     columns = ",".join(names[at] for at in joined.found.columns)
     reading, keyed = joined.reading.file or "", joined.keyed.file or ""
-    n_rows = many(sum(counts.values()), "row")
+    n_rows = sum(counts.values())
     lines = [
         f"{_file(reading)}:{plain(columns, MAX_NAME)} is joined with "
         f"{_file(keyed)}:{plain(joined.key_column, MAX_NAME)}",
-        f"Rows of {_file(reading)}: {ways or 'none joined'} of {n_rows}",
+        f"Rows of {_file(reading)} joined: {n_rows - counts['none']:,} of {n_rows:,}"
+        f"{f' ({ways})' if ways else ''}",
     ]
     repeated = "; some keys have several rows in both tables, which -o refuses"
     lines.append(
-        f"Keys: {percent(joined.coverage)}, {joined.cardinality}"
+        f"Keys joined by equal values or a program: {percent(joined.coverage)}"
+        f"{f'; {joined.cardinality}' if joined.cardinality != 'none' else ''}"
         f"{repeated if joined.multiplies else ''}"
     )
     if joined.tried is not None:
