@@ -35,6 +35,7 @@ an error comes with its traceback.
 a column that is not there |
 | 130 | stopped by Ctrl-C |
 | 129, 143 | stopped by SIGHUP (its terminal was closed), by SIGTERM |
+| 141 | the program that reads the output ended before, as `head` does; nothing is said |
 """
 
 

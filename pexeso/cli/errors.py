@@ -7,6 +7,7 @@ code    meaning
 1       it could not be done: a file, an index, the machine
 2       the command was not understood: an option, a value out of range, a column that is not there
 130     stopped by Ctrl-C
+141     what reads the output has ended, as ``head`` does (SIGPIPE)
 129     stopped by SIGHUP: its terminal was closed
 143     stopped by SIGTERM
 ======  ======================================================================================
@@ -29,7 +30,7 @@ from pexeso.cli.signals import Stopped
 from pexeso.errors import InputError, PexesoError
 from pexeso.service.bases import RequestError
 
-FAILED, MISUSED = 1, 2
+FAILED, MISUSED, PIPE_CLOSED = 1, 2, 128 + signal.SIGPIPE
 
 DEBUG_VARIABLE = "PEXESO_DEBUG"
 """Set this environment variable to see tracebacks."""
@@ -92,8 +93,10 @@ def plain_errors() -> Iterator[None]:
         yield
         # Here, so that a closed pipe is noticed while it can still be passed over in silence.
         sys.stdout.flush()
-    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
+    except BrokenPipeError as error:
+        raise click.exceptions.Exit(PIPE_CLOSED) from error
     except KeyboardInterrupt as error:
         raise Interrupted(f"Interrupted. Run again: {command_again()}") from error
     except PexesoError as error:

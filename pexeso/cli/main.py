@@ -49,7 +49,8 @@ class _Group(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         remember_arguments(ctx, args)
         start_clock(ctx)
-        return super().parse_args(ctx, args)
+        with plain_errors():
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         with plain_errors():
@@ -107,7 +108,7 @@ def cli() -> None:
 
     Data goes to stdout, everything else to stderr. The exit code is 0 when done, 1 when it could
     not be done, 2 when the command was not understood, 130 after Ctrl-C, 143 after SIGTERM, 129
-    after SIGHUP.
+    after SIGHUP, 141 when what reads the output ended before.
     """  # noqa: D301  click reads \b
 
 

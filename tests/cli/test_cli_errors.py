@@ -190,6 +190,15 @@ def test_a_closed_pipe_is_silent():
     assert (done.stdout, done.stderr) == ("Usage: pexeso search [OPTIONS] INDEX FILE:COLUMN\n", "")
 
 
+@pytest.mark.parametrize("command", ["rules", "search -h", "--version"])
+def test_the_code_of_a_closed_pipe_is_that_of_its_signal(command):
+    pipeline = f'{sys.executable} -m pexeso {command} | sleep 0; echo "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(
+        ["bash", "-c", pipeline], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("141\n", "")
+
+
 def test_a_name_that_is_no_utf_8_is_shown_all_the_same():
     command = [sys.executable.encode(), b"-m", b"pexeso", b"info", b"n\xffne"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)

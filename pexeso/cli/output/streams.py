@@ -163,6 +163,7 @@ class SafeStream:
         try:
             yield
         except BrokenPipeError:
+            self._drop()
             raise
         except OSError as error:
             self._drop()
