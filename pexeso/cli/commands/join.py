@@ -29,7 +29,7 @@ from pexeso.cli.output.output import (
 from pexeso.cli.output.report import percent
 from pexeso.cli.output.tables import require_writable, write_table
 from pexeso.cli.standard_input import QueryCommand
-from pexeso.errors import InputError
+from pexeso.errors import InputError, OutputError
 from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES
 from pexeso.runtime.shown import many
 from pexeso.service.by_verb.lineage import write_lineage
@@ -163,10 +163,15 @@ def join(
     if found.advised is not None:
         tell_advice([found.advised])
     write_table(found.joined.table, output, overwrite=overwrite)
-    if lineage is not None and output is not None:
-        write_lineage(lineage, request, found, output, started, datetime.now(UTC))
-    if conflicts is not None:
-        write_table(found.joined.report.conflicts, conflicts, overwrite=overwrite)
+    try:
+        if lineage is not None and output is not None:
+            write_lineage(lineage, request, found, output, started, datetime.now(UTC))
+        if conflicts is not None:
+            write_table(found.joined.report.conflicts, conflicts, overwrite=overwrite)
+    except OutputError as error:
+        if output is None:
+            raise
+        raise OutputError(f"{error} The joined table is whole, in '{output}'.") from error
     _tell(found.match, found.joined.report, output, conflicts)
 
 
