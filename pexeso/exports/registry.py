@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from pexeso.errors import InputError, OutputError
@@ -94,16 +95,28 @@ def write_export(
         The file is there, or cannot be written.
     """
     target = target_of(form, path, overwrite=overwrite)
-    if form.file is not None:
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(
-                f"The folder '{target.parent}' cannot be made: {error.strerror or error}."
-            ) from error
-    with written_whole(target, overwrite=overwrite) as temporary:
-        form.write(edges, temporary, Naming() if naming is None else naming)
+    made = [] if form.file is None else _make_folder(target.parent)
+    try:
+        with written_whole(target, overwrite=overwrite) as temporary:
+            form.write(edges, temporary, Naming() if naming is None else naming)
+    except BaseException:
+        with suppress(OSError):  # somebody else has put something into it
+            for folder in made:
+                folder.rmdir()
+        raise
     return target
+
+
+def _make_folder(folder: Path) -> list[Path]:
+    """Make a folder that may be there, and return those that were made, the innermost first."""
+    absent = [each for each in (folder, *folder.parents) if not os.path.exists(each)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"The folder '{folder}' cannot be made: {error.strerror or error}."
+        ) from error
+    return absent
 
 
 def target_of(form: ExportFormat, path: str | os.PathLike[str], *, overwrite: bool) -> Path:

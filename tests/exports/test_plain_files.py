@@ -1,6 +1,7 @@
 """Edges as JSON lines, CSV and Parquet, read back."""
 
 import csv
+import errno
 import json
 
 import pyarrow.parquet as pq
@@ -58,6 +59,21 @@ def test_a_file_that_is_there_is_kept_or_replaced_whole(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     write_export(form, hostile_edges()[1], path, overwrite=True)
     assert path.read_text().startswith("{")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_folder_that_was_made_goes_where_the_file_cannot_be_written(tmp_path, there):
+    class Fails(EdgeRows):
+        def batches(self):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    folder = tmp_path / "models" / "lake"
+    if there:
+        folder.mkdir(parents=True)
+    with pytest.raises(OutputError, match="No space left on device"):
+        write_export(FORMATS["dbt"], Fails(), folder)
+    assert folder.exists() == there
+    assert [*tmp_path.iterdir()] == [folder.parent] * there
 
 
 def test_a_folder_that_is_not_there_is_made_for_a_tool_that_reads_folders(tmp_path):
