@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.answers.semantic_search import SemanticSearch
 from pexeso.errors import InputError
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.lake_graph.graphs import EdgeStream
     from pexeso.lake_graph.options import GraphOptions
+    from pexeso.results import SearchResult
     from pexeso.runtime.progress import CountedProgress
     from pexeso.search.executor import Executor
     from pexeso.token_search.searches import TokenSearches
@@ -39,6 +44,38 @@ class Answering:
         thresholds = Thresholds(opened)
         semantic = SemanticSearch(opened, executor, thresholds, HtmlRenderer())
         return cls(opened, thresholds, semantic)
+
+    def search_batch(
+        self,
+        queries: Iterable[Any],
+        exclude_self: bool,
+        rerank: bool,
+        fold_copies: bool,
+        given: Mapping[str, Any],
+    ) -> list[SearchResult]:
+        """Search with several query columns; see `pexeso.Index.search_batch`."""
+        found = self.semantic.search_batch(queries, exclude_self, rerank, fold_copies, given)
+        self.require_known(given.get("exclude_table"))
+        return found
+
+    def require_known(self, table: str | None) -> None:
+        """Refuse a table that a search was to leave out, and that the index does not know.
+
+        To be called after the search, which has mapped the names of columns: the catalog, which
+        has tables without columns too, takes as long to read as a small lake to search.
+        """
+        if table is None or self._has_columns(table):
+            return
+        catalog = self.opened.catalog
+        if not catalog.tables(["table"], among=pa.array([table])).num_rows:
+            raise InputError(f"exclude_table: {catalog.why_unknown(table, self.opened.lake)}")
+
+    def _has_columns(self, table: str) -> bool:
+        loader = self.opened.loader
+        if getattr(self.semantic.executor, "spark", None) is not None:
+            return False  # tasks have mapped the names, not this process
+        tables = (loader.names(number).sound_tables for number in range(loader.store.n_partitions))
+        return any(pc.index(names, table).as_py() >= 0 for names in tables)
 
     @cached_property
     def equal_text(self) -> TokenSearches:

@@ -213,8 +213,7 @@ class Index(Shown):
     def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
         """Return search options with default or advised thresholds.
 
-        The defaults suit this index. Thresholds are advised if ``auto`` or ``min_precision`` asks
-        for them.
+        The defaults suit this index; ``auto`` and ``min_precision`` ask for advised thresholds.
         """
         return self._answering.thresholds.search_options(given)
 
@@ -301,8 +300,9 @@ class Index(Shown):
             from pexeso.answers.by_method import search_by_method
 
             options |= {"exclude_self": exclude_self, "fold_copies": fold_copies}
-            column = query_from_values(values, on=on)
-            return search_by_method(self, column, method, **options)
+            found = search_by_method(self, query_from_values(values, on=on), method, **options)
+            self._answering.require_known(options.get("exclude_table"))
+            return found
         return self.search_batch(
             [query_from_values(values, on=on)],
             exclude_self=exclude_self,
@@ -334,7 +334,7 @@ class Index(Shown):
         list of SearchResult
             In the order of the queries.
         """
-        return self._answering.semantic.search_batch(
+        return self._answering.search_batch(
             require_columns(queries), exclude_self, rerank, fold_copies, options
         )
 

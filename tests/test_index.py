@@ -175,6 +175,20 @@ def test_one_table_is_left_out_and_what_is_none_is_refused(index, small_lake):
             index.search(query, exclude_table=wrong)
 
 
+@pytest.mark.parametrize("method", ["semantic", "all"])
+def test_an_excluded_table_that_the_index_does_not_know_is_refused(index, small_lake, method):
+    query = read_query(small_lake / "cities.csv", "city")
+    left_out = [
+        row["table"] for row in index.catalog.tables().to_pylist() if row["reason"] is not None
+    ]
+    assert left_out
+    for known in ("cities.csv", *left_out):
+        index.search(query, method=method, exclude_table=known)
+    said = r"^exclude_table: The lake has no table 'citys\.csv'.* Did you mean 'cities\.csv'"
+    with pytest.raises(InputError, match=said):
+        index.search(query, method=method, exclude_table="citys.csv")
+
+
 def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):
     path = tmp_path / "cities.csv"
     path.write_text("city\nOslo\n", encoding="utf-8")
