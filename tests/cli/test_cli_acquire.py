@@ -237,6 +237,11 @@ def test_nothing_to_look_for(fail, market):
     assert "Give --have, --want, or both: there is nothing to look for." in said
 
 
+def test_a_column_without_an_option_is_told_where_it_goes(fail, market, people):
+    said = fail(2, "acquire", "lake.pexeso", f"{people}:sick")
+    assert "those to be explained by --have, those to get by --want. Got the argument " in said
+
+
 def test_prices_that_cannot_be_used(refused, tmp_path):
     path = tmp_path / "prices.csv"
     path.write_text("table,column,price\nzips.csv,zip,-1\n")

@@ -17,7 +17,7 @@ from pexeso.cli.output.output import (
     write_json,
 )
 from pexeso.cli.output.pages import page_options, require_page, write_page
-from pexeso.runtime.formatting import figure, percent
+from pexeso.runtime.formatting import figure, percent, shown
 from pexeso.runtime.shown import many
 from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.verbs import run
@@ -58,7 +58,22 @@ def _repeated(name: str, help_text: str, option: str, metavar: str):
     )
 
 
-@click.command()
+class _Acquire(click.Command):
+    """Says where columns go that were given as search and other commands take them."""
+
+    allow_extra_args = True
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        extra = super().parse_args(ctx, args)
+        if extra and not ctx.resilient_parsing:
+            ctx.fail(
+                "Columns are named by options: those to be explained by --have, those to get by "
+                f"--want. Got the argument {shown(extra[0])}."
+            )
+        return extra
+
+
+@click.command(cls=_Acquire)
 @index_argument
 @_of_acquire(
     "have",
