@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.transform.learning.suffixes import MAX_PREFIX, shared_prefixes, sorted_suffixes
+from pexeso.transform.learning.suffixes import (
+    MAX_PREFIX,
+    SharedPrefixes,
+    SuffixesOfColumns,
+    shared_prefixes,
+    sorted_suffixes,
+)
 
 words = st.text("ab ", max_size=9)
 
@@ -65,6 +71,34 @@ def test_the_longest_prefix_and_its_holders_are_those_of_linear_search(sources, 
     for place in range(len(found.sources)):
         inside = set(found.members[found.first[place] : found.last[place] + 1].tolist())
         assert len(inside) == found.n_sources[place] + found.n_targets[place]
+
+
+@given(st.lists(st.lists(words, max_size=5), min_size=2, max_size=4))
+def test_suffixes_of_two_columns_are_those_of_these_alone(columns):
+    _compare_with_columns_alone(columns, [(0, 1), (0, len(columns) - 1)])
+
+
+def test_suffixes_of_two_columns_of_thirty_are_those_of_these_alone():
+    drawn = np.random.default_rng(5)
+    sizes = drawn.integers(0, 40, 30)
+    letters = [list("abcd"), list("efgh")]
+    columns = [
+        ["".join(drawn.choice(letters[at % 2], drawn.integers(0, 25))) for _ in range(size)]
+        for at, size in enumerate(sizes)
+    ]
+    _compare_with_columns_alone(columns, [(0, 2), (1, 29), (3, 28), (14, 15)])
+
+
+def _compare_with_columns_alone(columns, pairs):
+    starts = np.cumsum([0, *map(len, columns)])
+    order = sorted_suffixes([text for column in columns for text in column])
+    suffixes = SuffixesOfColumns(order, starts)
+    for one, other in pairs:
+        found, sides = suffixes.shared_prefixes(one, other)
+        assert sides.tolist() == [1] * len(columns[one]) + [2] * len(columns[other])
+        alone = shared_prefixes(sorted_suffixes([*columns[one], *columns[other]]), sides)
+        for name in SharedPrefixes.__dataclass_fields__:
+            assert getattr(found, name).tolist() == getattr(alone, name).tolist(), name
 
 
 def test_ten_thousand_random_suffixes():

@@ -23,7 +23,7 @@ from pexeso.transform.learning.least_pieces import PieceStart, least_pieces, pie
 from pexeso.transform.learning.options import FindingOptions
 from pexeso.transform.learning.row_pairs import RowPairs, find_row_pairs
 from pexeso.transform.learning.sampling import SampleSizes, sample_sizes, sample_texts
-from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
+from pexeso.transform.learning.suffixes import SuffixesOfColumns, sorted_suffixes
 from pexeso.transform.programs.program import lower
 from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable
 
@@ -268,18 +268,14 @@ def _groups(
     ]
     at = np.concatenate([[0], np.cumsum([len(each) for each in texts])])
     order = sorted_suffixes([lower(text) for each in texts for text in each])
+    suffixes = SuffixesOfColumns(order, at)
     groups = []
     for one in range(len(source.columns)):
         for number in range(len(targets)):
-            other = len(source.columns) + number
-            sides = np.zeros(at[-1], np.int8)
-            sides[at[one] : at[one + 1]] = 1
-            sides[at[other] : at[other + 1]] = 2
-            pairs = find_row_pairs(shared_prefixes(order, sides), sides, min_length=min_length)
+            prefixes, sides = suffixes.shared_prefixes(one, len(source.columns) + number)
+            pairs = find_row_pairs(prefixes, sides, min_length=min_length)
             if len(pairs):
-                pairs = replace(
-                    pairs, sources=pairs.sources - at[one], targets=pairs.targets - at[other]
-                )
+                pairs = replace(pairs, targets=pairs.targets - len(left[one]))
                 groups.append(ExampleGroup(one, number, pairs, limit))
     return groups, left, texts[len(source.columns) :]
 

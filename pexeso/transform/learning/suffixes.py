@@ -20,6 +20,9 @@ from pexeso.runtime.jit import loop
 MAX_PREFIX = 64
 """Characters of a suffix that are compared; what follows orders by place."""
 
+_STEP = 64
+"""Suffixes that are passed over at once, where none of them belongs to the columns looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class SuffixOrder:
@@ -127,6 +130,70 @@ class SharedPrefixes:
     first: np.ndarray
     last: np.ndarray
     members: np.ndarray
+
+
+class SuffixesOfColumns:
+    """The suffixes of the texts of columns, of which those of any two are found without the others.
+
+    Parameters
+    ----------
+    order : SuffixOrder
+        Of the texts of all columns, one column after the other.
+    starts : int64 (c + 1,)
+        Number of the first text of each column, and of all texts.
+    """
+
+    def __init__(self, order: SuffixOrder, starts: np.ndarray) -> None:
+        self._order, self._starts = order, starts
+        columns = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+        of_suffix = columns[order.values]
+        places = np.argsort(of_suffix, kind="stable")
+        ends = np.cumsum(np.bincount(of_suffix, minlength=len(starts) - 1))
+        self._places = np.split(places, ends[:-1])
+        self._least = order.shared
+        if len(order.shared):
+            steps = np.arange(0, len(order.shared), _STEP)
+            self._least = np.minimum.reduceat(order.shared, steps)
+
+    def shared_prefixes(self, source: int, target: int) -> tuple[SharedPrefixes, np.ndarray]:
+        """Find what `shared_prefixes` finds of the texts of two columns.
+
+        Returns
+        -------
+        prefixes : SharedPrefixes
+            Its texts are numbered from the first of the source column on, and those of the target
+            column follow.
+        sides : int8 (v,)
+            1 for each text of the source column, then 2 for each of the target column.
+        """
+        sizes = [int(self._starts[each + 1] - self._starts[each]) for each in (source, target)]
+        sides = np.repeat(np.array([1, 2], np.int8), sizes)
+        both = (self._places[source], self._places[target])
+        first = np.array([self._starts[source], self._starts[target] - sizes[0]])
+        places = np.concatenate(both)
+        order = np.argsort(places, kind="stable")  # two ascending runs
+        members = self._order.values[places] - np.repeat(first, list(map(len, both)))
+        members = members[order].astype(np.int32)
+        shared = _least_between(self._order.shared, self._least, places[order])
+        return SharedPrefixes(*_longest_shared(members, shared, sides), members), sides
+
+
+@loop
+def _least_between(shared: Any, least: Any, places: Any) -> Any:
+    """Return for each place but the first the least that is shared from the one before it on."""
+    found = np.zeros(len(places), np.int32)
+    for at in range(1, len(places)):
+        place, end = places[at - 1] + 1, places[at] + 1
+        smallest = shared[end - 1]
+        while place < end and smallest > 0:
+            if place % _STEP == 0 and place + _STEP <= end:
+                smallest = min(smallest, least[place // _STEP])
+                place += _STEP
+            else:
+                smallest = min(smallest, shared[place])
+                place += 1
+        found[at] = smallest
+    return found
 
 
 def shared_prefixes(order: SuffixOrder, sides: np.ndarray) -> SharedPrefixes:
