@@ -4,6 +4,7 @@ import html
 import io
 import re
 import shutil
+import zipfile
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from bare_indexes import without_parts
 from click.testing import CliRunner
 
 from pexeso.cli.main import cli
+from pexeso.index import build_index
 
 pytestmark = pytest.mark.spark
 CAPITALS = "nested/capitals.tsv:Capital"
@@ -90,6 +92,34 @@ def test_each_page_answers_on_when_the_index_has_been_deleted(small_index, tmp_p
             assert not index.exists()
         for path, *both in zip(paths, *answers, strict=True):
             assert both[0] == both[1], path
+
+
+def test_the_file_of_one_table_stands_for_it_in_addresses(spark, tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    with zipfile.ZipFile(lake / "one.zip", "w") as archive:
+        archive.writestr("towns.csv", f"{CITIES}Paris,2,France\n")
+    index = build_index(lake, tmp_path / "lake.pexeso", dimensions=64, model="hashing").path
+    with app_of(index) as visitor:
+        client = visitor.enter()
+        whole, short = (
+            client.get(f"/lake/table.json?name={quote(name)}")
+            for name in ("one.zip/towns.csv", "one.zip")
+        )
+        assert (short.status_code, short.json()) == (200, whole.json())
+        given = client.post("/tables", data={"lake_table": "one.zip"}, follow_redirects=False)
+        match = f"{given.headers['location']}/match.json?column=%230&lake_column="
+        for method in ("semantic", "transform"):
+            whole, short = (
+                client.get(f"{match}{quote(name)}:%230&method={method}")
+                for name in ("one.zip/towns.csv", "one.zip")
+            )
+            assert (short.status_code, short.json()) == (200, whole.json())
+        whole, short = (
+            client.get(f"/acquire.json?have={quote(name)}:visits")
+            for name in ("one.zip/towns.csv", "one.zip")
+        )
+        assert short.json() == whole.json()
 
 
 def run(*arguments):

@@ -80,6 +80,7 @@ def _have(pages: Pages, given: dict[str, str]) -> dict[str, Any]:
     name, columns = split_lake_key(have)
     if columns is None:
         raise InputError("Name the columns that are to be explained, as TABLE:COLUMN of the lake.")
+    name = index.catalog.named(name)
     if not index.catalog.tables(["table"], among=pa.array([name], pa.string())).num_rows:
         raise InputError(index.catalog.why_not(name, index.lake))
     # The file of that name where the server was started is none of the lake.

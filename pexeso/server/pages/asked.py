@@ -12,6 +12,7 @@ from pexeso.errors import InputError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import find_key_columns, names_one_column, spec_of
+from pexeso.service.by_verb.composite_keys import split_lake_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,9 +113,17 @@ def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
         The index has no such table, or its file is not there.
     """
     index = pages.served.index
+    name = index.catalog.named(name)
     if not index.catalog.tables(["table"], among=pa.array([name], pa.string())).num_rows:
         raise InputError(index.catalog.why_not(name, index.lake))
     return pages.tables.add_of_lake(str(index.lake), name)
+
+
+def with_table_named(pages: Pages, lake_column: str) -> str:
+    """Return ``TABLE:COLUMN`` with the table that the name means; see `Catalog.named`."""
+    table, columns = split_lake_key(lake_column)
+    named = pages.served.index.catalog.named(table)
+    return named if columns is None else f"{named}:{columns}"
 
 
 def lake_column_named(pages: Pages, table: str, label: str, *, by_position: bool = False) -> str:

@@ -44,8 +44,8 @@ def tables(pages: Pages, request: Request) -> Page:
 
 def table(pages: Pages, request: Request) -> Page:
     """Return the page of one table: its columns, and its first rows where its file is there."""
-    name = request.query_params.get("name", "")
     index = pages.served.index
+    name = index.catalog.named(request.query_params.get("name", ""))
     among = pa.array([name], pa.string())
     found = index.catalog.tables(among=among).to_pylist()
     if not found:

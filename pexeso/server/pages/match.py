@@ -15,7 +15,7 @@ from pexeso.lake.columns import find_column
 from pexeso.lake.key_columns import spec_of
 from pexeso.server.links import command_line, fields_of_query, reading_words, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import AskedColumns, asked_columns, only
+from pexeso.server.pages.asked import AskedColumns, asked_columns, only, with_table_named
 from pexeso.service.by_verb.composite_keys import split_lake_key
 from pexeso.service.by_verb.transform import learn_with_lake
 from pexeso.service.requests import ExplainRequest, JoinRequest, split_lake_column
@@ -80,7 +80,9 @@ class Found:
 def match(pages: Pages, request: Request) -> Page:
     """Return the page that explains one match."""
     given = dict(request.query_params)
-    found = Found(asked_columns(pages, request), given.get("lake_column", ""), given)
+    found = Found(
+        asked_columns(pages, request), with_table_named(pages, given.get("lake_column", "")), given
+    )
     if found.asked.is_key:
         return _by_key(pages, found)
     split_lake_column(found.lake_column)  # says what is wrong with it
