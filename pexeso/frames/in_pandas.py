@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +14,16 @@ from pexeso.lake.typed.value_texts import is_text
 if TYPE_CHECKING:
     import pandas as pd
 
+_FIRST_DAY, _LAST_DAY = ((each - date(1970, 1, 1)).days for each in (date.min, date.max))
+
 
 def in_pandas(table: pa.Table) -> pd.DataFrame:
     """Return an Arrow table as a DataFrame of pandas.
 
     Whole numbers are ``Int64`` or ``UInt64`` whether or not some are missing, so that none is
     rounded and types do not depend on the cells. Missing texts are NaN, and nested cells are lists
-    and dictionaries of Python. Times of day in nanoseconds, finer than those of Python, are texts.
+    and dictionaries of Python. Times of day in nanoseconds, finer than those of Python, are texts,
+    and so are the dates of a column with one outside the years 1 to 9999, which Python has.
 
     Parameters
     ----------
@@ -61,6 +65,10 @@ def _cells(column: pa.ChunkedArray) -> list[Any] | None:
         try:
             return pc.cast(column, pa.time64("us")).to_pylist()
         except pa.ArrowInvalid:
+            return pc.cast(column, pa.string()).to_pylist()
+    if pa.types.is_date(column.type):
+        days = pc.min_max(column.cast(pa.date32()).cast(pa.int32())).as_py()
+        if days["min"] is not None and not _FIRST_DAY <= days["min"] <= days["max"] <= _LAST_DAY:
             return pc.cast(column, pa.string()).to_pylist()
     return None
 

@@ -88,6 +88,10 @@ EXACT = pa.table(
         "long": pa.array(["a", None], pa.large_string()),
         "time": pa.array([1, None], pa.time64("ns")),
         "short": pa.array([1000, None], pa.time64("ns")),
+        "date": pa.array([0, None], pa.date32()),
+        "late": pa.array([3_000_000, None], pa.date32()),
+        "early": pa.array([-800_000 * 86_400_000, None], pa.date64()),
+        "last": pa.array([datetime.date(9999, 12, 31), datetime.date(1, 1, 1)]),
     }
 )
 
@@ -101,6 +105,10 @@ def test_pandas_gets_the_cells_of_arrow_unrounded_by_either_way():
     assert [np.isnan(whole[name][1]) for name in ("text", "long")] == [True, True]
     assert whole["time"].tolist() == ["00:00:00.000000001", None]
     assert whole["short"].tolist() == [datetime.time(microsecond=1), None]
+    assert whole["date"].tolist() == [datetime.date(1970, 1, 1), None]
+    assert whole["last"].tolist() == [datetime.date(9999, 12, 31), datetime.date(1, 1, 1)]
+    assert whole["late"].tolist() == ["10183-09-21", None]
+    assert whole["early"].tolist() == ["-0221-09-04", None]
     added = put_beside(pd.DataFrame(index=[5, 6]), "pandas", EXACT)
     pd.testing.assert_frame_equal(added, whole.set_axis([5, 6]))
 
