@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,6 @@ from pexeso.cleanup.set_aside import moving
 from pexeso.cleanup.set_aside.holding import (
     apply_plan,
     changed_parents,
-    expired,
     held_tables,
     undo,
 )
@@ -89,17 +88,14 @@ def test_the_journal_names_what_is_needed_to_rebuild_a_table(lake, folder):
     assert (held.parent, held.parent_fingerprint) == (item.parent, item.parent_fingerprint)
 
 
-def test_what_has_expired_is_told_and_stays(lake, folder):
+def test_each_call_has_a_day_of_its_own_from_which_its_tables_have_expired(lake, folder):
     now = datetime(2026, 11, 23, tzinfo=UTC)
     apply_plan(plan_of(lake, ["copy.csv"]), expires_days=1, now=now)
     apply_plan(plan_of(lake, ONE), expires_days=3, now=now)
-    names = [
-        [each.table for each in expired(folder, now=now + timedelta(days=days))]
-        for days in (0.9, 1, 3)
-    ]
-    assert names == [[], ["copy.csv"], ["copy.csv", *ONE]]
+    days = {held.table: held.expires[:10] for held in held_tables(folder)}
+    assert days == {"copy.csv": "2026-11-24", ONE[0]: "2026-11-26"}
     undo(folder, tables=["copy.csv"])
-    assert [each.table for each in expired(folder, now=now + timedelta(days=9))] == ONE
+    assert [held.table for held in held_tables(folder)] == ONE
     assert sorted(contents(folder / "tables")) == ONE
 
 
@@ -348,7 +344,7 @@ def test_an_url_is_refused(lake, url):
         lambda: apply_plan(replace(plan_of(lake), lake=url)),
         lambda: apply_plan(plan_of(lake), url),
         lambda: undo(url),
-        lambda: expired(url),
+        lambda: held_tables(url),
     ):
         with pytest.raises(InputError, match=said):
             call()
@@ -360,7 +356,7 @@ def test_folders_that_are_something_else_are_refused(lake, folder, tmp_path):
     (folder / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match="holds something else than tables set aside"):
         apply_plan(plan)
-    for call in (undo, expired, held_tables):
+    for call in (undo, held_tables):
         for place in (folder, tmp_path / "absent", folder / "mine.txt"):
             with pytest.raises(InputError, match="is not a holding folder"):
                 call(place)

@@ -181,20 +181,6 @@ def held_tables(holding: str | os.PathLike[str]) -> list[HeldTable]:
     ]
 
 
-def expired(holding: str | os.PathLike[str], *, now: datetime | None = None) -> list[HeldTable]:
-    """Return the tables of a holding folder that need no longer be kept. None is deleted.
-
-    Raises
-    ------
-    InputError
-        It is no holding folder.
-    """
-    time = datetime.now(UTC) if now is None else now
-    return [
-        entry for entry in held_tables(holding) if datetime.fromisoformat(entry.expires) <= time
-    ]
-
-
 def changed_parents(holding: str | os.PathLike[str]) -> list[HeldTable]:
     """Return the tables of a holding folder whose parents are gone, or not as they were.
 
