@@ -162,7 +162,7 @@ class BuildOptions:
         if self.dimensions is not None:
             whole_number("dimensions", self.dimensions, 2, 4096)
         if self.n_partitions is not None:
-            whole_number("n_partitions", self.n_partitions, 1)
+            whole_number("n_partitions", _small_enough("n_partitions", self.n_partitions), 1)
         if self.cells == "grid":
             self._check_grid()
         self._require_for_the_model()

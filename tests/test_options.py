@@ -71,6 +71,7 @@ def test_an_unknown_search_option_is_named():
         ({"metric": "cosine"}, "metric must be one of euclidean"),
         ({"dimensions": 1}, "dimensions must be a whole number of at least 2 and at most 4,096"),
         ({"n_partitions": 0}, "n_partitions must be a whole number of at least 1"),
+        ({"n_partitions": 10**20}, r"n_partitions must be a whole number below 2\^63. Got 1000"),
         (
             {"map": "pivots", "cells": "grid", "n_pivots": 9, "n_levels": 7},
             "with 9 coordinates n_levels can be at most 6",

@@ -92,6 +92,14 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
     assert run("redundancy", "undo", holding, "--only", "copy.csv").stdout == (
         "would be brought back: copy.csv\n"
     )
+    (lake / "copy.csv").write_text("another table\n")
+    taken = run("redundancy", "undo", holding, "--only", "copy.csv")
+    assert taken.stdout == "stays:  copy.csv  another table has taken its name in the lake\n"
+    assert f"0 tables would be brought back; the holding folder is '{holding}'" in taken.stderr
+    (lake / "copy.csv").unlink()
+    unknown = run("redundancy", "undo", holding, "--only", "none.csv")
+    assert unknown.exit_code == 2
+    assert f"'{holding}' holds no table 'none.csv'." in unknown.stderr
     assert run("redundancy", "undo", plan, "--yes").exit_code == 0
     assert {path: path.read_bytes() for path in lake.rglob("*.csv")} == before
     assert not page.exists()

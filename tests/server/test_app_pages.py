@@ -66,6 +66,16 @@ def test_the_page_of_a_match_has_the_distance_that_was_chosen(client, advised):
     assert match["matched"] == found["results"][0]["matched"]
 
 
+def test_the_page_of_a_match_calls_tables_by_the_names_that_people_gave_them(client):
+    table = client.give("cities.csv", CITIES)
+    said_of = {"semantic": "yours: cities.csv", "transform": "Capital of nested/capitals.tsv"}
+    for way, sentence in said_of.items():
+        page = client.get(f"{table}/match?column=%230&lake_column={CAPITALS}&method={way}").text
+        words = html.unescape(re.sub("<[^>]*>", "", page))
+        assert sentence in words
+        assert "pexeso-serve-" not in words
+
+
 @pytest.mark.parametrize("path", OF_TABLE)
 def test_each_page_of_a_table_has_a_document(client, path):
     table = client.give("cities.csv", CITIES.replace("visits,city", "visits,country"))

@@ -57,6 +57,12 @@ def test_what_cannot_be_listed(small_index, asked):
         browsed(small_index, **asked)
 
 
+def test_an_unknown_table_is_told_with_the_path_of_the_lake(small_index, small_lake):
+    with pytest.raises(InputError, match=r"has no table 'no\.csv'") as raised:
+        browsed(small_index, table="no.csv")
+    assert f"relative to '{small_lake}'" in str(raised.value)
+
+
 def test_a_query_of_the_lake_is_the_same_as_its_file(small_index, small_lake):
     asked = {"index": str(small_index), "exclude_self": True, "k": 3}
     of_lake = run(SearchRequest(query="cities.csv:city", from_lake=True, **asked))

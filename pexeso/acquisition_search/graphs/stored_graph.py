@@ -302,8 +302,8 @@ def load_graph(path: str | os.PathLike[str]) -> StoredGraph:
 
     def refuse(why: str) -> InputError:
         return InputError(
-            f"'{shown}' is not a join graph that this version wrote: {why}. Remove it, and build "
-            "it again."
+            f"'{shown}' is not a join graph that this version wrote: {why}. Choose another name; "
+            "where it is a graph of another version, remove it, and it is made again."
         )
 
     try:

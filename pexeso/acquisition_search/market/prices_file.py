@@ -171,8 +171,10 @@ def _read(shown: str) -> pa.Table:
             ),
         )
     except (pa.ArrowException, OSError) as error:
+        number = getattr(error, "errno", None)  # beside it Arrow says the path once more
+        why = first_line(error) if number is None else os.strerror(number)
         raise TableReadError(
-            f"'{shown}' cannot be read as a list of prices: {first_line(error)}."
+            f"'{shown}' cannot be read as a list of prices: {why.rstrip('.')}."
         ) from error
     missing = [name for name in FIELDS if rows.column_names.count(name) != 1]
     if missing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -111,9 +111,11 @@ def _by_similar_values(pages: Pages, found: Found, ways: list[Any]) -> Page:
 
     def shown() -> dict[str, Any]:
         section = section_of_explanation(explained, OF_EXPLANATION)
+        # Its path is of a temporary folder, which says nothing to whoever gave it.
+        query = {**section.query, "file": found.asked.table.name}
         return {
             **found.shown(None),
-            "section": section,
+            "section": replace(section, query=query),
             "card": next(section.cards),
             "ways": ways,
             "join": found.link("join", **_options(asked)),
@@ -169,8 +171,11 @@ def _by_rule(pages: Pages, found: Found, ways: list[Any]) -> Page:
     target = f"{pages.served.path}:{found.lake_column}"
 
     def shown() -> dict[str, Any]:
+        report = page_report(learned)
+        for side, name in (("source", found.asked.table.name), ("target", found.lake_table)):
+            report[side]["file"] = name
         return {
-            **transform_shown(page_report(learned)),
+            **transform_shown(report),
             **found.shown("transform"),
             "ways": ways,
             "join": found.link("join", method="transform"),

@@ -77,9 +77,13 @@ class Listing:
 
 def browse(service: Service, request: BrowseRequest) -> Listing:
     """Answer a request for what a lake holds."""
-    catalog = service.open(request.index).catalog
+    index = service.open(request.index)
+    catalog = index.catalog
     if request.what == "left_out":
         return _left_out(catalog, request)
+    table = None if request.table is None else catalog.named(str(request.table))
+    if table is not None and not _knows(catalog, table):
+        raise InputError(catalog.why_not(table, index.lake))
     if request.what == "columns":
         return _columns(catalog, request)
     return _tables(catalog, request)
@@ -150,8 +154,6 @@ def _chosen(catalog: Catalog, request: BrowseRequest, names: list[str]) -> pa.Ta
     """Return the columns of the catalog that are asked for, by table and position."""
     table = None if request.table is None else catalog.named(str(request.table))
     among = None if table is None else pa.array([table], pa.string())
-    if table is not None and not _knows(catalog, table):
-        raise InputError(catalog.why_not(table, "the lake"))
     columns = catalog.columns(names, among=among)
     if request.text:
         found = pc.or_(*(_holds(columns[name], request.text) for name in ("table", "label")))
