@@ -147,6 +147,17 @@ def test_bad_batch_lines_have_their_reason_and_the_others_go_on(tmp_path, people
     assert read[6].error == "line 8: 'file' and 'column' must be texts."
 
 
+def test_a_field_that_a_batch_line_does_not_have_is_told(people):
+    line = read_batch_line(3, json.dumps({"file": str(people), "colum": "company"}))
+    assert line.query is None
+    assert line.error == (
+        "line 3: it has a field 'colum' (did you mean 'column'?), which is none of id, values, "
+        "file, column, delimiter, encoding, header, skip_rows."
+    )
+    line = read_batch_line(4, json.dumps({"values": ["Oslo"], "k": 7}))
+    assert line.error.startswith("line 4: it has a field 'k', which is none of id, ")
+
+
 def test_a_batch_file_that_is_not_there(tmp_path):
     with pytest.raises(QueryError, match="cannot be read: No such file"):
         list(batch_lines(tmp_path / "nothing.jsonl"))
