@@ -121,8 +121,10 @@ def _alike(index: Index) -> Searches:
     compared = ValuesAlike.of(index._opened, LocalExecutor(), folds=False)
 
     def search(at: int) -> list[tuple[str, str, int]]:
+        # The distance that its cells have by their kind, which distinct values do not always tell.
         found = index.search(
             compared._query(at).values,
+            max_distance=0.0 if compared.exact[at] else index.usual_max_distance,
             min_joinability=MIN_JOINABILITY,
             k=K,
             exclude_table=compared.nodes.tables[at].as_py(),
