@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.lake_graph.graphs import EdgeStream
     from pexeso.lake_graph.options import GraphOptions
-    from pexeso.results import SearchResult
     from pexeso.runtime.progress import CountedProgress
     from pexeso.search.executor import Executor
     from pexeso.token_search.searches import TokenSearches
@@ -44,19 +42,6 @@ class Answering:
         thresholds = Thresholds(opened)
         semantic = SemanticSearch(opened, executor, thresholds, HtmlRenderer())
         return cls(opened, thresholds, semantic)
-
-    def search_batch(
-        self,
-        queries: Iterable[Any],
-        exclude_self: bool,
-        rerank: bool,
-        fold_copies: bool,
-        given: Mapping[str, Any],
-    ) -> list[SearchResult]:
-        """Search with several query columns; see `pexeso.Index.search_batch`."""
-        found = self.semantic.search_batch(queries, exclude_self, rerank, fold_copies, given)
-        self.require_known(given.get("exclude_table"))
-        return found
 
     def require_known(self, table: str | None) -> None:
         """Refuse a table that a search was to leave out, and that the index does not know.

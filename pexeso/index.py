@@ -296,20 +296,15 @@ class Index(Shown):
         InputError
             When an option is out of its range.
         """
-        if method != "semantic":
-            from pexeso.answers.by_method import search_by_method
+        column = query_from_values(values, on=on)
+        options |= {"exclude_self": exclude_self, "fold_copies": fold_copies}
+        if method == "semantic":
+            return self.search_batch([column], rerank=rerank, **options)[0]
+        from pexeso.answers.by_method import search_by_method
 
-            options |= {"exclude_self": exclude_self, "fold_copies": fold_copies}
-            found = search_by_method(self, query_from_values(values, on=on), method, **options)
-            self._answering.require_known(options.get("exclude_table"))
-            return found
-        return self.search_batch(
-            [query_from_values(values, on=on)],
-            exclude_self=exclude_self,
-            rerank=rerank,
-            fold_copies=fold_copies,
-            **options,
-        )[0]
+        found = search_by_method(self, column, method, **options)
+        self._answering.require_known(options.get("exclude_table"))
+        return found
 
     def search_batch(
         self,
@@ -334,9 +329,11 @@ class Index(Shown):
         list of SearchResult
             In the order of the queries.
         """
-        return self._answering.search_batch(
+        found = self._answering.semantic.search_batch(
             require_columns(queries), exclude_self, rerank, fold_copies, options
         )
+        self._answering.require_known(options.get("exclude_table"))
+        return found
 
     def explain(
         self,
