@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pexeso.errors import InputError
+from pexeso.spark.workers import freeze_imports
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -172,6 +173,7 @@ class TaskMeter:
                 yield from measure.given(task(measure.taken(batches)))
             finally:
                 sums.add(measure.sums())
+                freeze_imports()
 
         return run
 

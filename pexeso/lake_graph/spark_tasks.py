@@ -22,6 +22,7 @@ from pexeso.acquisition_search.pairs.lake_tokens import LakeTokens
 from pexeso.lake_graph.equal_values import Edges, EqualValues, edges_between
 from pexeso.runtime.threads import take_one_thread
 from pexeso.search.spark_executor import plain_errors
+from pexeso.spark.workers import freeze_imports
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
@@ -97,6 +98,7 @@ def _work(
     for batch in batches:
         for at in batch.column(0).to_pylist():
             yield from _edges_in_task(sent.value, *wave[at])
+    freeze_imports()
 
 
 def _edges_in_task(asked: _Asked, begin: int, end: int) -> Iterator[pa.RecordBatch]:

@@ -32,6 +32,7 @@ from pexeso.search.opening import loader_of
 from pexeso.search.query import QueryColumn
 from pexeso.search.ranking import Hit
 from pexeso.spark.failures import reason_of_failure
+from pexeso.spark.workers import freeze_imports
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import SEMANTIC
 
@@ -180,6 +181,7 @@ class SparkExecutor:
                 for number in batch.column(0).to_pylist():
                     partition, chunk = divmod(number, len(sent))
                     yield search_partition_in_task(asked.value, partition, sent[chunk].value)
+            freeze_imports()
 
         n_tasks = n_partitions * len(chunks)
         try:
