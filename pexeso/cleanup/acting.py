@@ -18,7 +18,6 @@ from pexeso.cleanup.set_aside.places import (
     local_holding,
     local_lake,
     reason_of,
-    require_journal,
 )
 from pexeso.cleanup.verifying import Statement, verify_statements
 from pexeso.runtime.shown import Shown, many
@@ -146,8 +145,7 @@ def undo_plan(
     holding, tables
         See `pexeso.cleanup.set_aside.holding.undo`.
     """
-    is_folder = not isinstance(source, Plan) and os.path.isdir(source)
-    return set_aside.undo(source if is_folder else _read(source), holding=holding, tables=tables)
+    return set_aside.undo(_plan_or_folder(source), holding=holding, tables=tables)
 
 
 def before_applying(plan: PlanOrPath, holding: str | os.PathLike[str] | None = None) -> Applied:
@@ -165,21 +163,13 @@ def before_undoing(
     holding: str | os.PathLike[str] | None = None,
     tables: Iterable[str] | None = None,
 ) -> Applied:
-    """Return what `undo_plan` would bring back, as ``waiting``; nothing is looked at."""
-    if not isinstance(source, Plan) and os.path.isdir(source):
-        folder, chosen = Path(source), None
-    else:
-        plan = _read(source)
-        lake = local_lake(plan.lake)
-        folder = local_holding(default_holding(lake) if holding is None else holding, lake)
-        chosen = {item.table for item in plan.delete}
-    wanted = None if tables is None else set(tables)
-    names = tuple(
-        each.table
-        for each in set_aside.held_tables(folder)
-        if (chosen is None or each.table in chosen) and (wanted is None or each.table in wanted)
-    )
-    return Applied(require_journal(folder).lake, str(folder), (), (), (), None, names)
+    """Return what `undo_plan` would bring back, as ``waiting``, and refuse for its name."""
+    return set_aside.before_undoing(_plan_or_folder(source), holding=holding, tables=tables)
+
+
+def _plan_or_folder(source: PlanOrPath) -> PlanOrPath:
+    is_folder = not isinstance(source, Plan) and os.path.isdir(source)
+    return source if is_folder else _read(source)
 
 
 def _read(plan: PlanOrPath) -> Plan:

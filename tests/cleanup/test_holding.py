@@ -17,6 +17,7 @@ from pexeso.cleanup.set_aside import holding as holding_module
 from pexeso.cleanup.set_aside import moving
 from pexeso.cleanup.set_aside.holding import (
     apply_plan,
+    before_undoing,
     changed_parents,
     held_tables,
     undo,
@@ -262,6 +263,37 @@ def test_parents_that_changed_afterwards_are_told(lake, folder):
     assert [each.table for each in changed_parents(folder)] == ["copy.csv", "parts"]
     (lake / "sales/all.csv").unlink()
     assert [each.table for each in changed_parents(folder)] == [*ONE, "copy.csv", "parts"]
+
+
+def test_what_would_come_back_is_told_without_a_move(lake, folder):
+    plan = plan_of(lake, [*ONE, "copy.csv"])
+    apply_plan(plan)
+    apply_plan(plan_of(lake, ["parts"]))
+    before = contents(lake), contents(folder)
+    assert before_undoing(folder).waiting == (*ONE, "copy.csv", "parts")
+    assert before_undoing(plan).waiting == (*ONE, "copy.csv")
+    assert before_undoing(plan, tables=["copy.csv"]).waiting == ("copy.csv",)
+    assert (contents(lake), contents(folder)) == before
+
+    (lake / "copy.csv").write_text("another table", encoding="utf-8")
+    shutil.copy2(
+        folder / "tables" / ONE[0], lake / ONE[0]
+    )  # as a process that was killed leaves it
+    told = before_undoing(plan)
+    assert (told.waiting, refusals(told)) == (
+        (),
+        {"copy.csv": "another table has taken its name in the lake"},
+    )
+    assert refusals(undo(plan)) == refusals(told)
+
+
+@pytest.mark.parametrize("act", [undo, before_undoing])
+def test_the_holding_folder_is_given_once_and_its_tables_by_name(lake, folder, act):
+    apply_plan(plan_of(lake, ONE))
+    with pytest.raises(InputError, match="Give the holding folder once"):
+        act(folder, holding=folder)
+    with pytest.raises(InputError, match=r"holds no table 'none\.csv'"):
+        act(folder, tables=["none.csv"])
 
 
 def test_a_copy_that_was_left_half_made_goes_whatever_is_brought_back(lake, folder):

@@ -57,6 +57,7 @@ from pexeso.errors import InputError, PexesoError
 
 _ENDS_ALL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _MAX_DAYS = 36_500
+_NAME_TAKEN = "another table has taken its name in the lake"
 
 Check = Callable[[Deletion], "str | None"]
 """Returns why a table must stay, None where it can go."""
@@ -139,28 +140,70 @@ def undo(
     OutputError
         The folder cannot be written, or another process is moving tables; nothing was moved.
     """
+    folder, planned = _holding_of(source, holding)
+    lake = local_lake(source.lake if isinstance(source, Plan) else require_journal(folder).lake)
+    folder = local_holding(folder, lake)
+    with opened(folder, lake) as journal:
+        entries = _entries(folder, journal, planned, tables)
+        return _for_each(_BringingBack(lake, folder, journal), entries, "undo it")
+
+
+def before_undoing(
+    source: Plan | str | os.PathLike[str],
+    *,
+    holding: str | os.PathLike[str] | None = None,
+    tables: Iterable[str] | None = None,
+) -> Applied:
+    """Return what `undo` would bring back, as ``waiting``, and what it would refuse for its name.
+
+    A table is looked at only where another one lies in the lake under its name.
+    """
+    folder, planned = _holding_of(source, holding)
+    journal = require_journal(folder)
+    waiting: list[str] = []
+    refused: list[Refusal] = []
+    for name, entry in _entries(folder, journal, planned, tables).items():
+        target = Path(journal.lake, name)
+        if not os.path.lexists(folder / TABLES / name):
+            continue
+        if not os.path.lexists(target):
+            waiting.append(name)
+        elif _fingerprint_there(target) != entry.fingerprint:
+            refused.append(Refusal(name, _NAME_TAKEN))
+    return Applied(journal.lake, str(folder), (), (), tuple(refused), None, tuple(waiting))
+
+
+def _holding_of(
+    source: Plan | str | os.PathLike[str], holding: str | os.PathLike[str] | None
+) -> tuple[Path, set[str] | None]:
+    """Return the holding folder that is meant, and the tables of the plan, where one is given."""
+    planned = None
     if isinstance(source, Plan):
         folder = default_holding(local_lake(source.lake)) if holding is None else holding
-        chosen: set[str] | None = {item.table for item in source.delete}
+        planned = {item.table for item in source.delete}
     else:
         if holding is not None:
             raise InputError("Give the holding folder once: as the source, or with a plan.")
-        folder, chosen = source, None
+        folder = source
     require_local(folder)
-    found = require_journal(Path(folder))
-    lake = local_lake(source.lake if isinstance(source, Plan) else found.lake)
-    folder = local_holding(folder, lake)
-    with opened(folder, lake) as journal:
-        entries = journal.tables
-        if tables is not None:
-            named = list(dict.fromkeys(tables))
-            for name in named:
-                if name not in entries:
-                    raise InputError(f"'{folder}' holds no table {name!r}.")
-            entries = {name: entries[name] for name in named}
-        if chosen is not None:
-            entries = {name: each for name, each in entries.items() if name in chosen}
-        return _for_each(_BringingBack(lake, folder, journal), entries, "undo it")
+    require_journal(Path(folder))
+    return Path(folder), planned
+
+
+def _entries(
+    folder: Path, journal: Journal, planned: set[str] | None, tables: Iterable[str] | None
+) -> dict[str, HeldTable]:
+    """Return the entries of the tables of a plan and of those named, where either is given."""
+    entries = journal.tables
+    if tables is not None:
+        named = list(dict.fromkeys(tables))
+        for name in named:
+            if name not in entries:
+                raise InputError(f"'{folder}' holds no table {name!r}.")
+        entries = {name: entries[name] for name in named}
+    if planned is None:
+        return entries
+    return {name: each for name, each in entries.items() if name in planned}
 
 
 def held_tables(holding: str | os.PathLike[str]) -> list[HeldTable]:
@@ -192,15 +235,18 @@ def changed_parents(holding: str | os.PathLike[str]) -> list[HeldTable]:
         It is no holding folder.
     """
     held = held_tables(holding)
-    lake = Path(require_journal(Path(holding)).lake)
-    now = {name: _fingerprint_there(lake / name) for name in {each.parent for each in held}}
+    lake = require_journal(Path(holding)).lake
+    parents = {
+        name: Path(os.path.realpath(Path(lake, name))) for name in {each.parent for each in held}
+    }
+    now = {name: _fingerprint_there(path) for name, path in parents.items()}
     return [each for each in held if now[each.parent] != each.parent_fingerprint]
 
 
 def _fingerprint_there(path: Path) -> str | None:
     try:
-        return table_fingerprint(path.resolve(strict=True))
-    except (TableRefused, OSError, RuntimeError):
+        return table_fingerprint(path)
+    except (TableRefused, OSError):
         return None
 
 
@@ -363,7 +409,7 @@ class _BringingBack(_Moving):
             raise TableRefused("it is neither in the holding folder nor in the lake")
         if os.path.lexists(target):
             if table_fingerprint(target) != entry.fingerprint:
-                raise TableRefused("another table has taken its name in the lake")
+                raise TableRefused(_NAME_TAKEN)
             self._drop_copy(table)  # one of two equal ones: a killed process was copying
             return True
         if table_fingerprint(stored) != entry.fingerprint:

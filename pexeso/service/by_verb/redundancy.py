@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pexeso.errors import InputError
@@ -17,7 +15,7 @@ from pexeso.service.bases import Request
 if TYPE_CHECKING:
     from pexeso.cleanup.acting import PlanCheck
     from pexeso.cleanup.redundancy import Redundancy
-    from pexeso.cleanup.set_aside.outcome import Applied, Refusal
+    from pexeso.cleanup.set_aside.outcome import Applied
     from pexeso.service.verbs import Service
 
 DEFAULT_EXPIRES_DAYS = 30.0
@@ -145,40 +143,5 @@ def undo_plan(service: object, request: UndoPlanRequest) -> Applied:
     """Answer a request to bring tables back."""
     from pexeso.cleanup import acting
 
-    tables = request.tables or None
-    if request.yes:
-        return acting.undo_plan(request.source, holding=request.holding, tables=tables)
-    found = acting.before_undoing(request.source, holding=request.holding, tables=tables)
-    return replace(found, refused=tuple(_displaced(found, request)))
-
-
-def _displaced(found: Applied, request: UndoPlanRequest) -> Iterator[Refusal]:
-    """Yield the tables set aside whose names other tables have taken in the lake.
-
-    Raises
-    ------
-    InputError
-        A table was named that was never set aside.
-    """
-    from pexeso.cleanup.plan import read_plan
-    from pexeso.cleanup.set_aside.moving import TableRefused, table_fingerprint
-    from pexeso.cleanup.set_aside.outcome import Refusal
-    from pexeso.cleanup.set_aside.places import TABLES, require_journal
-
-    entries = require_journal(Path(found.holding)).tables
-    for name in request.tables:
-        if name not in entries:
-            raise InputError(f"'{found.holding}' holds no table {name!r}.")
-    chosen = set(request.tables or entries)
-    if not os.path.isdir(request.source):
-        chosen &= {item.table for item in read_plan(request.source).delete}
-    for name in sorted(chosen):
-        there = Path(found.lake, name)
-        if not (os.path.lexists(there) and os.path.lexists(Path(found.holding, TABLES, name))):
-            continue
-        try:  # one of two equal ones is the copy of a process that was killed
-            is_same = table_fingerprint(there) == entries[name].fingerprint
-        except (TableRefused, OSError):
-            is_same = False
-        if not is_same:
-            yield Refusal(name, "another table has taken its name in the lake")
+    act = acting.undo_plan if request.yes else acting.before_undoing
+    return act(request.source, holding=request.holding, tables=request.tables or None)
