@@ -421,17 +421,17 @@ def parse_bytes(text: str | int) -> int:
     (8589934592, 500000000, 4096)
     """
     text = plain_scalar(text)
-    is_size = isinstance(text, str) or (
-        isinstance(text, int) and not isinstance(text, bool) and text < MAX_BYTES
+    is_number = isinstance(text, int) and not isinstance(text, bool) and text < MAX_BYTES
+    match = _BYTES.fullmatch(str(text)) if is_number or isinstance(text, str) else None
+    if match is not None:
+        number, prefix, binary = match.groups()
+        n_bytes = float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " ")
+        if n_bytes < MAX_BYTES:
+            return int(n_bytes)
+    raise InputError(
+        "A size must be a number with a unit, such as 8GiB, 500MB or 1048576, and below 8 EiB. Got "
+        f"{shown(text)} instead."
     )
-    match = _BYTES.fullmatch(str(text)) if is_size else None
-    if match is None or float(match.group(1)) > MAX_BYTES:
-        raise InputError(
-            "A size must be a number with a unit, such as 8GiB, 500MB or 1048576. Got "
-            f"{shown(text)} instead."
-        )
-    number, prefix, binary = match.groups()
-    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " "))
 
 
 def _is_number(value: Any) -> bool:

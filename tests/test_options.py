@@ -110,6 +110,13 @@ def test_a_size_that_is_none_is_refused(text):
         parse_bytes(text)
 
 
+@pytest.mark.parametrize("text", ["9" * 20, 1 << 63, "9" * 400, "9300000TB", "8388608 TiB"])
+def test_a_size_beyond_what_files_have_is_refused_as_one(text):
+    assert parse_bytes("8388607 TiB") == 8388607 << 40
+    with pytest.raises(InputError, match="and below 8 EiB"):
+        parse_bytes(text)
+
+
 @given(st.floats(-1, 1))
 def test_a_cosine_turns_into_the_distance_of_unit_vectors(cosine):
     distance = 2 * max_distance_of_cosine(cosine)

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from pexeso.errors import InputError, MissingPackageError, OutputError
+from pexeso.options import whole_number
 from pexeso.server.access import TOKEN_FIELD, Access
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def serve(
     port : int or None
         0: any that is free; None: `DEFAULT_PORT`, or one behind it.
     max_upload : int
-        Bytes of one table that is given.
+        Bytes of one table that is given; at least 1.
     tell : callable
         Called with each link that opens the app: the first once the server answers.
     tell_agents : callable
@@ -50,7 +51,7 @@ def serve(
     Raises
     ------
     InputError
-        There is no such port.
+        There is no such port, or `max_upload` is no number of bytes.
     OutputError
         The port is not free.
     MissingPackageError
@@ -71,6 +72,7 @@ def serve(
             f"The app needs the package '{error.name}': install pexeso with the extra app, as in "
             "pip install 'pexeso[app]'."
         ) from error
+    max_upload = whole_number("max_upload", max_upload, 1)
     served = ServedIndex.of(index)
     agents = agents_of(served)
     with _listening(port) as listener, QueryTables(max_upload) as tables:

@@ -233,7 +233,7 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
         (["--min-rows", "0"], "min_rows must be a whole number, 1 or more. Got 0."),
         (
             ["--partition-bytes", "many"],
-            "A size must be a number with a unit, such as 8GiB, 500MB or 1048576.",
+            "A size must be a number with a unit, such as 8GiB, 500MB or 1048576,",
         ),
         (
             ["--n-partitions", "2", "--partition-bytes", "2GiB"],
