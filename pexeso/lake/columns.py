@@ -56,7 +56,7 @@ def find_column(names: Sequence[str], spec: str) -> int:
         return positions[0]
     if not positions:
         raise ColumnNotFoundError(
-            f"There is no column {spec!r}{_hint(names, spec)}. {names_shown(names)}"
+            f"There is no column {spec!r}{spelling_hint(names, spec)}. {names_shown(names)}"
         )
     listed = ", ".join(f"#{position}" for position in positions)
     if not spec:
@@ -103,7 +103,8 @@ def did_you_mean(names: Sequence[str], spec: str) -> str:
     return f"did you mean {meant}?" if close else ""
 
 
-def _hint(names: Sequence[str], spec: str) -> str:
+def spelling_hint(names: Sequence[str], spec: str) -> str:
+    """Return that question in brackets, as it follows a name in a message, or an empty text."""
     question = did_you_mean(names, spec)
     return f" ({question})" if question else ""
 
@@ -128,7 +129,8 @@ def no_such_table(shown: str, kind: str, name: str, names: Sequence[str]) -> Tab
     book.xlsx has no such sheet: 'Stop' (did you mean 'Stops'?). It has 'Costs', 'Stops'.
     """
     return TableReadError(
-        f"{shown} has no such {kind}: {name!r}{_hint(names, name)}. It has {listed_names(names)}."
+        f"{shown} has no such {kind}: {name!r}{spelling_hint(names, name)}. It has "
+        f"{listed_names(names)}."
     )
 
 

@@ -149,14 +149,15 @@ def profile_cells(
         .to_numpy(zero_copy_only=False)
     )
     n_dates = cells.sums(counts, checked[is_date])
-    is_of_text = ~is_of_numbers & (n_dates <= MIN_DATE_FRACTION * n_values)
-    of_text = np.flatnonzero(is_of_text[column])
+    is_of_dates = ~is_of_numbers & (n_dates > MIN_DATE_FRACTION * n_values)
+    of_text = np.flatnonzero(~(is_of_numbers | is_of_dates)[column])
     n_codes = cells.sums(counts, of_text[_are_codes(lower.take(pa.array(of_text)))])
     medians = _medians(cells, pc.count_substring_regex(values, r"\S+").to_numpy())
-    facts = (n_values, is_of_numbers, np.diff(cells.offsets), n_numbers, n_dates, medians, n_codes)
+    n_distinct = np.diff(cells.offsets)
+    facts = (n_values, is_of_numbers, is_of_dates, n_distinct, n_numbers, n_dates, medians, n_codes)
     return [
         ColumnProfile(
-            kind=_kind(values, of_numbers, dates),
+            kind=_kind(values, of_numbers, of_dates),
             n_rows=rows,
             n_missing=rows - values,
             n_distinct=distinct,
@@ -165,18 +166,18 @@ def profile_cells(
             median_tokens=median,
             n_codes=codes,
         )
-        for rows, values, of_numbers, distinct, numbers, dates, median, codes in zip(
+        for rows, values, of_numbers, of_dates, distinct, numbers, dates, median, codes in zip(
             n_rows, *(fact.tolist() for fact in facts), strict=True
         )
     ]
 
 
-def _kind(n_values: int, is_of_numbers: bool, n_dates: int) -> ColumnKind:
+def _kind(n_values: int, is_of_numbers: bool, is_of_dates: bool) -> ColumnKind:
     if not n_values:
         return "empty"
     if is_of_numbers:
         return "number"
-    return "date" if n_dates > MIN_DATE_FRACTION * n_values else "text"
+    return "date" if is_of_dates else "text"
 
 
 def _are_codes(lower: pa.StringArray) -> np.ndarray:

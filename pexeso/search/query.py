@@ -15,7 +15,7 @@ from pexeso.errors import PexesoError, QueryError
 from pexeso.frames.columns import column_texts
 from pexeso.frames.spark import CountedValues, is_spark_column
 from pexeso.frames.tables import Frame, frame_of
-from pexeso.lake.columns import did_you_mean, find_column, label_columns, names_shown
+from pexeso.lake.columns import find_column, label_columns, names_shown, spelling_hint
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.readers.jsonlines import read_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
@@ -407,9 +407,8 @@ def read_batch_line(number: int, text: str, reading: ReadingOptions = AS_FOUND) 
 def _batch_query(document: dict[str, Any], reading: ReadingOptions) -> QueryColumn:
     known = ["id", "values", "file", "column", *vars(reading)]
     for name in sorted(document.keys() - set(known)):
-        question = did_you_mean(known, name)
-        meant = f" ({question})" if question else ""
-        raise QueryError(f"it has a field {name!r}{meant}, which is none of {', '.join(known)}.")
+        hint = spelling_hint(known, name)
+        raise QueryError(f"it has a field {name!r}{hint}, which is none of {', '.join(known)}.")
     if "values" in document:
         if not isinstance(document["values"], list):
             raise QueryError("'values' must be a list.")

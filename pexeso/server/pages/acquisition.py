@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from pexeso.errors import InputError
 from pexeso.html.acquisition import acquisition_shown
 from pexeso.lake.rows import table_to_read
 from pexeso.server.links import fields_of_query
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import only
+from pexeso.server.pages.asked import lake_table, only
 from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.by_verb.composite_keys import split_lake_key
 
@@ -76,15 +74,11 @@ def _have(pages: Pages, given: dict[str, str]) -> dict[str, Any]:
     have = given.get("have", "").strip()
     if not have:
         return {}
-    index = pages.served.index
     name, columns = split_lake_key(have)
     if columns is None:
         raise InputError("Name the columns that are to be explained, as TABLE:COLUMN of the lake.")
-    name = index.catalog.named(name)
-    if not index.catalog.tables(["table"], among=pa.array([name], pa.string())).num_rows:
-        raise InputError(index.catalog.why_not(name, index.lake))
     # The file of that name where the server was started is none of the lake.
-    file, reading = table_to_read(index.lake, name)
+    file, reading = table_to_read(pages.served.index.lake, lake_table(pages, name)["table"])
     return {"have": f"{file}:{columns}", **reading.to_dict()}
 
 

@@ -104,6 +104,22 @@ def has_part(pages: Pages, name: str) -> bool:
     return name in pages.served.index.store.manifest.options.get("parts", ())
 
 
+def lake_table(pages: Pages, name: str) -> dict[str, Any]:
+    """Return what the catalog tells of the table that a name means; see `Catalog.named`.
+
+    Raises
+    ------
+    InputError
+        The index has no such table.
+    """
+    index = pages.served.index
+    name = index.catalog.named(name)
+    found = index.catalog.tables(among=pa.array([name], pa.string())).to_pylist()
+    if not found:
+        raise InputError(index.catalog.why_not(name, index.lake))
+    return found[0]
+
+
 def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
     """Return a table of the lake as one to search with.
 
@@ -112,11 +128,7 @@ def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
     InputError
         The index has no such table, or its file is not there.
     """
-    index = pages.served.index
-    name = index.catalog.named(name)
-    if not index.catalog.tables(["table"], among=pa.array([name], pa.string())).num_rows:
-        raise InputError(index.catalog.why_not(name, index.lake))
-    return pages.tables.add_of_lake(str(index.lake), name)
+    return pages.tables.add_of_lake(str(pages.served.index.lake), lake_table(pages, name)["table"])
 
 
 def with_table_named(pages: Pages, lake_column: str) -> str:

@@ -13,6 +13,7 @@ from pexeso.errors import InputError, PexesoError
 from pexeso.lake.rows import read_rows
 from pexeso.server.links import url
 from pexeso.server.page import Page, Pages
+from pexeso.server.pages.asked import lake_table
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -45,22 +46,20 @@ def tables(pages: Pages, request: Request) -> Page:
 def table(pages: Pages, request: Request) -> Page:
     """Return the page of one table: its columns, and its first rows where its file is there."""
     index = pages.served.index
-    name = index.catalog.named(request.query_params.get("name", ""))
+    facts = lake_table(pages, request.query_params.get("name", ""))
+    name = facts["table"]
     among = pa.array([name], pa.string())
-    found = index.catalog.tables(among=among).to_pylist()
-    if not found:
-        raise InputError(index.catalog.why_not(name, index.lake))
     fields = ["position", "label", "kind", "n_rows", "n_missing", "n_distinct", "reason"]
     columns = index.catalog.columns(fields, among=among).sort_by("position").to_pylist()
     rows, missing = _first_rows(pages, name)
     shown = {
         "name": name,
-        "facts": found[0],
+        "facts": facts,
         "columns": columns,
         "rows": rows,
         "missing": missing,
     }
-    document = {**found[0], "columns": columns}
+    document = {**facts, "columns": columns}
     return Page("table.html", shown, lambda: document)
 
 

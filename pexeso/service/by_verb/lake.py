@@ -14,6 +14,7 @@ from pexeso.errors import InputError
 from pexeso.service.bases import IndexRequest, QueryRequest, Request, RequestError
 
 if TYPE_CHECKING:
+    from pexeso.index import Index
     from pexeso.lake.catalog import Catalog
     from pexeso.lake.readers.options import ReadingOptions
     from pexeso.service.responses import Answer
@@ -81,9 +82,8 @@ def browse(service: Service, request: BrowseRequest) -> Listing:
     catalog = index.catalog
     if request.what == "left_out":
         return _left_out(catalog, request)
-    table = None if request.table is None else catalog.named(str(request.table))
-    if table is not None and not _knows(catalog, table):
-        raise InputError(catalog.why_not(table, index.lake))
+    if request.table is not None:
+        request = replace(request, table=_named(index, request.table))
     if request.what == "columns":
         return _columns(catalog, request)
     return _tables(catalog, request)
@@ -130,9 +130,7 @@ def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOpti
     from pexeso.lake.rows import table_to_read
 
     index = service.open(path)
-    table = index.catalog.named(table)
-    if not _knows(index.catalog, table):
-        raise InputError(index.catalog.why_not(table, index.lake))
+    table = _named(index, table)
     if str(index.lake).startswith(SPARK_LAKE):
         raise RequestError(
             "The index was built from Spark's tables, which are not read here: give the values of "
@@ -140,6 +138,14 @@ def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOpti
             table,
         )
     return table_to_read(index.lake, table)
+
+
+def _named(index: Index, name: str) -> str:
+    """Return the table that a name means; raise InputError where the index knows none."""
+    table = index.catalog.named(name)
+    if not _knows(index.catalog, table):
+        raise InputError(index.catalog.why_not(table, index.lake))
+    return table
 
 
 def _knows(catalog: Catalog, table: str) -> bool:
@@ -152,8 +158,7 @@ def _page(request: BrowseRequest, total: int, rows: Iterable[Answer]) -> Listing
 
 def _chosen(catalog: Catalog, request: BrowseRequest, names: list[str]) -> pa.Table:
     """Return the columns of the catalog that are asked for, by table and position."""
-    table = None if request.table is None else catalog.named(str(request.table))
-    among = None if table is None else pa.array([table], pa.string())
+    among = None if request.table is None else pa.array([request.table], pa.string())
     columns = catalog.columns(names, among=among)
     if request.text:
         found = pc.or_(*(_holds(columns[name], request.text) for name in ("table", "label")))
