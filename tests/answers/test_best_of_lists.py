@@ -4,6 +4,7 @@ import csv
 import random
 
 import pytest
+from long_runs import long_but
 
 import pexeso
 from pexeso.answers import best_of_lists as module
@@ -40,7 +41,9 @@ def column_of(drawn):
     return written_otherwise(drawn, drawn.sample(values, drawn.randint(2, len(values))))
 
 
-@pytest.fixture(scope="module", params=["lexical", "lexical,hashing"])
+@pytest.fixture(
+    scope="module", params=long_but(["lexical,hashing"], ["lexical", "lexical,hashing"])
+)
 def index(request, spark, tmp_path_factory):
     drawn, folder = random.Random(3), tmp_path_factory.mktemp("lists")
     lake = folder / "lake"
