@@ -93,7 +93,8 @@ def _found_names(
     used = taken | free
     names, still_taken = [], []
     for label in labels:
-        if key(label) not in taken:
+        if key(label) in free:
+            free.remove(key(label))  # of labels that Spark takes for one, the first keeps it
             names.append(label)
             continue
         name = _other_name(label, table, options, used, key)

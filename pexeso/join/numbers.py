@@ -5,9 +5,9 @@
 - One currency sign before or behind it, or a percent sign behind it, is left out: ``$5`` is 5 and
   ``12 %`` is 12. What is in different units is not told apart.
 - Blanks, apostrophes and underscores between groups of three digits are thousands separators, and
-  so are commas (``1,234`` is 1234), and points where there are several, or a comma after them
-  (``1.234.567``, ``1.234,50``). Otherwise a comma or point is the decimal mark: ``3,5`` is 3.5,
-  ``1.234`` is 1.234.
+  so are commas (``1,234`` is 1234) but behind a 0, and points where there are several, or a comma
+  after them (``1.234.567``, ``1.234,50``). Otherwise a comma or point is the decimal mark: ``3,5``
+  is 3.5, ``0,750`` is .75, ``1.234`` is 1.234.
 - An exponent may follow: ``1e6``. Anything else, words and units included, is no number.
 """
 
@@ -26,7 +26,7 @@ _CELL = (
 _GROUP_SIGNS = rf"['\x{{2019}}_{_BLANKS}]"
 # Tried in this order; with each, what is taken away, and whether a comma is the decimal mark.
 _SHAPES = (
-    (r"^[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?$", ",", False),
+    (r"^[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?$", ",", False),  # 0,750 has no thousands
     (r"^[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]*$", r"\.", True),
     (r"^[0-9]{1,3}(?:\.[0-9]{3}){2,}$", r"\.", False),
     (rf"^[0-9]{{1,3}}(?:{_GROUP_SIGNS}[0-9]{{3}})+(?:[.,][0-9]*)?$", _GROUP_SIGNS, True),

@@ -98,3 +98,13 @@ def test_names_that_differ_in_case_are_the_same_to_spark():
         ["a.csv:city"],
         ["match_value_2", "match_distance_2"],
     )
+
+
+def test_found_columns_that_spark_takes_for_one_get_two_names():
+    labels = ["Code", "code", "CODE", "year"]
+    plain = choose_names(["city"], labels, "a.csv", JoinOptions())
+    assert plain.found == labels
+    folded = choose_names(["city"], labels, "a.csv", JoinOptions(), fold_case=True)
+    assert folded.found == ["Code", "a.csv:code", "a.csv:CODE_2", "year"]
+    with pytest.raises(InputError, match="code_x"):
+        choose_names(["city", "code_x"], labels, "a.csv", JoinOptions(suffix="_x"), fold_case=True)
