@@ -302,8 +302,10 @@ class Index(Shown):
             return self.search_batch([column], rerank=rerank, **options)[0]
         from pexeso.answers.by_method import search_by_method
 
-        found = search_by_method(self, column, method, **options)
-        self._answering.require_known(options.get("exclude_table"))
+        # A copy keeps its snapshot, also where another thread refreshes this index meanwhile.
+        snapshot = copy(self)
+        found = search_by_method(snapshot, column, method, **options)
+        snapshot._answering.require_known(options.get("exclude_table"))
         return found
 
     def search_batch(
@@ -329,10 +331,11 @@ class Index(Shown):
         list of SearchResult
             In the order of the queries.
         """
-        found = self._answering.semantic.search_batch(
+        answering = self._answering  # another thread may refresh this index meanwhile
+        found = answering.semantic.search_batch(
             require_columns(queries), exclude_self, rerank, fold_copies, options
         )
-        self._answering.require_known(options.get("exclude_table"))
+        answering.require_known(options.get("exclude_table"))
         return found
 
     def explain(

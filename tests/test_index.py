@@ -11,6 +11,7 @@ import torch
 
 import pexeso
 import pexeso.search.opening
+from pexeso.answers import combined
 from pexeso.errors import (
     DeviceError,
     EmbedderError,
@@ -497,3 +498,20 @@ def test_pairs_of_a_few_columns_can_be_found_alone(index):
     assert list(found[0]._details._tables) == [1]
     assert found[0].pairs()[0].query == "Oslo"
     assert sorted(found[0]._details._tables) == [0, 1, 2]
+
+
+def test_a_search_by_all_methods_keeps_its_snapshot_while_the_index_is_refreshed(
+    small_index, monkeypatch
+):
+    index = open_index(small_index)
+    expected = index.search(["Oslo", "Rome", "Madrid"], method="all").to_dict()["results"]
+    begin = combined.OverlapList
+
+    def refreshed(*given):
+        monkeypatch.setattr(index, "_answering", None)  # as that of another generation would be
+        return begin(*given)
+
+    monkeypatch.setattr(combined, "OverlapList", refreshed)
+    found = index.search(["Oslo", "Rome", "Madrid"], method="all")
+    assert index._answering is None
+    assert found.to_dict()["results"] == expected != []

@@ -275,13 +275,16 @@ def _add_file(listing: Listing, file: TableFile) -> None:
     if found is None or not found.holds_several:
         listing.tables.append(replace(file, format=found.name if found else "delimited"))
         return
-    file = _with_log(file)
     try:
+        file = _with_log(file)
         inside = tables_inside(
             FileSource(file.table, file.path, max_bytes=MAX_CONTAINER_BYTES), file.n_bytes
         )
-    except TableReadError as error:
-        listing.skipped.append(_skipped(file.table, str(error), is_closed=True))
+    except (TableReadError, OSError) as error:  # the other files of its folder are none the worse
+        reason = str(error)
+        if isinstance(error, OSError):
+            reason = f"{file.table} cannot be read: {error.strerror or error}"
+        listing.skipped.append(_skipped(file.table, reason, is_closed=True))
         return
     if not inside:
         listing.skipped.append(_skipped(file.table, "it holds no table"))

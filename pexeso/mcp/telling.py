@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pexeso.answers.combined import CombinedMatch
 from pexeso.errors import InputError
 from pexeso.frames.writing import write_file
 from pexeso.lake.key_columns import spec_of
@@ -20,6 +21,7 @@ from pexeso.service.by_verb.lake import lake_file
 from pexeso.service.json_text import plain_cells
 from pexeso.service.requests import JoinRequest, SearchRequest
 from pexeso.sql.texts import LAKES, YOURS
+from pexeso.token_search.results import TokenMatch
 
 EXAMPLES, COPIES, BRINGS, WORDS = 3, 5, 8, 10
 """How many of each a candidate, or an explanation, tells."""
@@ -151,9 +153,10 @@ def candidate(match: Any) -> dict[str, Any]:
 
 def _examples(match: Any) -> Iterable[tuple[Any, Any]]:
     """Yield values that match; those whose texts differ first, which show most."""
-    if not hasattr(match, "pairs"):
-        shared = match.shared_values() if hasattr(match, "shared_values") else ()
-        return ((value, value) for value in shared)
+    if isinstance(match, CombinedMatch):
+        match = match.meaning or match.equal_text or match.transform
+    if isinstance(match, TokenMatch):
+        return ((value, value) for value in match.shared())
     pairs = [_pair(pair) for pair in match.pairs()]
     return sorted(pairs, key=lambda pair: pair[0] == pair[1])
 

@@ -37,7 +37,7 @@ Column = Annotated[
     Field(description="Search with this column of the lake: TABLE:COLUMN as answers name it."),
 ]
 Values = Annotated[
-    list[str | float | None] | None,
+    list[str | int | float | bool | None] | None,  # an id of 17 digits is no float
     Field(description="Search with these values, one a row; null is an empty cell."),
 ]
 File = Annotated[

@@ -243,3 +243,16 @@ def test_what_cannot_be_looked_into_is_told_from_what_holds_no_table(tmp_path, m
         "old.zip/inner.xlsx": True,
         "old.zip/letter.pdf": False,
     }
+
+
+def test_a_workbook_that_cannot_be_opened_leaves_the_others_of_its_folder(tmp_path, monkeypatch):
+    touch(tmp_path, "a.csv", "book.xlsx", "z.csv")
+
+    def refused(*given):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("pexeso.lake.files.tables_inside", refused)
+    tables, [skipped] = find_tables(tmp_path)
+    assert [file.table for file in tables] == ["a.csv", "z.csv"]
+    assert skipped.reason == "book.xlsx cannot be read: Too many open files"
+    assert skipped.is_closed

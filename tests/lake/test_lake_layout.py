@@ -266,3 +266,70 @@ def test_texts_that_are_no_tables_are_refused_by_their_extension(text, said):
 def test_tables_are_read_whatever_their_extension():
     table = read("Figures of the year\n\n" + BODY.replace(",", "\t"), ".txt")
     assert [table.names, *rows_of(table)] == ROWS
+
+
+TEMPERATURES = "".join(f"Ort {n};{n},5;1.2{n:02},{n} €\n" for n in range(12))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (f"Ort;Temp;Kosten\n{TEMPERATURES}\nQuelle: DWD\n", ["Ort", "Temp", "Kosten"]),
+        (f"Klima 2023\nOrt;Temp;Kosten\n{TEMPERATURES}", ["Ort", "Temp", "Kosten"]),
+        (
+            "Datum;Temperatur, °C\n" + "".join(f"{n + 1:02}.01.2023;{n},5\n" for n in range(12)),
+            ["Datum", "Temperatur, °C"],
+        ),
+        (
+            "Klima 2023\nOst\tWest\n" + "".join(f"{n},5\t{n},25\n" for n in range(12)),
+            ["Ost", "West"],
+        ),
+    ],
+)
+def test_decimal_commas_are_no_delimiters_whatever_stands_around_the_table(text, names):
+    table = read(text)
+    assert table.names == names
+    assert table.n_rows == 12
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["2020-01-01,no data,no data", *(f"2020-01-{n:02},{n}.5,{n}.25" for n in range(2, 15))],
+        ["AB-100,n/k,unknown", *(f"AB-1{n:02},{n}.5,{n}.25" for n in range(1, 15))],
+    ],
+)
+def test_a_first_row_with_a_date_or_code_like_those_below_is_no_header(rows):
+    table = read("\n".join(["Key,Flow,Level", *rows, ""]))
+    assert table.names == ["Key", "Flow", "Level"]
+    assert table.n_rows == len(rows)
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_two_stray_quotation_marks_in_one_column_swallow_no_row(last):
+    rows = [f"{n},{n} inch pipe,x" for n in range(40)]
+    for n in (5, 30):
+        rows[n] = f'{n},"{n} inch pipe,x'
+    if last:
+        rows = [",".join(row.split(",")[:2]) for row in rows]
+    header = "id,what" if last else "id,what,more"
+    table = read("\n".join([header, *rows, ""]))
+    assert table.n_rows == 40
+    assert rows_of(table)[5][1] == '"5 inch pipe'
+    assert any("quotation mark" in note for note in table.notes)
+
+
+def test_cells_of_two_lines_stay_one_cell_where_each_line_is_as_wide_as_the_table():
+    rows = "".join(f'{n},"12 Main St, Apt {n}\nSpringfield, IL",x\n' for n in range(9))
+    table = read("id,address,more\n" + rows)
+    assert table.n_rows == 9
+    assert tuple(rows_of(table)[3]) == ("3", "12 Main St, Apt 3\nSpringfield, IL", "x")
+
+
+def test_backslashes_that_escape_nothing_stay_beside_those_that_do():
+    r"""Spark writes quotation marks as ``\\"``, and any other backslash as it is."""
+    rows = [r"C:\new\dir,1", r'"say \"hi\", \"you\"",2', r'"a \"b\" c\d",3', r"E:\raw,4"]
+    table = read("\n".join(["path,n", *rows, ""]))
+    assert [row[0] for row in rows_of(table)] == [
+        "C:\\new\\dir", 'say "hi", "you"', 'a "b" c\\d', "E:\\raw",
+    ]  # fmt: skip

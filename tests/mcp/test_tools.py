@@ -331,3 +331,25 @@ def test_tables_that_others_contain_are_entries(tmp_path):
         ("all.csv", "part.csv", 3)
     ]
     assert (told["tables"], told["delete"], told["total"]) == (2, ["part.csv"], 1)
+
+
+@pytest.mark.parametrize("method", ["semantic", "overlap", "containment", "all"])
+def test_candidates_show_values_that_match_whatever_found_them(call, method):
+    found = call("find_joins", values=["Oslo", "Rome", "Madrid"], method=method)
+    for candidate in found["candidates"]:
+        assert all(len(pair) == 2 for pair in candidate["examples"])
+        assert candidate["examples"] or not candidate["matched"]
+    assert found["candidates"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_ids_of_many_digits_are_searched_as_they_are(tmp_path, caller_of):
+    ids = [9007199254740993 + at for at in range(8)]
+    (tmp_path / "lake").mkdir()
+    rows = "".join(f"{each},town of {at}\n" for at, each in enumerate(ids))
+    (tmp_path / "lake" / "ids.csv").write_text(f"tweet,from\n{rows}", encoding="utf-8")
+    pexeso.build_index(tmp_path / "lake", tmp_path / "ids.pexeso", parts=["overlap"])
+    call = caller_of(Desk.of(str(tmp_path / "ids.pexeso")))
+    for values in (ids[:3], [*map(str, ids[:2]), ids[2], None, True]):
+        [found] = call("find_joins", values=values, method="overlap")["candidates"][:1]
+        assert (found["lake_column"], found["matched"]) == ("ids.csv:tweet", 3)

@@ -194,7 +194,14 @@ class _ParsedRows:
             yield from self._with_odd_quotes(n_lines_done, width)
 
     def _lines(self, n_to_skip: int) -> Iterator[str]:
-        return islice(_decoded(self.data, self.encoding), n_to_skip, None)
+        lines = islice(_decoded(self.data, self.encoding), n_to_skip, None)
+        return lines if self.dialect.escapechar is None else self._with_lone_backslashes(lines)
+
+    def _with_lone_backslashes(self, lines: Iterator[str]) -> Iterator[str]:
+        """Double the backslashes that escape nothing: the parser would drop them."""
+        pattern = re.compile(rf'(\\[\\"{re.escape(self.dialect.delimiter)}\r\n])|\\')
+        for line in lines:
+            yield pattern.sub(lambda found: found[1] or r"\\", line)
 
     def _with_odd_quotes(self, n_lines_done: int, width: int) -> Iterator[list[list[str]]]:
         """Yield rows from a line on, where a quotation mark is not where the format has it."""
@@ -245,7 +252,9 @@ class _ParsedRows:
         options = self.dialect.csv_options()
         if len(list(csv.reader([*lines, "x"], **options))) == 1:
             return True
-        if len(row) == width or len(as_plain) != width:
+        if len(as_plain) != width:
+            return False
+        if len(row) == width and not self._are_rows(lines[1:], width):
             return False
         strict = csv.reader(lines, **options, strict=True)
         try:
@@ -253,6 +262,12 @@ class _ParsedRows:
         except csv.Error:
             return strict.line_num > 1
         return False
+
+    def _are_rows(self, lines: list[str], width: int) -> bool:
+        """Return whether each line alone is as wide as a row; the last has a mark within a cell."""
+        plain = Dialect(self.dialect.delimiter, None).csv_options()
+        whole = csv.reader(lines[:-1], **self.dialect.csv_options())
+        return all(len(row) == width for row in (*whole, *csv.reader(lines[-1:], **plain)))
 
 
 class _RememberedLines:

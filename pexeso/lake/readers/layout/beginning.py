@@ -342,7 +342,8 @@ def _recurs(rows: list[Row], width: int) -> bool:
 def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> bool:
     """Return whether row `n` is one more row of the header, given the rows above it.
 
-    Columns of numbers tell: names and units in them are no data.
+    Columns of numbers tell: names and units in them are no data, but those of a row that has a date
+    or code where others have one are missing values.
     """
     row, above = rows[n], rows[n - 1]
     if len(row) != len(kinds) or len([cell for cell in row if cell.strip()]) < 2:
@@ -354,6 +355,9 @@ def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> b
         return is_below_groups and _are_years_below_groups(rows, of_numbers)
     if is_below_groups:
         return n_other > 0 or _names_answers(rows)
+    has_key, _ = compare(row, [None if kind == NUMBER else kind for kind in kinds])
+    if has_key:  # a date or code like those below
+        return False
     n_columns = len(of_numbers) - of_numbers.count(None)
     begins_with_digit = any(
         kind and cell.strip()[:1].isdigit() for cell, kind in zip(row, of_numbers, strict=False)

@@ -30,7 +30,9 @@ _MAX_ROWS_AROUND = 60
 _MIN_ROWS_OF_ODD = 3
 _MIN_WRAPPED = 3
 _MIN_WIDTH_OF_ODD = {":": 3, " ": 3}
-_DECIMAL_COMMA = re.compile(r"\s*[+\-]?[0-9]*,[0-9]+\s*%?\s*")
+_DECIMAL_COMMA = re.compile(
+    r"\s*[+\-]?(?:[0-9]{1,3}(?:[.'\u2019\xa0\u202f ][0-9]{3})+|[0-9]*),[0-9]+\s*[%$€£]?\s*"
+)
 _DIGIT = re.compile(r"[0-9]")
 _ESCAPED_QUOTE = re.compile(r'[^\\](?:\\\\)*\\"(?!["\r\n])')
 
@@ -120,6 +122,7 @@ def _beside_commas(sample: str, regular: list[str]) -> str | None:
         if delimiter == ",":
             continue
         rows = csv.reader(io.StringIO(sample, newline=""), **Dialect(delimiter).csv_options())
+        next(rows, None)  # the first may be a title, or names with commas
         with_comma = [cell for row in rows for cell in row if "," in cell]
         if with_comma and all(map(_DECIMAL_COMMA.fullmatch, with_comma)):
             return delimiter
@@ -133,6 +136,7 @@ def _regular_within(sample: str, expected: str, complete: bool) -> str | None:
     between its rows.
     """
     found: dict[str, int] = {}
+    n_rows: dict[str, int] = {}
     usual: dict[str, int] = {}
     for delimiter in DELIMITERS:
         if delimiter not in sample:
@@ -149,8 +153,14 @@ def _regular_within(sample: str, expected: str, complete: bool) -> str | None:
         # A table of two columns is no block where what is around it has a delimiter as well.
         if is_one_block and n_around <= min(_MAX_ROWS_AROUND, n if width > 2 else n // 2):
             found[delimiter] = width
+            n_rows[delimiter] = n
+    has_commas = expected == "," and expected in found
+    if has_commas and (other := _beside_commas(sample, list(found))) is not None:
+        return other
     # A delimiter that cuts most rows into more cells is the better one, though not regular.
     best = [each for each, width in found.items() if width >= max(usual.values())]
+    # Of several, one whose block has the header too, whose names need no decimal comma.
+    best = [each for each in best if n_rows[each] == max(n_rows[other] for other in best)]
     if expected in best:
         return expected
     return best[0] if len(best) == 1 else None
