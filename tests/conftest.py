@@ -52,6 +52,9 @@ def pytest_configure() -> None:
     files would outlast a power cut; tests that ask whether they do have an `os.fsync` of their own.
     """
     os.environ["PEXESO_CLASS_ARCHIVE"] = "use"
+    # Where Python may not keep what it compiles, hundreds of processes would compile all modules.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.fsync = lambda descriptor: None
     # Behind a shell Ctrl-C is ignored, here and in every process that a test starts to stop it so.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
