@@ -140,8 +140,8 @@ def undo(
     OutputError
         The folder cannot be written, or another process is moving tables; nothing was moved.
     """
-    folder, planned = _holding_of(source, holding)
-    lake = local_lake(source.lake if isinstance(source, Plan) else require_journal(folder).lake)
+    folder, found, planned = _holding_of(source, holding)
+    lake = local_lake(source.lake if isinstance(source, Plan) else found.lake)
     folder = local_holding(folder, lake)
     with opened(folder, lake) as journal:
         entries = _entries(folder, journal, planned, tables)
@@ -158,8 +158,7 @@ def before_undoing(
 
     A table is looked at only where another one lies in the lake under its name.
     """
-    folder, planned = _holding_of(source, holding)
-    journal = require_journal(folder)
+    folder, journal, planned = _holding_of(source, holding)
     waiting: list[str] = []
     refused: list[Refusal] = []
     for name, entry in _entries(folder, journal, planned, tables).items():
@@ -175,8 +174,8 @@ def before_undoing(
 
 def _holding_of(
     source: Plan | str | os.PathLike[str], holding: str | os.PathLike[str] | None
-) -> tuple[Path, set[str] | None]:
-    """Return the holding folder that is meant, and the tables of the plan, where one is given."""
+) -> tuple[Path, Journal, set[str] | None]:
+    """Return the holding folder that is meant, its journal, and the tables of a plan, if given."""
     planned = None
     if isinstance(source, Plan):
         folder = default_holding(local_lake(source.lake)) if holding is None else holding
@@ -186,8 +185,7 @@ def _holding_of(
             raise InputError("Give the holding folder once: as the source, or with a plan.")
         folder = source
     require_local(folder)
-    require_journal(Path(folder))
-    return Path(folder), planned
+    return Path(folder), require_journal(Path(folder)), planned
 
 
 def _entries(
@@ -236,10 +234,8 @@ def changed_parents(holding: str | os.PathLike[str]) -> list[HeldTable]:
     """
     held = held_tables(holding)
     lake = require_journal(Path(holding)).lake
-    parents = {
-        name: Path(os.path.realpath(Path(lake, name))) for name in {each.parent for each in held}
-    }
-    now = {name: _fingerprint_there(path) for name, path in parents.items()}
+    real = {each.parent: os.path.realpath(Path(lake, each.parent)) for each in held}
+    now = {name: _fingerprint_there(Path(path)) for name, path in real.items()}
     return [each for each in held if now[each.parent] != each.parent_fingerprint]
 
 
