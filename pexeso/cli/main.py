@@ -39,8 +39,13 @@ from pexeso.runtime.arrow_alone import use_arrow_alone
 COMPLETE_VARIABLE = "_PEXESO_COMPLETE"
 """The environment variable by which a shell asks what completes a command; click answers."""
 
-_WITHOUT_FRAMES = ("search", "overlap", "contain", "keys", "info", "check", "delete")
-"""Commands that never hold a DataFrame."""
+_WITHOUT_FRAMES = frozenset(
+    {
+        *("search", "overlap", "contain", "explain", "join", "transform", "acquire", "keys"),
+        *("tune", "rules", "info", "check", "delete", "serve", "mcp"),
+    }
+)
+"""Commands that never hand a DataFrame to Arrow: those that may start Spark do."""
 
 
 class _Group(click.Group):

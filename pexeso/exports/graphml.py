@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import numpy as np
 import pyarrow as pa
@@ -90,7 +90,7 @@ def _data(values: dict[str, str]) -> str:
 
 def _text(value: str) -> str:
     # XML readers turn a carriage return into a new line, unless it is written by its number.
-    return escape(_NO_XML.sub("\ufffd", value), {"\r": "&#13;"})
+    return escape(_NO_XML.sub("\ufffd", value), quote=False).replace("\r", "&#13;")
 
 
 GRAPHML = ExportFormat("graphml", ".graphml", write_graphml)

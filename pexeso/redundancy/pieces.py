@@ -37,9 +37,6 @@ SCHEMA = pa.schema(
 
 FIELDS = tuple(SCHEMA.names)
 
-FORM = "cells-2"
-"""Of the hashes of values; another one cannot be compared with it."""
-
 _CODES = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 _ALIGNED = 8
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
-from functools import partial
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -14,10 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from pexeso.errors import PexesoError
+from pexeso.server import assets
 from pexeso.server.agents import PATH
 from pexeso.server.guard import Guard, TooLargeError
 from pexeso.server.page import Page, Pages
@@ -37,10 +35,6 @@ _log = logging.getLogger(__name__)
 
 FORM_BYTES = 64 << 10
 """What a form may have beside the file or text in it."""
-
-
-STYLES = ("page", "drawing", "transform", "redundancy", "acquisition")
-"""Of pages that are files, by the names of their templates."""
 
 _STATUS = {UnknownTableError: 404, TooLargeError: 413}
 
@@ -89,12 +83,8 @@ def _with_agents(app: Starlette, agents: Agents) -> ASGIApp:
     return either
 
 
-def _routes(pages: Pages) -> list[Route | Mount]:
-    static = StaticFiles(directory=str(files("pexeso.server") / "static"))
-    found: list[Route | Mount] = [
-        *(Route(f"/static/{name}.css", partial(_style, name)) for name in STYLES),
-        Mount("/static", static),
-    ]
+def _routes(pages: Pages) -> list[Route]:
+    found = [Route(f"{assets.FOLDER}/{{name}}", assets.answer)]
     for path in PAGES:
         # A part of a path may be anything, and the first route that fits is taken.
         as_json = f"{'/index' if path == '/' else path}.json"
@@ -103,12 +93,6 @@ def _routes(pages: Pages) -> list[Route | Mount]:
     from pexeso.server.pages import actions
 
     return [*found, *actions.routes(pages)]
-
-
-def _style(name: str, request: Request) -> Response:
-    """Answer with a style of pages that are files, which the app's pages share."""
-    text = (files("pexeso.html") / f"{name}.css").read_text(encoding="utf-8")
-    return Response(text, media_type="text/css")
 
 
 def _answers(pages: Pages, path: str, *, as_json: bool = False):

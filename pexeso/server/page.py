@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pexeso
 from pexeso.html.page import environment
 from pexeso.runtime.formatting import cell_text
+from pexeso.server.assets import asset_url
 from pexeso.server.links import url
 from pexeso.service.json_text import json_text
 
@@ -91,7 +92,7 @@ def templates() -> Environment:
     together = of_files.overlay(
         loader=ChoiceLoader([PackageLoader("pexeso.server", "templates"), of_files.loader])
     )
-    together.globals = {**of_files.globals, "url": url}
+    together.globals = {**of_files.globals, "url": url, "asset": asset_url}
     together.filters = {
         **of_files.filters,
         "part": lambda text: quote(text, safe=""),

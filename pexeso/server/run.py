@@ -154,7 +154,9 @@ def _listening(port: int | None) -> socket.socket:
         raise InputError(f"port must be from 0 to 65535. Got {port} instead.")
     asked = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)
     for number in asked:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # Only where the protocol is named does asyncio send at once what is small: else the second
+        # packet of an answer waits 40 ms for the browser to confirm the first.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, number))

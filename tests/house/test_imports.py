@@ -260,6 +260,16 @@ def test_what_starts_a_process_loads_no_engine(module):
     assert loaded == ""
 
 
+def test_what_the_parts_of_an_index_tell_is_told_without_compiled_loops():
+    """The app's first page and `pexeso info` need nothing that takes a third of a second."""
+    parts = ("row_hashes", "row_keys", "semantic", "token_sets")
+    modules = [f"pexeso.parts.{name}.info" for name in parts]
+    modules += ["pexeso.diagnostics.info", "pexeso.server.pages.home"]
+    heavy = ("torch", "numba", "scipy", "sklearn", "pyspark")
+    told = f"print(*[name for name in {heavy!r} if name in sys.modules])"
+    assert run_fresh(f"import sys, {', '.join(modules)}; {told}") == ""
+
+
 def test_the_errors_are_had_without_anything_heavy():
     program = (
         f"import sys, pexeso; pexeso.SparkError; print(*[name for name in {HEAVY!r} if "

@@ -21,7 +21,8 @@ from pexeso.errors import InputError
 from pexeso.index import build_index, open_index
 from pexeso.options import BuildOptions
 from pexeso.parts.row_hashes.check import check
-from pexeso.parts.row_hashes.open import hash_shard_entries, open_hash_shard, pieces_by_table
+from pexeso.parts.row_hashes.entries import hash_shard_entries
+from pexeso.parts.row_hashes.open import open_hash_shard, pieces_by_table
 from pexeso.redundancy.pieces import read_columns
 from pexeso.store.opening import open_store_anywhere
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.catalog import Catalog
 from pexeso.parts.base import problems_of
-from pexeso.parts.row_hashes.open import COUNTS, hash_shard_entries, open_hash_shard
+from pexeso.parts.row_hashes.entries import COUNTS, hash_shard_entries
+from pexeso.parts.row_hashes.open import open_hash_shard
 from pexeso.redundancy.pieces import faults_within
 from pexeso.store.files import read_document
 from pexeso.store.integrity import Problem

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pexeso.parts.deletion import deleted_numbers
-from pexeso.parts.row_hashes.open import (
-    COUNTS,
-    hash_shard_entries,
-    require_hash_facts,
-)
+from pexeso.parts.row_hashes.entries import COUNTS, hash_shard_entries, require_hash_facts
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 

@@ -15,16 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.parts.deletion import DELETED, deleted_numbers
-from pexeso.redundancy.pieces import FORM, StoredPiece, stored_pieces
-from pexeso.store.id_ranges import are_ranges
+from pexeso.parts.deletion import deleted_numbers
+from pexeso.parts.row_hashes.entries import hash_shard_entries, require_hash_facts
+from pexeso.redundancy.pieces import StoredPiece, stored_pieces
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.texts import Texts, open_texts, require_sound
 
-PART = "row_hashes"
 PIECES, TABLES = "pieces.ipc", "tables.arrow"
-COUNTS = ("pieces", "rows", "cells")
 
 
 @dataclass(frozen=True)
@@ -91,28 +89,7 @@ def pieces_by_table(store: Store) -> dict[str, list[StoredPiece]]:
     }
 
 
-def hash_shard_entries(store: Store) -> tuple[FolderEntry, ...]:
-    """Return what the manifest of an index has on its shards, in their order."""
-    return store.manifest.parts.get(PART, ())
-
-
 def open_hash_shard(store: Store, entry: FolderEntry) -> HashShard:
     """Open one shard; only sizes are read."""
     require_hash_facts(entry)
     return HashShard(store.folder(entry), deleted_numbers(entry))
-
-
-def require_hash_facts(entry: FolderEntry) -> None:
-    """Refuse an entry whose facts cannot be those of a shard."""
-    facts = entry.facts
-    counted = all(type(facts.get(name)) is int and facts[name] >= 0 for name in COUNTS)
-    if not counted or not are_ranges(facts.get(DELETED, []), facts["pieces"]):
-        raise IndexCorruptError(
-            f"The manifest of the index does not tell of '{entry.folder}' what a folder of hashed "
-            "cells holds: it was not written by pexeso. Build the index again."
-        )
-    if facts.get("form") != FORM:
-        raise IndexCorruptError(
-            f"The cells in '{entry.folder}' have the form {facts.get('form')!r}, and this version "
-            f"of pexeso compares the form {FORM!r}: build the index again."
-        )

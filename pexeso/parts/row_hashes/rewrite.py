@@ -14,11 +14,8 @@ import pyarrow as pa
 from pexeso.lake.record_schema import SCHEMA
 from pexeso.parts.base import Written
 from pexeso.parts.deletion import with_deleted, worn_shards
-from pexeso.parts.row_hashes.open import (
-    PIECES,
-    hash_shard_entries,
-    open_hash_shard,
-)
+from pexeso.parts.row_hashes.entries import hash_shard_entries
+from pexeso.parts.row_hashes.open import PIECES, open_hash_shard
 from pexeso.parts.row_hashes.write import divide_and_write
 from pexeso.redundancy.pieces import FIELDS
 from pexeso.store.local.reader import Store

@@ -13,9 +13,10 @@ import pyarrow.dataset as ds
 
 from pexeso.parts.base import Written
 from pexeso.parts.divide import divide
+from pexeso.parts.row_hashes.entries import FORM
 from pexeso.parts.row_hashes.open import PIECES, TABLES
 from pexeso.parts.row_hashes.records import RECORD
-from pexeso.redundancy.pieces import FIELDS, FORM, SCHEMA, n_columns, write_packed
+from pexeso.redundancy.pieces import FIELDS, SCHEMA, n_columns, write_packed
 from pexeso.store.files import new_file, write_document
 from pexeso.store.local.target import META
 from pexeso.store.manifest import FileEntry
