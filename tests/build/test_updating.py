@@ -1,6 +1,7 @@
 """Updates: append, delete and compact give what a fresh build over the same tables would give."""
 
 import errno
+import gzip
 import itertools
 import os
 import random
@@ -265,6 +266,13 @@ def test_a_place_without_any_table_of_the_index_is_not_where_its_lake_is(
     done = index.append(new.parent, delete_missing=delete_missing)
     assert (done.new, done.changed) == (0, 1)
     assert index.lake == new.parent
+
+
+def test_a_file_that_nobody_can_unpack_is_read_once(built, tmp_path):
+    lake, index = copy_of(built, tmp_path)
+    (lake.folder / "cut.csv.gz").write_bytes(gzip.compress(b"city\nOslo\n")[:-9])
+    assert index.append(lake.folder).new == 1
+    assert not index.append(lake.folder).committed
 
 
 def test_tables_of_a_folder_that_cannot_be_listed_are_not_gone(built, tmp_path, monkeypatch):

@@ -94,7 +94,11 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
         ``bytes``, those of the files to read; ``rows``, how many rows the catalog will get.
     """
     judge = partial(
-        judged, root=source.root, compare=compare, stale_formats=stale_formats(job.index)
+        judged,
+        root=source.root,
+        compare=compare,
+        stale_formats=stale_formats(job.index),
+        max_bytes=job.options.max_table_bytes,
     )
     if source.is_small() and in_driver.catalog_fits(job.index, TABLES):
         _judge_here(job, judge, folder)
@@ -204,7 +208,12 @@ def _left(job: BuildJob, name: str) -> Path:
 
 
 def judged(
-    batches: Batches, *, root: Path | Location, compare: str, stale_formats: Sequence[str]
+    batches: Batches,
+    *,
+    root: Path | Location,
+    compare: str,
+    stale_formats: Sequence[str],
+    max_bytes: int,
 ) -> Batches:
     """Decide what became of each file of a listing or of a catalog.
 
@@ -220,6 +229,8 @@ def judged(
         See `pexeso.build.append.append`.
     stale_formats : sequence of str
         Formats of which all files are read again.
+    max_bytes : int
+        Larger files are not read, so what is known of them is not looked at again.
 
     Yields
     ------
@@ -228,7 +239,7 @@ def judged(
         catalog says the same of them.
     """
     for batch in batches:
-        change = _judgement(batch, compare, stale_formats)
+        change = _judgement(batch, compare, stale_formats, max_bytes)
         doubtful = batch.filter(pc.equal(change, _DOUBTFUL))
         if len(doubtful):
             compared = pa.Table.from_batches(compare_contents(iter([doubtful]), root=root))
@@ -247,7 +258,9 @@ def stale_formats(store: Store) -> list[str]:
     return [name for name, version in READERS.items() if known.get(name) != version]
 
 
-def _judgement(batch: pa.RecordBatch, compare: str, stale: Sequence[str]) -> pa.Array:
+def _judgement(
+    batch: pa.RecordBatch, compare: str, stale: Sequence[str], max_bytes: int
+) -> pa.Array:
     """Return what the listing alone tells of each file."""
 
     def has(name: str) -> pa.Array:
@@ -265,6 +278,10 @@ def _judgement(batch: pa.RecordBatch, compare: str, stale: Sequence[str]) -> pa.
         trusted = pc.and_not(trusted, has("old_fingerprint"))
     is_stale = pc.is_in(batch["format"], value_set=pa.array(stale, pa.string()))
     is_gone, was_skipped = pc.invert(has("there")), has("old_reason")
+    # Permission to open a file may have come without a trace in its size and time.
+    not_opened = pc.and_(was_skipped, pc.invert(has("old_fingerprint")))
+    not_opened = pc.and_(not_opened, batch["member"].is_null())
+    not_opened = pc.and_(not_opened, pc.less_equal(batch["n_bytes"], max_bytes).fill_null(False))
     is_closed = pc.if_else(is_gone, batch["in_closed"], batch["is_closed"]).fill_null(False)
     cases = {
         SKIPPED: pc.and_not(has("reason"), is_known),
@@ -276,8 +293,8 @@ def _judgement(batch: pa.RecordBatch, compare: str, stale: Sequence[str]) -> pa.
         NO_TABLE: has("reason"),
         NEW: pc.invert(is_known),
         REREAD: is_stale,
-        UNCHANGED: trusted,
-        _DOUBTFUL: comparable,
+        UNCHANGED: pc.and_not(trusted, not_opened),
+        _DOUBTFUL: pc.or_(trusted, comparable),
     }
     return pc.case_when(
         pa.StructArray.from_arrays(cases.values(), names=list(cases)), *cases, CHANGED
