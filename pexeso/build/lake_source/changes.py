@@ -68,6 +68,10 @@ _LEFT_OUT = (SKIPPED, NO_TABLE, OTHER_REASON)
 REPLACED = (CHANGED, REREAD, NO_TABLE, OTHER_REASON, FORGOTTEN)
 """What the catalog knows and no longer holds."""
 
+IN_SOME_PARTS = "in_some_parts"
+"""The fact of an index that lists the tables that only some of its parts have: those that could not
+be read when the others were added."""
+
 _KNOWN = ("n_bytes", "modified", "version", "fingerprint", "reason")
 _THERE = pa.schema([*LISTING_SCHEMA, SKIPPED_SCHEMA.field("reason")])
 _JUDGED = _THERE.append(pa.field("change", pa.string()))
@@ -99,6 +103,7 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
         compare=compare,
         stale_formats=stale_formats(job.index),
         max_bytes=job.options.max_table_bytes,
+        to_read=job.index.manifest.facts.get(IN_SOME_PARTS, ()),
     )
     if source.is_small() and in_driver.catalog_fits(job.index, TABLES):
         _judge_here(job, judge, folder)
@@ -214,6 +219,7 @@ def judged(
     compare: str,
     stale_formats: Sequence[str],
     max_bytes: int,
+    to_read: Sequence[str] = (),
 ) -> Batches:
     """Decide what became of each file of a listing or of a catalog.
 
@@ -231,6 +237,8 @@ def judged(
         Formats of which all files are read again.
     max_bytes : int
         Larger files are not read, so what is known of them is not looked at again.
+    to_read : sequence of str
+        Tables that count as changed whenever they are there.
 
     Yields
     ------
@@ -239,7 +247,7 @@ def judged(
         catalog says the same of them.
     """
     for batch in batches:
-        change = _judgement(batch, compare, stale_formats, max_bytes)
+        change = _judgement(batch, compare, stale_formats, max_bytes, to_read)
         doubtful = batch.filter(pc.equal(change, _DOUBTFUL))
         if len(doubtful):
             compared = pa.Table.from_batches(compare_contents(iter([doubtful]), root=root))
@@ -259,7 +267,11 @@ def stale_formats(store: Store) -> list[str]:
 
 
 def _judgement(
-    batch: pa.RecordBatch, compare: str, stale: Sequence[str], max_bytes: int
+    batch: pa.RecordBatch,
+    compare: str,
+    stale: Sequence[str],
+    max_bytes: int,
+    to_read: Sequence[str],
 ) -> pa.Array:
     """Return what the listing alone tells of each file."""
 
@@ -293,12 +305,20 @@ def _judgement(
         NO_TABLE: has("reason"),
         NEW: pc.invert(is_known),
         REREAD: is_stale,
+        CHANGED: pc.is_in(batch["table"], value_set=pa.array(to_read, pa.string())),
         UNCHANGED: pc.and_not(trusted, not_opened),
         _DOUBTFUL: pc.or_(trusted, comparable),
     }
     return pc.case_when(
         pa.StructArray.from_arrays(cases.values(), names=list(cases)), *cases, CHANGED
     )
+
+
+def names_of(job: BuildJob, kinds: Sequence[str]) -> pa.Array:
+    """Read the names of the tables of some kinds of change, sorted; as many as have changed."""
+    changes = dataset(job.stages.folder("changes") / "changes")
+    found = changes.to_table(columns=["table"], filter=pc.field("change").isin(kinds))
+    return found["table"].combine_chunks().sort()
 
 
 def live_rows(spark: SparkSession, store: Store, kind: str) -> DataFrame:
