@@ -275,7 +275,7 @@ def _marks(
         "of": asked_of(index, options),
         "reading": reading.to_dict(),
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
-        "distance_by_kind": "max_distance" not in asked,
+        "distance_by_kind": asked.get("max_distance") is None,
         "members": {
             "pairs": explain,
             "similarity": bool(options.get("rerank", True)),
