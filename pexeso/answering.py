@@ -59,8 +59,13 @@ class Answering:
         loader = self.opened.loader
         if getattr(self.semantic.executor, "spark", None) is not None:
             return False  # tasks have mapped the names, not this process
-        tables = (loader.names(number).sound_tables for number in range(loader.store.n_partitions))
-        return any(pc.index(names, table).as_py() >= 0 for names in tables)
+        store = loader.store
+        for number in range(store.n_partitions):
+            has = pc.equal(loader.names(number).sound_tables, table).to_numpy(zero_copy_only=False)
+            deleted = store.deleted_mask(number)
+            if (has if deleted is None else has & ~deleted).any():
+                return True
+        return False
 
     @cached_property
     def equal_text(self) -> TokenSearches:

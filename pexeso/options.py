@@ -135,7 +135,7 @@ class BuildOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _make_plain_scalar(self)
+        make_plain(self)
         object.__setattr__(self, "parts", require_parts(self.parts))
         object.__setattr__(self, "row_filters", require_filters(self.row_filters))
         check_choices(self.models, self.value_vectors)
@@ -284,7 +284,7 @@ fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0
     advice: Advice | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        _make_plain_scalar(self)
+        make_plain(self)
         if not _is_number(self.max_distance) or not 0 <= self.max_distance <= 1:
             raise InputError(
                 f"max_distance must be a number in [0, 1]. Got {shown(self.max_distance)} instead. "
@@ -465,7 +465,7 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     return number
 
 
-def _make_plain_scalar(options: Any) -> None:
+def make_plain(options: Any) -> None:
     """Replace numpy scalars in the fields of options by Python numbers for JSON."""
     for name, value in vars(options).items():
         object.__setattr__(options, name, plain_scalar(value))

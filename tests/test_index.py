@@ -190,6 +190,15 @@ def test_an_excluded_table_that_the_index_does_not_know_is_refused(index, small_
         index.search(query, method=method, exclude_table="citys.csv")
 
 
+@pytest.mark.parametrize("method", ["semantic", "all"])
+def test_an_excluded_table_that_was_deleted_is_refused(copy, method):
+    index = open_index(copy)
+    index.search(["Oslo"], method=method, exclude_table="cities.csv")
+    index.delete(["cities.csv"])
+    with pytest.raises(InputError, match=r"^exclude_table: The lake has no table 'cities\.csv'"):
+        index.search(["Oslo"], method=method, exclude_table="cities.csv")
+
+
 def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):
     path = tmp_path / "cities.csv"
     path.write_text("city\nOslo\n", encoding="utf-8")

@@ -48,6 +48,7 @@ from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import require_reading
 from pexeso.options import parse_bytes, whole_number
 from pexeso.runtime.formatting import shown
+from pexeso.runtime.named_options import named_options
 from pexeso.search.open_index import OpenIndex
 from pexeso.search.query import split_spec
 
@@ -61,6 +62,7 @@ class AcquisitionSearches:
 
     opened: OpenIndex
 
+    @named_options("a search for tables to buy")
     def acquire(
         self,
         have: Any,

@@ -244,7 +244,8 @@ def search_combined(
     Each search gives some more columns than k, and more where these leave open which are the k best
     of all (`pexeso.answers.best_of_lists`).
     """
-    column, wanted = query_from_values(values, on=on), columns_wanted(k)
+    column, k = query_from_values(values, on=on), plain_scalar(k)
+    wanted = columns_wanted(k)
     overlap = OverlapList(index._answering.equal_text, column, exclude_self)
     # Without k the thresholds say what is found.
     given = {"k": ALL if k is None else k, **options}

@@ -21,7 +21,7 @@ from pexeso.options import columns_wanted
 from pexeso.results import Explanation, Match, SearchResult
 from pexeso.search.query import exact_kind, query_from_values
 from pexeso.search.table_columns import TableColumns
-from pexeso.thresholds.advice import ASKED, Advice
+from pexeso.thresholds.advice import Advice
 
 if TYPE_CHECKING:
     from pexeso.options import SearchOptions
@@ -273,7 +273,7 @@ def _by_kind(
     options: SearchOptions, query: EncodedQuery, given: Mapping[str, Any]
 ) -> SearchOptions:
     """Match equal values alone where near ones are others, unless a distance is asked for."""
-    if any(name in given for name in ("max_distance", *ASKED)):
+    if options.advice is not None or given.get("max_distance") is not None:
         return options
     kind = exact_kind(query.column.values)
     if kind is None:

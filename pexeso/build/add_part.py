@@ -16,10 +16,21 @@ import pyarrow as pa
 from pexeso.build.append import require_files
 from pexeso.build.build import session_for
 from pexeso.build.job import BuildJob, build_bar
-from pexeso.build.lake_source.changes import CHANGED, CLOSED, GONE, REREAD, UNCHANGED, find_changes
+from pexeso.build.lake_source.changes import (
+    CHANGED,
+    CLOSED,
+    GONE,
+    IN_SOME_PARTS,
+    NO_TABLE,
+    REREAD,
+    UNCHANGED,
+    find_changes,
+    names_of,
+)
 from pexeso.build.lake_source.source import LISTING_SCHEMA, FolderSource
 from pexeso.build.recorded import options_of
 from pexeso.io.location import Location
+from pexeso.lake.catalog import Catalog
 from pexeso.parts.base import OfParts
 from pexeso.registry import asked, require_parts
 from pexeso.runtime.progress import with_bar
@@ -41,7 +52,8 @@ class Added(OfParts):
         Those that the index has now.
     left_out : int
         Tables of the index that are not in its new parts yet, since their files have changed, are
-        read in another way now, or are gone: the next append adds what there is.
+        read in another way now, or are gone: the next append adds what there is, and a later one
+        those that come back.
     of_parts : dict
         What the parts hold; of token sets ``columns``, as sets, their distinct ``tokens`` (counted
         in each shard), and (column, token) ``pairs``.
@@ -106,34 +118,46 @@ def add_parts(
             job = BuildJob(
                 writer, replace(options, parts=every), store=store, spark=spark, progress=progress
             )
-            left_out = 0 if source is None else _read_again(job, source)
+            left_out = [] if source is None else _read_again(job, source)
             written = {
                 part.name: part.rewrite(job, range(len(store.manifest.parts[part.name])))
                 for part in more
             }
             written |= {part.name: part.write(job) for part in new}
             none = pa.array([], pa.string())
-            manifest = job.commit({name: [] for name in written}, written, removed=none)
-    return _added(wanted, every, manifest, left_out=left_out)
+            known = store.manifest.facts.get(IN_SOME_PARTS, ())
+            facts = {IN_SOME_PARTS: sorted({*known, *left_out})}
+            manifest = job.commit(
+                {name: [] for name in written}, written, facts=facts, removed=none
+            )
+    return _added(wanted, every, manifest, left_out=len(left_out))
 
 
-def _read_again(job: BuildJob, source: FolderSource) -> int:
+def _read_again(job: BuildJob, source: FolderSource) -> list[str]:
     """Read again the files that have not changed since they were indexed.
 
     New files wait for the next append, which adds them to every part.
 
     Returns
     -------
-    int
-        How many tables of the index are left out.
+    list of str
+        The tables of the index that are left out.
     """
     job.list_tables(source)
-    found = job.stage(
+    job.stage(
         "changes", lambda folder, meter: find_changes(job, source, folder, compare="modified")
     )
     same = job.frame("changes", "changes").where(f"change = '{UNCHANGED}'")
     job.read(source, same.select(LISTING_SCHEMA.names))
-    return sum(found[kind] for kind in (CHANGED, REREAD, GONE, CLOSED))
+    no_table = job.records("table").where("reason is not null").select("table").toArrow()["table"]
+    was_table = Catalog(job.index.catalog_files).tables(
+        ["table", "reason"], among=no_table.combine_chunks()
+    )
+    unread = was_table.filter(was_table["reason"].is_null())["table"]
+    return [
+        *names_of(job, (CHANGED, REREAD, NO_TABLE, GONE, CLOSED)).to_pylist(),
+        *unread.to_pylist(),
+    ]
 
 
 def _added(

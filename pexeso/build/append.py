@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow.dataset import dataset
 
 from pexeso.build.build import session_for
 from pexeso.build.job import BuildJob, Update, build_bar, folder_counts, ids_of
@@ -22,11 +18,13 @@ from pexeso.build.lake_source.changes import (
     CHANGED,
     CLOSED,
     GONE,
+    IN_SOME_PARTS,
     NEW,
     REPLACED,
     REREAD,
     UNCHANGED,
     find_changes,
+    names_of,
 )
 from pexeso.build.lake_source.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.recorded import options_of
@@ -132,7 +130,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
         "changes", lambda folder, meter: find_changes(job, source, folder, compare=compare)
     )
     _require_same_lake(job, source, found)
-    removed = _names(job, (*REPLACED, *([GONE] if delete_missing else [])))
+    removed = names_of(job, (*REPLACED, *([GONE] if delete_missing else [])))
     counts = {
         "new": found[NEW],
         "changed": found[CHANGED],
@@ -151,6 +149,8 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
     added = job.write_catalog(first_id, job.stages.folder("changes") / SKIPPED)
     skipped, written = job.left_out(), job.write_parts()
     gone = ids_of(store, removed)
+    lacking = set(names_of(job, (GONE, CLOSED)).to_pylist()).difference(removed.to_pylist())
+    lacking &= set(store.manifest.facts.get(IN_SOME_PARTS, ()))
     manifest = job.commit(
         {part.name: part.delete(store, removed) for part in job.parts},
         written,
@@ -158,6 +158,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
             "lake": source.name,
             "next_column": first_id + added["columns"],
             "readers": READERS,
+            IN_SOME_PARTS: sorted(lacking),
         },
         removed=removed,
         deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(gone)),
@@ -188,10 +189,3 @@ def _require_same_lake(job: BuildJob, source: FolderSource, found: Facts) -> Non
         f"the {found[GONE]:,} tables of the index. To add tables, put them into '{before}' and "
         "append without naming a lake, or build an index of their own."
     )
-
-
-def _names(job: BuildJob, kinds: Sequence[str]) -> pa.Array:
-    """Read the names of the tables of some kinds of change, sorted; as many as have changed."""
-    changes = dataset(job.stages.folder("changes") / "changes")
-    found = changes.to_table(columns=["table"], filter=pc.field("change").isin(kinds))
-    return found["table"].combine_chunks().sort()

@@ -35,8 +35,8 @@ def plan_deletions(
 
     A table is deleted only where it is known how it is rebuilt from one that is kept, where that
     takes less than the costs allow, where it was read as it stands (repaired rows would not come
-    back as they were), where no other table lies in its folder, and where neither it is a symbolic
-    link nor one leads to it.
+    back as they were), where no other table lies in its folder, where neither it is a symbolic
+    link nor one leads to it, and where it does not lie inside another file.
 
     Parameters
     ----------
@@ -184,19 +184,23 @@ def _must_stay(found: Containments, lake: Path | Location | None) -> set[str]:
         for parts in [name.split("/")]
         for end in range(1, len(parts))
     }
-    linked = _linked(found, lake) if isinstance(lake, Path) else set()
-    return repaired | folders | linked | {"."}
+    immovable = _immovable(found, lake) if isinstance(lake, Path) else set()
+    return repaired | folders | immovable | {"."}
 
 
-def _linked(found: Containments, lake: Path) -> set[str]:
-    """Return the tables with symbolic links, which are never moved, or with what these lead to."""
+def _immovable(found: Containments, lake: Path) -> set[str]:
+    """Return the tables that are never moved.
+
+    These have symbolic links or what such lead to, or lie inside another file.
+    """
     table_of = {
         os.path.join(lake, each.file): name for name, files in found.files.items() for each in files
     }
     links = [path for path in table_of if os.path.islink(path)]
     real = os.path.realpath(lake)
     led_to = [os.path.join(lake, os.path.relpath(os.path.realpath(path), real)) for path in links]
-    return {table_of[path] for path in (*links, *led_to) if path in table_of}
+    inside = [path for path in table_of if not os.path.lexists(path)]
+    return {table_of[path] for path in (*links, *led_to, *inside) if path in table_of}
 
 
 def _held_by(found: Containments, wanted: set[str]) -> dict[str, tuple[str, ...]]:

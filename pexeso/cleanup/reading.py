@@ -39,6 +39,7 @@ FILE_ROW = pa.schema(
 """What a task yields of a file: `ReadFile`, and the path of its pieces."""
 
 DEFAULT_MAX_TABLE_BYTES = DEFAULT_MAX_BYTES
+_INSIDE = "the tables inside it are compared where an index is searched, and not in a folder"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class LakeRows:
     pieces : dict of str to sequence of StoredPiece
         Of each file that could be read, by its name.
     logged : dict of str to sequence of str
-        Tables with a log, and their live files; see `pexeso.cleanup.table_logs`.
+        See `files_and_logs`.
     """
 
     lake: Path | Location | None
@@ -127,8 +128,8 @@ def read_lake(
     """
     place = locate(lake)
     root = place.absolute() if isinstance(place, Path) else place  # tasks run elsewhere
-    files, logged, unreadable = files_and_logs(root)
-    if not files and not unreadable:
+    files, logged, left_out = files_and_logs(root)
+    if not files and not left_out:
         raise LakeError(f"'{lake}' has no table: give a folder with CSV, Parquet or JSON lines.")
     n_tasks = min(len(files), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     ordered = sorted(files, key=lambda file: (-file.n_bytes, file.table))
@@ -143,7 +144,7 @@ def read_lake(
     for row in found:
         row["paths"] = [path for path in [row.pop("path")] if path is not None]
         row["notes"] = [*row["notes"], *([NOTE] if row["file"] in with_log else [])]
-    return lake_rows(root, str(root), found + [row_of_log(*each) for each in unreadable], logged)
+    return lake_rows(root, str(root), found + [_row_left_out(*each) for each in left_out], logged)
 
 
 def files_and_logs(
@@ -155,16 +156,19 @@ def files_and_logs(
     -------
     files : list of TableFile
     logged : dict of str to list of str
-        Tables with a log, and their live files.
-    unreadable : list of (str, str)
-        Tables with a log that cannot be read, and why.
+        Tables with a log, and their live files; what is left out, as itself.
+    left_out : list of (str, str)
+        What may hold rows that are not compared, and why: files with tables inside them, what
+        cannot be looked into, and tables with a log that cannot be read. The folders above stay.
     """
     listed, skipped = find_tables(root)
     # A table inside another file cannot be set aside, so it is not looked at.
     files = [file for file in listed if file.member is None]
+    holding = {file.table.removesuffix(file.member) for file in listed if file.member is not None}
+    left_out = [(name, _INSIDE) for name in sorted(holding)]
+    left_out += [(each.path, each.reason) for each in skipped if each.is_closed]
     tables = logged_tables([*(each.table for each in files), *(each.path for each in skipped)])
     logged: dict[str, list[str]] = {}
-    unreadable = []
     for table in tables:
         prefix = "" if table.folder == "." else f"{table.folder}/"
         try:
@@ -177,15 +181,14 @@ def files_and_logs(
                 raise CannotRead(f"its log names the file {missing}, which is not there")
             logged[table.folder] = own
         except CannotRead as error:
-            unreadable.append((table.folder, str(error)))
+            left_out.append((table.folder, str(error)))
             live = set()
         files = [each for each in files if each.table in live or not each.table.startswith(prefix)]
-    return files, logged, unreadable
+    return files, logged | {name: [name] for name, _ in left_out}, left_out
 
 
-def row_of_log(table: str, reason: str) -> dict[str, Any]:
-    """Return what `lake_rows` takes of a table whose log cannot be read."""
-    row = {"file": table, "n_bytes": 0, "fingerprint": None, "reason": reason, "notes": []}
+def _row_left_out(name: str, reason: str) -> dict[str, Any]:
+    row = {"file": name, "n_bytes": 0, "fingerprint": None, "reason": reason, "notes": []}
     return {**row, "paths": []}
 
 

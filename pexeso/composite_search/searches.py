@@ -15,7 +15,7 @@ from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import ALL, columns_wanted
 from pexeso.parts.metadata import has_aliases
 from pexeso.parts.row_keys.open import RowShard
-from pexeso.runtime.formatting import plain_scalar
+from pexeso.runtime.named_options import named_options
 from pexeso.search.open_index import OpenIndex
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class CompositeSearches:
     opened: OpenIndex
     executor: Executor | None = None
 
+    @named_options("a search by composite keys")
     def search(
         self,
         table: Any,
@@ -54,13 +55,13 @@ class CompositeSearches:
     ) -> CompositeResult:
         """Find the tables that join most keys, exactly."""
         started = time.perf_counter()
-        wanted, least = columns_wanted(k), plain_scalar(min_joinability)
-        require_min_joinability(least)
+        wanted = columns_wanted(k)
+        require_min_joinability(min_joinability)
         shards = self.opened.row_shards
         asked = key_table(table, columns, reading=reading)
         query = asked.query(self._normaliser)
         own = self._own_table(asked) if exclude_self else None
-        at_least = keys_needed(least, query.n_keys)
+        at_least = keys_needed(min_joinability, query.n_keys)
         keys = self._keys(asked, query, max_distance, row_filter, first_column)
         found: list[Found] = []
         for shard in shards:
@@ -76,7 +77,7 @@ class CompositeSearches:
                 at_least = -found[-1][0]
         options = {
             "k": ALL if wanted is None else wanted,
-            "min_joinability": least,
+            "min_joinability": min_joinability,
             "exclude_table": own,
             **keys.options,
         }

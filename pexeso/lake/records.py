@@ -20,7 +20,7 @@ from pexeso.lake.containers.reader import OpenTable, TablesInTurn, reading_optio
 from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.lake.record_schema import column_batches, record_batches
@@ -222,7 +222,7 @@ def _read(
     """Return the record of a table, and the table and its file, None if it cannot be read."""
     opened: OpenTable | None = None
     table: Table | None = None
-    reason = None
+    reason = fingerprint = None
     try:
         opened = in_turn.open(
             file.path,
@@ -234,13 +234,17 @@ def _read(
         table = opened.text(max_cell_bytes=max_cell_bytes)
     except TableReadError as error:
         reason = str(error)
+        if opened is None and file.member is None and file.n_bytes <= max_bytes:
+            # What can be read and not unpacked is the same as long as its bytes are.
+            fingerprint = with_reading(fingerprint_file(file.path), file.reading)
     except PlaceError:
         # A storage that breaks off says nothing of the table, without which the index would seem
         # whole.
         raise
     except Exception as error:  # a lake goes on, whatever one of its files makes a library raise
         reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
-    fingerprint = with_reading(opened.fingerprint, file.reading) if opened else None
+    if opened is not None:
+        fingerprint = with_reading(opened.fingerprint, file.reading)
     return _table_record(file, table, fingerprint, reason), table, opened
 
 

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from pexeso.acquisition_search.pairs.containers import ANY, ContainmentRule, chunks, containers
 from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
 from pexeso.acquisition_search.pairs.lake_tokens import LakeTokens
-from pexeso.lake_graph.nodes import Folded, Nodes, foldable_sizes
+from pexeso.lake_graph.nodes import Folded, Nodes
 from pexeso.runtime.ranges import offsets_of
-from pexeso.search.copies import ColumnSets
+from pexeso.search.copies import ColumnSets, foldable_sizes
 from pexeso.search.table_columns import HasCatalog
 
 Edges = tuple[np.ndarray, np.ndarray, np.ndarray, int]

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from pexeso.search.copies import MAX_VALUES, ColumnSets, fold, may_have_copies
+from pexeso.search.copies import ColumnSets, fold
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +91,3 @@ class Folded:
                 "of_column": first.labels,
             }
         )
-
-
-def foldable_sizes(sizes: np.ndarray) -> np.ndarray:
-    """Return how many values of each column are compared: none where it can have no copy.
-
-    Of all columns together `pexeso.search.copies.MAX_VALUES` are; those behind stand for
-    themselves.
-    """
-    compared = np.where(may_have_copies(sizes), sizes, 0)
-    return np.where(np.cumsum(compared) > MAX_VALUES, 0, compared)

@@ -12,6 +12,7 @@ from pexeso.options import (
     DEFAULT_MIN_JOINABILITY,
     SearchOptions,
     columns_wanted,
+    make_plain,
 )
 from pexeso.runtime.formatting import shown
 
@@ -57,6 +58,7 @@ share of your values that must match: 0.5 is a usual value.
     fold_copies: bool = False
 
     def __post_init__(self) -> None:
+        make_plain(self)
         if self.method is not None and self.method not in METHODS:
             raise InputError(
                 f"method must be one of {', '.join(METHODS)}. Got {shown(self.method)} instead."

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.lake_graph.equal_values import Edges
-from pexeso.lake_graph.nodes import Folded, Nodes, foldable_sizes
+from pexeso.lake_graph.nodes import Folded, Nodes
 from pexeso.options import SearchOptions
 from pexeso.search.batch_file import MAX_CHUNK_QUERIES
-from pexeso.search.copies import ColumnSets, sets_of_hits
+from pexeso.search.copies import ColumnSets, foldable_sizes, sets_of_hits
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.executor import Executor
 from pexeso.search.open_index import OpenIndex

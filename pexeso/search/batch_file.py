@@ -123,13 +123,16 @@ def asked_of(index: Index, options: Mapping[str, Any]) -> dict[str, Any]:
     -------
     dict
         ``index`` (a digest of its state, which every update changes), ``model`` (of its models the
-        one that is searched by) and ``exclude_self``.
+        one that is searched by), ``exclude_self``, and ``exclude_table`` where it is given: an
+        answer names the table that it leaves out, and not who asked for that.
     """
     manifest = index._opened.whole.manifest
+    table = options.get("exclude_table")
     return {
         "index": _digest(manifest.to_bytes()),
         "model": index._opened.options.model or index.models[0],
         "exclude_self": bool(options.get("exclude_self", False)),
+        **({} if table is None else {"exclude_table": table}),
     }
 
 
@@ -263,7 +266,7 @@ def _marks(
 ) -> dict[str, Any]:
     """Return the options that an answer of this run records.
 
-    The excluded table is not among them, since it differs by query.
+    The excluded table is not among those of the search, where it differs by query.
     """
     asked = {
         name: value
@@ -275,7 +278,7 @@ def _marks(
         "of": asked_of(index, options),
         "reading": reading.to_dict(),
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
-        "distance_by_kind": "max_distance" not in asked,
+        "distance_by_kind": asked.get("max_distance") is None,
         "members": {
             "pairs": explain,
             "similarity": bool(options.get("rerank", True)),
@@ -352,7 +355,8 @@ def _require_same_options(
             f"(line {position}), and would be mixed. --restart answers everything anew."
         )
     # A line that could not be used may be one that was read in another way.
-    same = theirs.items() >= ours.items() and answer.get("reading", {}) == marks["reading"]
+    same = theirs == {**ours, "line": theirs.get("line")}
+    same = same and answer.get("reading", {}) == marks["reading"]
     if "results" in answer:
         same = same and _same_search(answer, marks)
     if not same:

@@ -105,9 +105,7 @@ def fold(sets: ColumnSets, limit: int | None = None) -> np.ndarray:
     """
     n = len(sets)
     first_of = np.arange(n)
-    comparable = np.flatnonzero(
-        may_have_copies(sets.sizes) & (sets.offsets[1:] <= MAX_VALUES) & (sets.sizes > 0)
-    )
+    comparable = np.flatnonzero(foldable_sizes(sets.sizes))
     if len(comparable) < 2:
         return first_of
     some = sets.take(comparable)
@@ -125,7 +123,17 @@ def lines_of(first_of: np.ndarray) -> list[list[int]]:
     return [line.tolist() for line in np.split(order, starts[1:])] if len(order) else []
 
 
-def may_have_copies(sizes: np.ndarray) -> np.ndarray:
+def foldable_sizes(sizes: np.ndarray) -> np.ndarray:
+    """Return how many values of each of n columns are compared, int64 (n,).
+
+    None of a column that can have no copy, nor of one that alone has more than `MAX_VALUES`; of the
+    others, in their order, as many as are `MAX_VALUES` together.
+    """
+    compared = np.where(_may_have_copies(sizes) & (sizes <= MAX_VALUES), sizes, 0)
+    return np.where(np.cumsum(compared) > MAX_VALUES, 0, compared)
+
+
+def _may_have_copies(sizes: np.ndarray) -> np.ndarray:
     """Return whether another column has nearly as many values, bool (n,)."""
     order = np.argsort(sizes, kind="stable")
     above, below = MIN_JACCARD
@@ -140,8 +148,8 @@ def may_have_copies(sizes: np.ndarray) -> np.ndarray:
 def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
     """Read the distinct normalised values of columns found.
 
-    Columns that are alone in their size are left empty, since nothing is like them. Of several
-    partitions the texts of the values are compared, of one their rows.
+    Columns that `foldable_sizes` leaves out are empty. Of several partitions the texts of the
+    values are compared, of one their rows.
     """
     partitions = np.array([hit.partition for hit in hits], np.int64)
     positions = np.array([hit.position for hit in hits], np.int64)
@@ -157,7 +165,7 @@ def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
             "The columns of a partition of the index end before they begin: it was changed. "
             "Restore it from a copy, or build it again; 'pexeso check' tells which file."
         )
-    sizes[~may_have_copies(sizes) | (np.cumsum(sizes) > MAX_VALUES)] = 0
+    sizes = foldable_sizes(sizes)
     offsets = offsets_of(sizes)
     rows = np.zeros(offsets[-1], np.int64)
     for number in numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,13 @@ from pexeso.errors import PexesoError, QueryError
 from pexeso.frames.columns import column_texts
 from pexeso.frames.spark import CountedValues, is_spark_column
 from pexeso.frames.tables import Frame, frame_of
-from pexeso.lake.columns import find_column, label_columns, names_shown, spelling_hint
+from pexeso.lake.columns import (
+    find_column,
+    label_columns,
+    listed_names,
+    names_shown,
+    spelling_hint,
+)
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.readers.jsonlines import read_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
@@ -379,13 +386,32 @@ def _no_batch(shown: str, reason: str | None) -> str:
 def batch_id(number: int, text: str) -> Any:
     """Return the ``id`` of a line of a batch file, or its number if there is none.
 
-    The number is also returned if the line is no JSON object.
+    The number is also returned if the line is no JSON object, or its ``id`` is not plain JSON.
     """
     try:
         document = read_json(text)
-    except (ValueError, RecursionError):
+        return _id_of(document, number) if isinstance(document, dict) else number
+    except (QueryError, ValueError, RecursionError):
         return number
-    return document.get("id", number) if isinstance(document, dict) else number
+
+
+def _id_of(document: dict[str, Any], number: int) -> Any:
+    """Return the ``id`` of a query, or its number if there is none.
+
+    Raises
+    ------
+    QueryError
+        It is, or holds, what JSON does not have: the answer would be none, and not be known again.
+    """
+    found = document.get("id", number)
+    try:
+        json.dumps(found, allow_nan=False)
+    except ValueError:
+        raise QueryError(
+            "its 'id' must be plain JSON, without NaN and infinite numbers. Name it by a text or a "
+            "finite number."
+        ) from None
+    return found
 
 
 def read_batch_line(number: int, text: str, reading: ReadingOptions = AS_FOUND) -> BatchLine:
@@ -397,7 +423,7 @@ def read_batch_line(number: int, text: str, reading: ReadingOptions = AS_FOUND) 
         document = read_json(text)
         if not isinstance(document, dict):
             raise QueryError("it is no JSON object.")
-        return BatchLine(number, document.get("id", number), _batch_query(document, reading))
+        return BatchLine(number, _id_of(document, number), _batch_query(document, reading))
     except PexesoError as error:
         return BatchLine(number, batch_id(number, text), None, f"line {number}: {error}")
     except (ValueError, RecursionError) as error:  # also a number of more digits than Python reads
@@ -410,6 +436,12 @@ def _batch_query(document: dict[str, Any], reading: ReadingOptions) -> QueryColu
         hint = spelling_hint(known, name)
         raise QueryError(f"it has a field {name!r}{hint}, which is none of {', '.join(known)}.")
     if "values" in document:
+        of_file = [name for name in known[2:] if document.get(name) is not None]
+        if of_file:
+            raise QueryError(
+                f"it has 'values' and {listed_names(of_file)}, which is for a line with 'file': "
+                "leave the one or the other out."
+            )
         if not isinstance(document["values"], list):
             raise QueryError("'values' must be a list.")
         return query_from_values(document["values"])

@@ -13,13 +13,12 @@ from pexeso.errors import IndexCorruptError
 from pexeso.parts.token_sets.open import Shard
 from pexeso.runtime.ranges import offsets_of, ranges
 from pexeso.search.copies import (
-    MAX_VALUES,
     ColumnSets,
     first_request,
     fold,
+    foldable_sizes,
     lines_compared,
     lines_of,
-    may_have_copies,
     next_request,
     numbered_by_text,
 )
@@ -101,12 +100,11 @@ class Request:
 def sets_of_matches(matches: Sequence[TokenMatch]) -> ColumnSets:
     """Read the distinct tokens of columns found.
 
-    Columns that are alone in their size are left empty, since nothing is like them. Where columns
+    Columns that `pexeso.search.copies.foldable_sizes` leaves out are empty. Where columns
     come from several shards the numbers of the dictionary of each are read once through for the
     texts.
     """
-    sizes = np.array([match.size for match in matches], np.int64)
-    sizes[~may_have_copies(sizes) | (np.cumsum(sizes) > MAX_VALUES)] = 0
+    sizes = foldable_sizes(np.array([match.size for match in matches], np.int64))
     offsets = offsets_of(sizes)
     tokens = np.zeros(offsets[-1], np.int64)
     read = np.flatnonzero(sizes)

@@ -112,7 +112,7 @@ class TokenSearches:
             self.opened.shards,
             query,
             plain_scalar(min_containment),
-            verify=verify,
+            verify=plain_scalar(verify),
             exclude_table=self._own_table(query, exclude_self),
         )
         result = request.lay_out(found, self.opened, is_whole=True)

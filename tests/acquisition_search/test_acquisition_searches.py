@@ -178,6 +178,7 @@ def test_whole_numbers_of_numpy_are_options_as_those_of_python_are(searches, peo
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"kk": 1}, "Options of a search for tables to buy are columns, budget, "),
         ({"budget": -1}, "budget must be a number from 0. Got -1."),
         ({"budget": math.nan}, "budget must be a number from 0. Got nan."),
         ({"budget": "10"}, "budget must be a number from 0. Got '10'."),

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -67,6 +68,19 @@ def test_every_search_gives_twenty_lines_and_all_when_asked(index, method):
     assert len(ask(index, k=3)) == 3
     assert usual.to_pandas()["n_copies"].tolist() == [2] + [0] * 19
     assert "n_copies" not in apart.to_pandas()
+
+
+def test_numbers_of_numpy_are_told_as_plain_json(index):
+    k, yes, share = np.int64(3), np.True_, np.float32(0.5)
+    for found in (
+        index.search(WORDS, method="all", k=k, min_joinability=share, fold_copies=yes),
+        index.search(WORDS, method="containment", k=k, min_joinability=share, verify=yes),
+        index.graph(method="semantic", k=k, min_joinability=share, max_distance=share),
+        index.graph(method="overlap", k=k, fold_copies=yes),
+        index.acquire({"city": WORDS}, columns="city", max_seconds=np.float32(60), k=k),
+    ):
+        document = found.to_dict()
+        assert json.loads(json.dumps(document)) == document
 
 
 def test_batches_and_json_give_the_same(index):

@@ -109,6 +109,9 @@ def test_what_is_asked_for_is_done(index):
     for distance in (0.0, 0.4):
         result = index.search(query, k=5, max_distance=distance)
         assert (result.options.max_distance, result.options.advice) == (distance, None)
+    plain = index.search(query).to_dict()
+    for options in ({"auto": False}, {"min_precision": None}):
+        assert index.search(query, **options).to_dict()["options"] == plain["options"]
     texts = ["guest 1", "guest 2", "March"]
     assert index.search(texts, k=5).options.max_distance == index.usual_max_distance
     assert index.search(query, auto=True).options.advice.evidence != {"kind": "date"}

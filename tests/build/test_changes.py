@@ -89,7 +89,13 @@ def test_files_are_judged_as_plain_rules_say(rows, compare):
     rows = [{"table": f"t{n}", "path": f"/nowhere/t{n}", **row} for n, row in enumerate(rows)]
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
     found = pa.Table.from_batches(
-        judged(iter([batch]), root=Path("/nowhere"), compare=compare, stale_formats=[STALE])
+        judged(
+            iter([batch]),
+            root=Path("/nowhere"),
+            compare=compare,
+            stale_formats=[STALE],
+            max_bytes=2,
+        )
     )
     wanted = {row["table"]: change for row in rows if (change := expected(row, compare))}
     assert dict(zip(found["table"].to_pylist(), found["change"].to_pylist(), strict=True)) == wanted
@@ -116,9 +122,39 @@ def test_files_of_another_time_are_compared_by_what_is_in_them(tmp_path, compare
             }
         )
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
-    [found] = judged(iter([batch]), root=tmp_path, compare=compare, stale_formats=[])
+    [found] = judged(iter([batch]), root=tmp_path, compare=compare, stale_formats=[], max_bytes=99)
     changed = {0, 1, 2} if compare == "content" else {1}
     assert found["table"].to_pylist() == [row["table"] for row in rows]
     assert found["change"].to_pylist() == [
         "changed" if n in changed else "unchanged" for n in range(6)
     ]
+
+
+@pytest.mark.parametrize("compare", ["modified", "content"])
+def test_files_that_could_not_be_opened_are_read_once_they_can_be(tmp_path, compare):
+    for name in ("opens.csv", "too large.csv", "understood by nobody.csv"):
+        (tmp_path / name).write_text("city\nOslo\n", encoding="utf-8")
+    rows = [
+        {
+            "table": name,
+            "path": str(tmp_path / name),
+            "format": FORMAT,
+            "n_bytes": n_bytes,
+            "modified": 1,
+            "there": True,
+            "known": True,
+            "old_n_bytes": n_bytes,
+            "old_modified": 1,
+            "old_reason": "it was not read",
+            "old_fingerprint": fingerprint,
+        }
+        for name, n_bytes, fingerprint in (
+            ("closed still.csv", 10, None),
+            ("opens.csv", 10, None),
+            ("too large.csv", 100, None),
+            ("understood by nobody.csv", 10, table_fingerprint(tmp_path / "opens.csv")),
+        )
+    ]
+    batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+    [found] = judged(iter([batch]), root=tmp_path, compare=compare, stale_formats=[], max_bytes=99)
+    assert found["change"].to_pylist() == ["unchanged", "changed", "unchanged", "unchanged"]

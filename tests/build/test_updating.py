@@ -1,6 +1,7 @@
 """Updates: append, delete and compact give what a fresh build over the same tables would give."""
 
 import errno
+import gzip
 import itertools
 import os
 import random
@@ -21,6 +22,7 @@ from pexeso.errors import IndexNotFoundError, InputError, LakeError, OutputError
 from pexeso.index import build_index, open_index
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.containers.formats import READERS
+from pexeso.parts.row_hashes.open import pieces_by_table
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.writer import IndexWriter
 
@@ -265,6 +267,38 @@ def test_a_place_without_any_table_of_the_index_is_not_where_its_lake_is(
     done = index.append(new.parent, delete_missing=delete_missing)
     assert (done.new, done.changed) == (0, 1)
     assert index.lake == new.parent
+
+
+def test_a_table_that_was_away_when_a_part_was_added_is_added_once_it_is_back(built, tmp_path):
+    lake, index = copy_of(built, tmp_path)
+    files = sorted(lake.folder.iterdir())
+    index.append(lake.folder)
+    other, *away = (tmp_path / path.name for path in files[:3])
+    for path in away:
+        (lake.folder / path.name).rename(path)
+    (lake.folder / other.name).rename(other)
+    (lake.folder / other.name).write_text("key\nother\n", encoding="utf-8")
+    assert index.add_parts(["redundancy"]).left_out == 3
+    assert len(pieces_by_table(index.store)) == 3
+    other.replace(lake.folder / other.name)
+    away[0].rename(lake.folder / away[0].name)
+    assert index.append().changed == 2
+    assert len(pieces_by_table(index.store)) == 5
+    assert index.append().unchanged == 5
+    index.compact(everything=True)
+    away[1].rename(lake.folder / away[1].name)
+    done = index.append()
+    assert (done.changed, done.unchanged) == (1, 5)
+    assert sorted(pieces_by_table(index.store)) == [path.name for path in files]
+    assert not index.append().committed
+    agrees(index, lake)
+
+
+def test_a_file_that_nobody_can_unpack_is_read_once(built, tmp_path):
+    lake, index = copy_of(built, tmp_path)
+    (lake.folder / "cut.csv.gz").write_bytes(gzip.compress(b"city\nOslo\n")[:-9])
+    assert index.append(lake.folder).new == 1
+    assert not index.append(lake.folder).committed
 
 
 def test_tables_of_a_folder_that_cannot_be_listed_are_not_gone(built, tmp_path, monkeypatch):

@@ -1,12 +1,16 @@
 """Redundant tables of folders, frames and names, with statements that are run or told."""
 
 import json
+import sqlite3
+from contextlib import closing
+from zipfile import ZipFile
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from pexeso import build_index
 from pexeso.cleanup.acting import apply_plan, undo_plan, verify_plan
 from pexeso.cleanup.redundancy import find_redundancy
 from pexeso.cleanup.sampled.search import find_by_samples
@@ -114,6 +118,45 @@ def test_links_and_what_they_lead_to_stay(spark, tmp_path):
         assert len(pairs(found)) == 20
         assert len(gone(found)) == 3
         assert not gone(found).keys() & {"b.parquet", "deep/to_b.parquet"}
+
+
+def write_database(path):
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE t (id INTEGER, kind TEXT)")
+        database.executemany("INSERT INTO t VALUES (?, ?)", [(5, "k1"), (6, "k2")])
+        database.commit()
+
+
+def test_a_folder_with_tables_that_are_not_compared_stays(spark, tmp_path):
+    lake = tmp_path / "lake"
+    for name in ("copy", "holds", "locked", "nested/kind=k0"):
+        write_parts(lake / name, WHOLE.slice(5, 20).drop_columns("kind"), 2)
+    pq.write_table(WHOLE, lake / "whole.parquet")
+    write_database(lake / "holds" / "own.sqlite")
+    write_database(lake / "nested" / "kind=k0" / "own.sqlite")
+    (lake / "locked" / "book.xlsx").write_bytes(b"no workbook")
+    found = find_redundancy(lake, costs=FREE)
+    assert ("whole.parquet", "holds") in pairs(found)
+    assert set(gone(found)) == {"copy"}
+    reasons = {each.table: each.reason for each in found.left_out}
+    assert "compared where an index is searched" in reasons["holds/own.sqlite"]
+    left_out = {"holds/own.sqlite", "locked/book.xlsx", "nested/kind=k0/own.sqlite"}
+    assert set(reasons) == left_out
+    assert set(reasons) < set(found.plan.keep)
+    assert {each.table for each in find_by_samples(spark, lake).left_out} == set(reasons)
+
+
+def test_tables_inside_a_file_stay(spark, tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    lines = [f"{number},k{number}\n" for number in range(9)]
+    (lake / "whole.csv").write_text("".join(["id,kind\n", *lines]))
+    with ZipFile(lake / "some.zip", "w") as archive:
+        archive.writestr("some.csv", "".join(["id,kind\n", *lines[2:]]))
+    index = build_index(lake, tmp_path / "lake.pexeso", model="lexical", parts=["redundancy"])
+    found = find_redundancy(index.path, costs=FREE)
+    assert pairs(found) == {("whole.csv", "some.zip/some.csv")}
+    assert gone(found) == {}
 
 
 @pytest.mark.parametrize(

@@ -281,7 +281,7 @@ def test_answers_that_are_re_ranked_are_not_gone_on_with_without(small_index, qu
     "other",
     [
         *({"max_distance": 0.1}, {"k": 3}, {"explain": True}, {"rerank": False}),
-        {"exclude_self": True},
+        *({"exclude_self": True}, {"exclude_table": "cities.csv"}),
     ],
 )
 def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, tmp_path, other):
@@ -295,6 +295,10 @@ def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, t
     with pytest.raises(OutputError, match="were made with other options"):
         run_batch(index, lines, output, resume=True, **other)
     assert output.read_bytes() == before
+    run_batch(index, lines[:2], output, restart=True, **other)
+    assert run_batch(index, lines, output, resume=True, **other).earlier == 2
+    with pytest.raises(OutputError, match="were made with other options"):
+        run_batch(index, lines, output, resume=True)
 
 
 def test_answers_of_another_index_or_state_are_not_gone_on_with(small_index, queries, tmp_path):

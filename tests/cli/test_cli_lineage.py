@@ -1,9 +1,12 @@
 """`pexeso join --lineage`: OpenLineage events, held against what its schemas ask for."""
 
 import csv
+import shutil
+from zipfile import ZipFile
 
 import pytest
 
+from pexeso import build_index
 from tests.exports.openlineage_rules import events_of
 
 pytestmark = pytest.mark.spark
@@ -78,6 +81,26 @@ def test_a_table_that_was_piped_in_is_no_file(run, small_index, places, tmp_path
     piped = {"namespace": "inmemory://", "name": "stdin"}
     for event in events_of(tmp_path / "events.jsonl"):
         assert event["inputs"][0] == piped
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), [("cities.csv", "cities.csv"), ("all.zip", "all.zip/in/cities.csv")]
+)
+def test_a_lake_that_is_one_file_is_named_once(run, small_lake, places, tmp_path, name, table):
+    lake, path = tmp_path / name, tmp_path / "one.pexeso"
+    if name.endswith(".zip"):
+        with ZipFile(lake, "w") as archive:
+            archive.write(small_lake / "cities.csv", "in/cities.csv")
+    else:
+        shutil.copy(small_lake / "cities.csv", lake)
+    build_index(lake, path, model="lexical")
+    done = run(
+        "join", path, f"{places}:place", f"{table}:city", "-o", tmp_path / "joined.csv",
+        "--lineage", tmp_path / "events.jsonl",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    for event in events_of(tmp_path / "events.jsonl"):
+        assert event["inputs"][1] == {"namespace": "file", "name": str(tmp_path / table)}
 
 
 def test_a_join_to_stdout_has_no_lineage(fail, small_index, places, tmp_path):

@@ -241,6 +241,8 @@ def test_filters_are_kept_as_asked(built, tmp_path, spark):
     assert index.search_composite(query, ["a", "b"], row_filter="xash")[0].matched_keys == 1
     with pytest.raises(InputError, match="bloom"):
         index.search_composite(query, ["a", "b"], row_filter="bloom")
+    with pytest.raises(InputError, match=r"^Options of a search by composite keys are k, .*Got kk"):
+        index.search_composite(query, ["a", "b"], kk=1)
     write_table(small / "b.csv", [[["Oslo", "Bern"][n % 2], str(n)] for n in range(9)])
     index.append()
     assert [each["filters"] for each in index.info().row_keys] == [["xash-256"]] * 2

@@ -1,6 +1,7 @@
 """Columns of the same values folded: held against plain loops over sets."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from pexeso.search import copies
 from pexeso.search.copies import MIN_JACCARD, ColumnSets, fold, lines_of
+from pexeso.search.ranking import Hit
 
 
 def sets_of(columns):
@@ -94,6 +96,23 @@ def test_lines_behind_the_limit_take_in_what_is_equal_alone():
 def test_columns_beyond_the_bound_stand_alone(monkeypatch):
     monkeypatch.setattr(copies, "MAX_VALUES", 6)
     assert fold(sets_of([[1, 2], [1, 2], [2, 1], [1, 2], [1, 2]])).tolist() == [0, 0, 0, 3, 4]
+
+
+@pytest.mark.parametrize("sizes", [[7], [5], [7, 7], [8, 7, 5]])
+def test_columns_that_are_not_compared_leave_room_for_those_behind(monkeypatch, sizes):
+    monkeypatch.setattr(copies, "MAX_VALUES", 6)
+    large = [list(range(100, 100 + size)) for size in sizes]
+    alone = list(range(len(large)))
+    one = len(large)
+    assert fold(sets_of([*large, [1, 2], [2, 1]])).tolist() == [*alone, one, one]
+
+
+def test_columns_found_behind_a_large_one_are_read(monkeypatch):
+    monkeypatch.setattr(copies, "MAX_VALUES", 6)
+    lists = sets_of([list(range(20)), [1, 2], [2, 1]])
+    scan = SimpleNamespace(mapped=lambda number: SimpleNamespace(column_lists=lists))
+    hits = [Hit(number, 1, 0, number) for number in range(3)]
+    assert copies.sets_of_hits(scan, hits).sizes.tolist() == [0, 2, 2]
 
 
 def test_lines_have_the_first_column_and_its_copies():

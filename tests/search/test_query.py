@@ -10,6 +10,7 @@ import pytest
 
 from pexeso.errors import ColumnNotFoundError, QueryError, TableReadError
 from pexeso.search.query import (
+    batch_id,
     batch_lines,
     query_from_values,
     read_batch_line,
@@ -156,6 +157,34 @@ def test_a_field_that_a_batch_line_does_not_have_is_told(people):
     )
     line = read_batch_line(4, json.dumps({"values": ["Oslo"], "k": 7}))
     assert line.error.startswith("line 4: it has a field 'k', which is none of id, ")
+
+
+@pytest.mark.parametrize(
+    "more", [{"file": "a.csv"}, {"column": "city"}, {"delimiter": ";"}, {"header": False}]
+)
+def test_a_batch_line_has_values_or_a_file(more):
+    [name] = more
+    line = read_batch_line(3, json.dumps({"id": "x", "values": ["Oslo"], **more}))
+    assert (line.id, line.query) == ("x", None)
+    assert line.error == (
+        f"line 3: it has 'values' and '{name}', which is for a line with 'file': leave the one or "
+        "the other out."
+    )
+    nothing = read_batch_line(4, json.dumps({"values": ["Oslo"], name: None}))
+    assert nothing.query.values.to_pylist() == ["Oslo"]
+
+
+@pytest.mark.parametrize("wrong", ["NaN", "[1, -Infinity]", '{"a": 1e999}'])
+def test_the_id_of_a_batch_line_is_plain_json(wrong):
+    line = read_batch_line(3, f'{{"id": {wrong}, "values": ["Oslo", NaN]}}')
+    assert (line.id, line.query) == (3, None)
+    assert line.error == (
+        "line 3: its 'id' must be plain JSON, without NaN and infinite numbers. Name it by a text "
+        "or a finite number."
+    )
+    assert batch_id(3, f'{{"id": {wrong}}}') == 3
+    line = read_batch_line(3, '{"id": 1.5, "values": ["Oslo", NaN]}')
+    assert (line.id, line.query.values.to_pylist()) == (1.5, ["Oslo", None])
 
 
 def test_a_batch_file_that_is_not_there(tmp_path):

@@ -93,6 +93,20 @@ def test_it_is_known_that_there_are_no_more_where_fewer_were_found_than_asked_fo
     assert Request(3, False).first_best(search, 3, NoCatalog).n_more == 0
 
 
+def test_copies_behind_a_large_column_are_folded(tmp_path, monkeypatch):
+    monkeypatch.setattr(search_copies, "MAX_VALUES", 6)
+    lake = {
+        ("large.csv", "id"): {*map(str, range(20))},
+        ("one.csv", "id"): {"1", "2", "x"},
+        ("two.csv", "id"): {"1", "2", "x"},
+    }
+    search = partial(search_overlap, [shard_of(tmp_path, lake)], token_query(["1", "2", "3"]))
+    assert named(Request(5, True).first_best(search, 3, NoCatalog)) == [
+        [("large.csv", "id")],
+        [("one.csv", "id"), ("two.csv", "id")],
+    ]
+
+
 def test_how_many_more_there_are_does_not_depend_on_how_many_are_wanted(tmp_path):
     kinds = [{f"{kind}{number}" for number in range(20)} for kind in "abc"]
     lake = {

@@ -68,6 +68,10 @@ _LEFT_OUT = (SKIPPED, NO_TABLE, OTHER_REASON)
 REPLACED = (CHANGED, REREAD, NO_TABLE, OTHER_REASON, FORGOTTEN)
 """What the catalog knows and no longer holds."""
 
+IN_SOME_PARTS = "in_some_parts"
+"""The fact of an index that lists the tables that only some of its parts have: those that could not
+be read when the others were added."""
+
 _KNOWN = ("n_bytes", "modified", "version", "fingerprint", "reason")
 _THERE = pa.schema([*LISTING_SCHEMA, SKIPPED_SCHEMA.field("reason")])
 _JUDGED = _THERE.append(pa.field("change", pa.string()))
@@ -94,7 +98,12 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
         ``bytes``, those of the files to read; ``rows``, how many rows the catalog will get.
     """
     judge = partial(
-        judged, root=source.root, compare=compare, stale_formats=stale_formats(job.index)
+        judged,
+        root=source.root,
+        compare=compare,
+        stale_formats=stale_formats(job.index),
+        max_bytes=job.options.max_table_bytes,
+        to_read=job.index.manifest.facts.get(IN_SOME_PARTS, ()),
     )
     if source.is_small() and in_driver.catalog_fits(job.index, TABLES):
         _judge_here(job, judge, folder)
@@ -204,7 +213,13 @@ def _left(job: BuildJob, name: str) -> Path:
 
 
 def judged(
-    batches: Batches, *, root: Path | Location, compare: str, stale_formats: Sequence[str]
+    batches: Batches,
+    *,
+    root: Path | Location,
+    compare: str,
+    stale_formats: Sequence[str],
+    max_bytes: int,
+    to_read: Sequence[str] = (),
 ) -> Batches:
     """Decide what became of each file of a listing or of a catalog.
 
@@ -220,6 +235,10 @@ def judged(
         See `pexeso.build.append.append`.
     stale_formats : sequence of str
         Formats of which all files are read again.
+    max_bytes : int
+        Larger files are not read, so what is known of them is not looked at again.
+    to_read : sequence of str
+        Tables that count as changed whenever they are there.
 
     Yields
     ------
@@ -228,7 +247,7 @@ def judged(
         catalog says the same of them.
     """
     for batch in batches:
-        change = _judgement(batch, compare, stale_formats)
+        change = _judgement(batch, compare, stale_formats, max_bytes, to_read)
         doubtful = batch.filter(pc.equal(change, _DOUBTFUL))
         if len(doubtful):
             compared = pa.Table.from_batches(compare_contents(iter([doubtful]), root=root))
@@ -247,7 +266,13 @@ def stale_formats(store: Store) -> list[str]:
     return [name for name, version in READERS.items() if known.get(name) != version]
 
 
-def _judgement(batch: pa.RecordBatch, compare: str, stale: Sequence[str]) -> pa.Array:
+def _judgement(
+    batch: pa.RecordBatch,
+    compare: str,
+    stale: Sequence[str],
+    max_bytes: int,
+    to_read: Sequence[str],
+) -> pa.Array:
     """Return what the listing alone tells of each file."""
 
     def has(name: str) -> pa.Array:
@@ -265,6 +290,10 @@ def _judgement(batch: pa.RecordBatch, compare: str, stale: Sequence[str]) -> pa.
         trusted = pc.and_not(trusted, has("old_fingerprint"))
     is_stale = pc.is_in(batch["format"], value_set=pa.array(stale, pa.string()))
     is_gone, was_skipped = pc.invert(has("there")), has("old_reason")
+    # Permission to open a file may have come without a trace in its size and time.
+    not_opened = pc.and_(was_skipped, pc.invert(has("old_fingerprint")))
+    not_opened = pc.and_(not_opened, batch["member"].is_null())
+    not_opened = pc.and_(not_opened, pc.less_equal(batch["n_bytes"], max_bytes).fill_null(False))
     is_closed = pc.if_else(is_gone, batch["in_closed"], batch["is_closed"]).fill_null(False)
     cases = {
         SKIPPED: pc.and_not(has("reason"), is_known),
@@ -276,12 +305,20 @@ def _judgement(batch: pa.RecordBatch, compare: str, stale: Sequence[str]) -> pa.
         NO_TABLE: has("reason"),
         NEW: pc.invert(is_known),
         REREAD: is_stale,
-        UNCHANGED: trusted,
-        _DOUBTFUL: comparable,
+        CHANGED: pc.is_in(batch["table"], value_set=pa.array(to_read, pa.string())),
+        UNCHANGED: pc.and_not(trusted, not_opened),
+        _DOUBTFUL: pc.or_(trusted, comparable),
     }
     return pc.case_when(
         pa.StructArray.from_arrays(cases.values(), names=list(cases)), *cases, CHANGED
     )
+
+
+def names_of(job: BuildJob, kinds: Sequence[str]) -> pa.Array:
+    """Read the names of the tables of some kinds of change, sorted; as many as have changed."""
+    changes = dataset(job.stages.folder("changes") / "changes")
+    found = changes.to_table(columns=["table"], filter=pc.field("change").isin(kinds))
+    return found["table"].combine_chunks().sort()
 
 
 def live_rows(spark: SparkSession, store: Store, kind: str) -> DataFrame:

@@ -172,15 +172,15 @@ def _profiles(
     spark: SparkSession | None, root: Path, scan: bool, max_table_bytes: int
 ) -> tuple[LakeRows, Listed]:
     """Return what is known of all files, as pieces without cells, and their rows of a listing."""
-    files, logged, unreadable = files_and_logs(root)
-    if not files and not unreadable:
+    files, logged, left_out = files_and_logs(root)
+    if not files and not left_out:
         raise LakeError(f"'{root}' has no table: give a folder with CSV, Parquet or JSON lines.")
     units = [json.dumps(table_row(each)) for each in files]
     work = partial(_profile, scan=scan, max_table_bytes=max_table_bytes)
     rows = sorted(done_in_tasks(spark, units, work, _PROFILE), key=lambda row: row["file"])
     paths = {each.table: each.path for each in files}
     listed = [ReadFile(row["file"], row["n_bytes"], None, row["reason"], ()) for row in rows]
-    listed += [ReadFile(table, 0, None, reason, ()) for table, reason in unreadable]
+    listed += [ReadFile(table, 0, None, reason, ()) for table, reason in left_out]
     pieces = {
         row["file"]: [
             StoredPiece(paths[row["file"]], 0, row["file"], 0, row["n_rows"], _facts(row["facts"]))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from pexeso import __version__
 from pexeso.exports.openlineage import DataSet, JoinMade, append_events
+from pexeso.lake.rows import table_path
 
 if TYPE_CHECKING:
     from pexeso.service.requests import JoinRequest
@@ -48,7 +50,7 @@ def _made(request: JoinRequest, response: JoinResponse, output: str) -> JoinMade
 
     lake = str(open_store_anywhere(request.index).manifest.facts["lake"])
     query = _query(response.query.get("file"))
-    found = DataSet.of(response.match.table, within=lake)
+    found = _of_lake(lake, response.match.table)
     joined, columns = response.joined, {}
     for name in joined.table.column_names:
         if name in joined.added:
@@ -56,6 +58,13 @@ def _made(request: JoinRequest, response: JoinResponse, output: str) -> JoinMade
         else:
             columns[name] = [(query, name)]
     return JoinMade(query, found, DataSet.of(output), columns, PRODUCER)
+
+
+def _of_lake(lake: str, table: str) -> DataSet:
+    if not os.path.isabs(lake) and "://" not in lake:
+        return DataSet.of(table, within=lake)
+    path, member = table_path(lake, table)  # the lake itself, where it is one file
+    return DataSet.of(f"{path}{member or ''}")
 
 
 def _query(file: str | None) -> DataSet:

@@ -1,0 +1,54 @@
+"""Options that a function takes by name from callers that pass them on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import ParamSpec, TypeVar
+
+from pexeso.errors import InputError
+from pexeso.runtime.formatting import plain_scalar
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """Let a function refuse an option that it does not have, and take scalars of numpy.
+
+    Its results name the options as plain JSON, which has no numbers of numpy.
+
+    Parameters
+    ----------
+    of : str
+        What has the options, as the error calls it.
+
+    Examples
+    --------
+    >>> @named_options("a search")
+    ... def search(query, *, k=20):
+    ...     return k
+    >>> search("Oslo", kk=3)
+    Traceback (most recent call last):
+        ...
+    pexeso.errors.InputError: Options of a search are k. Got kk.
+    """
+
+    def decorate(work: Callable[Given, Result]) -> Callable[Given, Result]:
+        parameters = signature(work).parameters
+        names = [name for name, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
+
+        @wraps(work)
+        def checked(*given: Given.args, **options: Given.kwargs) -> Result:
+            if unknown := sorted(options.keys() - parameters.keys()):
+                raise InputError(
+                    f"Options of {of} are {', '.join(names)}. Got {', '.join(unknown)}."
+                )
+            for name, value in options.items():
+                options[name] = plain_scalar(value)
+            return work(*given, **options)
+
+        return checked
+
+    return decorate
