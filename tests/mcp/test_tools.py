@@ -189,6 +189,11 @@ def test_composite_keys_are_proposed_and_searched(call):
     assert answer["n_keys"] >= 1
 
 
+def test_a_key_has_columns_whose_names_hold_colons(call):
+    answer = call("find_composite_joins", table="named.csv", key=["a:b", "#2"])
+    assert answer["key"] == ["a:b", "#2"]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
