@@ -7,7 +7,7 @@ from pexeso.index import build_index
 from pexeso.lake.key_columns import spec_of
 from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.by_verb.join_sql import JoinSqlRequest
-from pexeso.service.requests import ExplainRequest, JoinRequest, SearchRequest
+from pexeso.service.requests import ExplainRequest, JoinRequest, SearchRequest, TuneRequest
 from pexeso.service.verbs import run
 
 pytestmark = pytest.mark.spark
@@ -98,3 +98,13 @@ def test_what_is_not_there_is_told(places, spec, said):
     index, mine = places
     with pytest.raises(PexesoError, match=said):
         run(ExplainRequest(index=str(index), query=f"{mine}:place", lake_column=spec))
+
+
+def test_labels_name_it_too(places, tmp_path):
+    index, mine = places
+    labels = tmp_path / "labels.csv"
+    labels.write_text(
+        "query_column,lake_column,same\n"
+        f"{mine}:place,games.csv:{COLUMN},yes\n{mine}:n,games.csv:{COLUMN},no\n"
+    )
+    assert run(TuneRequest(index=str(index), labels=str(labels))).max_distance >= 0

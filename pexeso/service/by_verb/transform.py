@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -128,8 +129,17 @@ def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
     return JoinResponse(described, keys_joined(found, name), None, joined, found)
 
 
-def transform(service: object, request: TransformRequest, **live: Any) -> TransformJoin:
-    """Answer a request for a program, and write it where that is asked for."""
+def transform(
+    service: object,
+    request: TransformRequest,
+    *,
+    check: Callable[[TransformJoin], None] | None = None,
+    **live: Any,
+) -> TransformJoin:
+    """Answer a request for a program, and write it where that is asked for.
+
+    `check` is called with the join before anything is written, and raises where it has no use.
+    """
     from pexeso.transform_join.learned import learn_transformation  # brings numba
 
     if request.save is not None:
@@ -144,6 +154,8 @@ def transform(service: object, request: TransformRequest, **live: Any) -> Transf
         reading=request.reading,
         target_reading=request.target_reading,
     )
+    if check is not None:
+        check(joined)
     if request.save is not None:
         if joined.tried is not None:
             raise OutputError(
