@@ -15,6 +15,7 @@ from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.registry import DEFAULT_FILTERS, model_names, require_filters, require_parts
+from pexeso.runtime.checks import require_choice, require_flag
 from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
@@ -142,15 +143,15 @@ class BuildOptions:
         check_precision(self.vector_precision)
         if self.aliases is not None:
             object.__setattr__(self, "aliases", _path_text("aliases", self.aliases))
-        _require_choice("metric", self.metric, METRICS)
-        _require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
-        _require_choice("map", self.map, ("auto", *MAPS))
+        require_choice("metric", self.metric, METRICS)
+        require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
+        require_choice("map", self.map, ("auto", *MAPS))
         if self.map == "projection" and self.metric not in PROJECTED_METRICS:
             raise InputError(
                 f"The map projection is for the metrics {' and '.join(PROJECTED_METRICS)}. Got "
                 f"{self.metric!r}; use the map pivots or auto."
             )
-        _require_choice("cells", self.cells, CELLS)
+        require_choice("cells", self.cells, CELLS)
         if self.n_axes is not None:
             whole_number("n_axes", self.n_axes, 1, 127)
         whole_number("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
@@ -301,13 +302,15 @@ fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0
         if not isinstance(self.exclude_table, str | None):
             raise InputError(f"exclude_table must be one table. Got {shown(self.exclude_table)}.")
         require_k(self.k)
-        _require_choice("counts", self.counts, COUNTS)
-        _require_choice("joinability_of", self.joinability_of, JOINABILITY_OF)
+        require_flag("exact", self.exact)
+        require_flag("ignore_missing", self.ignore_missing)
+        require_choice("counts", self.counts, COUNTS)
+        require_choice("joinability_of", self.joinability_of, JOINABILITY_OF)
         if isinstance(self.lemmas, str) or not isinstance(self.lemmas, Iterable):
             raise InputError(f"lemmas must be a list of texts. Got {shown(self.lemmas)} instead.")
         object.__setattr__(self, "lemmas", tuple(self.lemmas))
         for lemma in self.lemmas:
-            _require_choice("Each of lemmas", lemma, LEMMAS)
+            require_choice("Each of lemmas", lemma, LEMMAS)
 
     @property
     def are_lower_bounds(self) -> bool:
@@ -445,11 +448,6 @@ def _path_text(name: str, value: Any) -> str:
     if not isinstance(text, str) or not text:
         raise InputError(f"{name} must be the path or URL of a table. Got {shown(value)}.")
     return text
-
-
-def _require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {shown(value)} instead.")
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:

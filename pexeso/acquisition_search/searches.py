@@ -47,8 +47,8 @@ from pexeso.lake.key_columns import names_in, spec_of, specs_in
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import require_reading
 from pexeso.options import parse_bytes, whole_number
+from pexeso.runtime.checks import named_options
 from pexeso.runtime.formatting import shown
-from pexeso.runtime.named_options import named_options
 from pexeso.search.open_index import OpenIndex
 from pexeso.search.query import split_spec
 
@@ -179,12 +179,14 @@ class AcquisitionSearches:
         require_prices(prices)
         tables, joins = names_given(exclude_tables, "exclude_tables"), pairs_given(exclude_joins)
         tables = tuple(dict.fromkeys(map(self._require, tables)))
-        own, in_lake = _owned(have, columns, self._named, reading)
+        require_reading(reading)
+        in_lake = self._in_lake(have, columns, reading)
+        own = None if in_lake else _owned(have, columns, self._named, reading)
         copy = None if own is None or own.file is None else self.opened.table_of(own.file)
         if copy is not None:
             copy = self._named(copy)
         joins = self._joins_named(joins, own, copy)
-        having = _having(own, in_lake)
+        having = in_lake or _having(own)
         wanted = () if want is None else self._wanted(want, own, copy)
         if not having and not wanted:
             raise InputError("There is nothing to explain and nothing wanted: name one.")
@@ -299,29 +301,56 @@ class AcquisitionSearches:
                 raise InputError(
                     f"A wanted column is TABLE:COLUMN, or COLUMN of any table. Got {shown(spec)}."
                 )
-            table, colon, columns = spec.rpartition(":")
-            if not colon:
-                found += [(None, self._label(name, own)) for name in names_in(spec)]
+            name, columns = self.opened.catalog.split(spec)
+            if columns is None or (self._named(name) is None and spec in self._labels(own)):
+                names = names_in(spec) if columns is None else [spec]
+                found += [(None, self._label(each, own)) for each in names]
                 continue
-            table = self._require(table)
+            table = self._require(name)
             if table == copy:
                 raise InputError(
                     f"'{table}' is the table that you have: there is nothing to get from it. Name "
                     "a column of another table."
                 )
-            labels = self.opened.labels_of(table)
-            for name in names_in(columns):
-                try:
-                    found.append((table, labels[find_column(labels, name)]))
-                except ColumnNotFoundError as error:
-                    raise ColumnNotFoundError(f"'{table}': {error}") from None
+            found += self._columns_of(table, columns)
         return tuple(found)
+
+    def _columns_of(self, table: str, columns: str | Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """Return a table of the lake with the label of each column that is named."""
+        labels = self.opened.labels_of(table)
+        is_one = isinstance(columns, str) and (not columns or columns in labels)
+        specs = [columns] if is_one else specs_in(columns)
+        try:
+            return tuple((table, labels[find_column(labels, spec)]) for spec in specs)
+        except ColumnNotFoundError as error:
+            raise ColumnNotFoundError(f"'{table}': {error}") from None
+
+    def _in_lake(
+        self, have: Any, columns: str | Iterable[str] | None, reading: ReadingOptions
+    ) -> tuple[tuple[str, str], ...]:
+        """Return the columns of the lake that `have` names; none where it is a file or a table."""
+        if not isinstance(have, str | os.PathLike):
+            return ()
+        name = os.fspath(have)
+        if os.path.exists(split_spec(name)[0] if columns is None else name):
+            return ()
+        if columns is None:
+            name, columns = self.opened.catalog.split(name)
+        table = self._named(name)
+        if table is None or columns is None:
+            return ()
+        reading.require_none(f"'{name}' of the lake, which lake.toml tells how to read")
+        return self._columns_of(table, columns)
+
+    def _labels(self, own: OwnTable | None) -> list[str]:
+        """Return the names of columns that any table of the lake has, and yours."""
+        labels = self.opened.catalog.columns(["label"])["label"].unique().to_pylist()
+        return labels if own is None else [*labels, *own.rows.column_names]
 
     def _label(self, name: str, own: OwnTable | None) -> str:
         """Return the name of a column that any table has."""
-        labels = self.opened.catalog.columns(["label"])["label"].unique().to_pylist()
-        known = [] if own is None else own.rows.column_names
-        if name in known or name in labels:
+        labels = self._labels(own)
+        if name in labels:
             return name
         meant = did_you_mean(labels, name)
         raise InputError(
@@ -334,22 +363,18 @@ def _owned(
     columns: str | Iterable[str] | None,
     named: Callable[[str], str | None],
     reading: ReadingOptions,
-) -> tuple[OwnTable | None, tuple[str, str] | None]:
-    """Return the user's table, or the table and columns of the lake that are meant."""
-    require_reading(reading)
+) -> OwnTable | None:
+    """Return the user's table."""
     if have is None:
         if columns is not None:
             raise InputError("columns are those of have, which is not given.")
         reading.require_none("no table")
-        return None, None
+        return None
     file: str | None = None
     if isinstance(have, str | os.PathLike):
         file = os.fspath(have)
         if columns is None:
             file, columns = split_spec(file)
-        if not os.path.exists(file) and columns is not None and (table := named(file)):
-            reading.require_none(f"'{file}' of the lake, which lake.toml tells how to read")
-            return None, (table, columns if isinstance(columns, str) else spec_of(columns))
         read = read_table(file, options=reading)
         names, cells = tuple(read.names), tuple(read.columns)
     else:
@@ -375,16 +400,11 @@ def _owned(
     name = "yours" if file is None else os.path.basename(file)
     while named(name):
         name = f"{name} (yours)"
-    return OwnTable(name, rows, tuple(chosen), file), None
+    return OwnTable(name, rows, tuple(chosen), file)
 
 
-def _having(own: OwnTable | None, in_lake: tuple[str, str] | None) -> tuple[tuple[str, str], ...]:
-    if own is not None:
-        return tuple((own.name, column) for column in own.columns)
-    if in_lake is None:
-        return ()
-    table, columns = in_lake
-    return tuple((table, column) for column in names_in(columns))
+def _having(own: OwnTable | None) -> tuple[tuple[str, str], ...]:
+    return () if own is None else tuple((own.name, column) for column in own.columns)
 
 
 def _described(table: str | None, name: str) -> str:

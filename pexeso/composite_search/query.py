@@ -157,7 +157,7 @@ def composite_spec(spec: Any, reading: ReadingOptions = AS_FOUND) -> KeyTable | 
     if names_one_column(read.names, columns):
         return None
     key = tuple(find_key_columns(read.names, columns))
-    return KeyTable(tuple(read.names), tuple(read.columns), key, file)
+    return KeyTable(tuple(read.names), tuple(read.columns), key, file, reading)
 
 
 def columns_of(table: Any) -> tuple[tuple[str, ...], tuple[pa.Array | pa.ChunkedArray, ...]]:

@@ -15,7 +15,7 @@ from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import ALL, columns_wanted
 from pexeso.parts.metadata import has_aliases
 from pexeso.parts.row_keys.open import RowShard
-from pexeso.runtime.named_options import named_options
+from pexeso.runtime.checks import named_options
 from pexeso.search.open_index import OpenIndex
 
 if TYPE_CHECKING:

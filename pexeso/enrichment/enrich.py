@@ -19,8 +19,9 @@ from pexeso.frames.beside import put_beside
 from pexeso.frames.results import Tabular
 from pexeso.frames.tables import Frame
 from pexeso.join.tables import position_of
-from pexeso.options import ALL, VALUES
-from pexeso.runtime.formatting import percent, plain_scalar, shown
+from pexeso.options import ALL, VALUES, whole_number
+from pexeso.runtime.checks import require_flag
+from pexeso.runtime.formatting import percent, shown
 from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pexeso.results import Match
 
 DEFAULT_MAX_TABLES = 50
+MOST_TABLES = 10**9
 _TYPES = {
     "distinct": pa.int64(),
     **dict.fromkeys(("joinability", "coverage", "gain"), pa.float64()),
@@ -180,7 +182,7 @@ def enrich(
         columns of the lake that say the same are left out, and those that tell most of it beyond
         chance come first.
     max_tables : int
-        At most so many tables are joined, those with most matches first.
+        At most so many tables are joined, those with most matches first: 1 to 1,000,000,000.
     exclude_tables : sequence of str
         Tables of the lake that are not used.
     exclude_self : bool
@@ -211,15 +213,11 @@ def enrich(
     >>> mine = pd.DataFrame({"country": ["Norway", "Korea, Rep."], "sales": [7, 12]})
     >>> print(pexeso.enrich(index, mine, on="country", target="sales").report)  # doctest: +SKIP
     """
-    max_tables = plain_scalar(max_tables)
-    if not isinstance(max_tables, int) or isinstance(max_tables, bool) or max_tables < 1:
+    max_tables = whole_number("max_tables", max_tables, 1, MOST_TABLES)
+    if isinstance(exclude_tables, str) or not isinstance(exclude_tables, Iterable):
         raise InputError(
-            f"max_tables must be a whole number of at least 1. Got {shown(max_tables)} instead."
-        )
-    if isinstance(exclude_tables, str):
-        raise InputError(
-            "exclude_tables must be a list of tables of the lake. Got the text "
-            f"{exclude_tables!r}; put it into a list."
+            "exclude_tables must be a list of tables of the lake, such as ['cities.csv']. Got "
+            f"{shown(exclude_tables)} instead."
         )
     exclude = frozenset(_excluded(index, name) for name in exclude_tables)
     frame, columns = table_to_enrich(table)
@@ -284,6 +282,7 @@ def _enriched(
     exclude_self: bool,
     options: Mapping[str, Any],
 ) -> Enrichment:
+    require_flag("exclude_self", exclude_self)
     done = gather(columns, key, target, found, rules, exclude_self=exclude_self)
     parts = (tuple(done.added), tuple(done.left_out), tuple(done.tables))
     added = pa.Table.from_arrays(done.cells, names=[column.name for column in done.added])

@@ -20,9 +20,17 @@ from pexeso.enrichment.models import (
 )
 from pexeso.errors import InputError
 from pexeso.frames.results import AsTables
-from pexeso.runtime.formatting import plain, plain_scalar, shown
+from pexeso.options import whole_number
+from pexeso.runtime.checks import require_choice
+from pexeso.runtime.formatting import plain, shown
 
 DEFAULT_MAX_TEXTS = 20
+
+MOST_TREES = 10_000
+"""Of a forest: with more a choice takes days, and comes out the same."""
+
+MOST_SEED = 2**32 - 1
+"""The largest that NumPy's older generator takes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,7 +140,7 @@ def select_features(
     folds : int
         At least 2.
     trees : int
-        Of each forest.
+        Of each forest, at most 10,000.
     seed : int
         Of splits and forests.
 
@@ -158,10 +166,10 @@ def select_features(
             "Name the target: target=COLUMN, here or in enrich, where columns that say the same "
             "are left out."
         )
-    if target not in columns or target == enrichment.on:
+    if not isinstance(target, str) or target not in columns or target == enrichment.on:
         others = ", ".join(repr(name) for name in columns if name != enrichment.on)
         raise InputError(
-            f"The target must be a column of the table and not its key. Got {target!r}; the "
+            f"The target must be a column of the table and not its key. Got {shown(target)}; the "
             f"columns are {others}."
         )
     share = enrichment.rules.min_number_fraction
@@ -209,17 +217,9 @@ def _importances(
 
 
 def _checked(task: str, max_texts: int, options: ModelOptions) -> ModelOptions:
-    if task not in ("auto", *TASKS):
-        raise InputError(f"task must be one of auto, {', '.join(TASKS)}. Got {task!r} instead.")
-    for name, value, least in (
-        ("max_texts", max_texts, 1),
-        ("folds", options.folds, 2),
-        ("trees", options.trees, 1),
-        ("seed", options.seed, 0),
-    ):
-        number = plain_scalar(value)
-        if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            raise InputError(
-                f"{name} must be a whole number of at least {least}. Got {shown(value)} instead."
-            )
+    require_choice("task", task, ("auto", *TASKS))
+    whole_number("max_texts", max_texts, 1)
+    whole_number("folds", options.folds, 2)
+    whole_number("trees", options.trees, 1, MOST_TREES)
+    whole_number("seed", options.seed, 0, MOST_SEED)
     return options

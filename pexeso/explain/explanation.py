@@ -46,12 +46,20 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
             raise InputError(f"{name} must be a text, as results name it. Got {value!r} instead.")
     catalog = Catalog(store.catalog_files)
     table = catalog.named(table)
+    if not catalog.has(table):  # labels cut a column whose name holds colons at the last one
+        table, rest = catalog.split(f"{table}:{column}")
+        column = rest or ""
     rows = catalog.columns(
         ["name", "label", "position", "reason", "column_id"], among=pa.array([table])
     ).sort_by("position")
     if not rows.num_rows:
-        raise InputError(catalog.why_not(table, store.manifest.facts["lake"]))
-    row = rows.slice(find_column(rows["name"].to_pylist(), column), 1).to_pylist()[0]
+        said = catalog.why_not(table, store.manifest.facts["lake"])
+        raise InputError(f"{said} Got the column '{table}:{column}'.")
+    try:
+        position = find_column(rows["name"].to_pylist(), column)
+    except ColumnNotFoundError as error:
+        raise ColumnNotFoundError(f"'{table}': {error}") from None
+    row = rows.slice(position, 1).to_pylist()[0]
     if row["column_id"] is None:
         raise ColumnNotFoundError(
             f"The column {column!r} of '{table}' is not in the index: {row['reason']}. By equal "

@@ -6,9 +6,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.frames.in_pandas import in_pandas
 from pexeso.frames.tables import to_polars
+from pexeso.lake.readers.plain_arrays import plain
+
+MOST_BYTES = 2**31 - 1
+"""Of the texts, or bytes, of an array whose offsets have 32 bits."""
+
+_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
 def take_rows(table: Any, kind: str, rows: np.ndarray) -> Any:
@@ -22,7 +29,36 @@ def take_rows(table: Any, kind: str, rows: np.ndarray) -> Any:
     """
     if kind == "pandas":
         return table.iloc[rows].reset_index(drop=True)
-    return table.take(pa.array(rows)) if kind == "arrow" else table[rows]
+    return take_cells(table, pa.array(rows)) if kind == "arrow" else table[rows]
+
+
+def take_cells(table: pa.Table, rows: pa.Int64Array) -> pa.Table:
+    """Return rows of an Arrow table, in a new order; see `taken` for the types of its columns."""
+    columns = [taken(column, rows) for column in table.columns]
+    fields = [
+        field.with_type(column.type) for field, column in zip(table.schema, columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, table.schema.metadata))
+
+
+def taken(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
+    """Return cells of a column, in a new order; missing where a row is null.
+
+    Texts and bytes get offsets of 64 bits where they are too many for 32. Views and runs, of which
+    Arrow takes no rows, become arrays of ordinary types.
+    """
+    large = _LARGE.get(column.type)
+    if large is not None and column.nbytes * len(rows) > MOST_BYTES:
+        sizes = pc.binary_length(column)
+        # Arrow puts all chunks together before it takes rows of them.
+        needed = (pc.sum(each, min_count=0).as_py() for each in (sizes, sizes.take(rows)))
+        if max(needed) > MOST_BYTES:
+            column = column.cast(large)
+    try:
+        return column.take(rows)
+    except pa.ArrowNotImplementedError:
+        chunks = [plain(chunk) for chunk in column.chunks or [pa.nulls(0, column.type)]]
+        return pa.chunked_array(chunks).take(rows)
 
 
 def put_beside(table: Any, kind: str, added: pa.Table) -> Any:

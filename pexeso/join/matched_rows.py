@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.frames.beside import taken
 from pexeso.join.aggregation import Groups, aggregated, type_of
 from pexeso.join.mapping import JoinMapping
 from pexeso.join.options import PROVENANCE, JoinOptions
@@ -134,10 +135,9 @@ class FoundRows:
 
     def _kept(self, position: int, one_row: pa.Int64Array) -> pa.Array:
         """Return cells of a column as they stand in the file, with its type where it has one."""
-        if self.typed is None:
-            return self._cells(position).take(one_row)
-        taken = self.typed[position].take(one_row)
-        return taken.combine_chunks() if taken.num_chunks != 1 else taken.chunk(0)
+        column = (self.rows.columns if self.typed is None else self.typed)[position]
+        cells = taken(column, one_row)
+        return cells.combine_chunks() if cells.num_chunks != 1 else cells.chunk(0)
 
     def _cells(self, position: int) -> pa.StringArray:
         column = self.rows.column(position)

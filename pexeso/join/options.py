@@ -8,6 +8,7 @@ from typing import Any
 
 from pexeso.errors import InputError
 from pexeso.lake.columns import find_column
+from pexeso.runtime.checks import require_choice
 from pexeso.runtime.formatting import shown
 
 VALUES = ("nearest", "one-to-one", "all")
@@ -57,34 +58,34 @@ class JoinOptions:
     provenance: Sequence[str] = ("value", "distance")
 
     def __post_init__(self) -> None:
-        _require_choice("values", self.values, VALUES)
+        require_choice("values", self.values, VALUES)
         require_how(self.how)
         self._check_aggregate()
         if self.suffix is not None and (not isinstance(self.suffix, str) or not self.suffix):
             raise InputError(
-                f"suffix must be a text that is not empty, such as '_lake'. Got {self.suffix!r} "
-                "instead."
+                "suffix must be a text that is not empty, such as '_lake'. Got "
+                f"{shown(self.suffix)} instead."
             )
         if isinstance(self.provenance, str) or not isinstance(self.provenance, Sequence):
             raise InputError(
                 f"provenance must be a sequence out of {', '.join(PROVENANCE)}, such as "
-                f"('value', 'distance'). Got {self.provenance!r} instead."
+                f"('value', 'distance'). Got {shown(self.provenance)} instead."
             )
         for name in self.provenance:
-            _require_choice("Each of provenance", name, PROVENANCE)
+            require_choice("Each of provenance", name, PROVENANCE)
 
     def _check_aggregate(self) -> None:
         if self.aggregate is None:
             return
         if isinstance(self.aggregate, str):
-            _require_choice("aggregate", self.aggregate, AGGREGATIONS)
+            require_choice("aggregate", self.aggregate, AGGREGATIONS)
         elif isinstance(self.aggregate, Mapping):
             for column, way in self.aggregate.items():
-                _require_choice(f"The way to aggregate {column!r}", way, AGGREGATIONS)
+                require_choice(f"The way to aggregate {column!r}", way, AGGREGATIONS)
         else:
             raise InputError(
                 f"aggregate must be one of {', '.join(AGGREGATIONS)}, or a dictionary from "
-                f"columns to these. Got {self.aggregate!r} instead."
+                f"columns to these. Got {shown(self.aggregate)} instead."
             )
 
     def ways(self, names: Sequence[str]) -> list[str] | None:
@@ -134,7 +135,7 @@ class JoinOptions:
 
 def require_how(how: object) -> None:
     """Raise InputError unless it is one of `HOW`."""
-    _require_choice("how", how, HOW)
+    require_choice("how", how, HOW)
 
 
 def join_options(given: Mapping[str, Any]) -> JoinOptions:
@@ -152,8 +153,3 @@ def join_options(given: Mapping[str, Any]) -> JoinOptions:
             f"{', '.join(unknown)}."
         )
     return JoinOptions(**given)
-
-
-def _require_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(choices)}. Got {shown(value)} instead.")

@@ -5,6 +5,7 @@ Pairs of rows are determined first, then the columns are put side by side.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.frames.beside import put_beside, take_rows
+from pexeso.frames.beside import put_beside, take_cells, take_rows
 from pexeso.frames.columns import column_texts
 from pexeso.frames.tables import Frame, frame_of, require_kind, table_in_memory
 from pexeso.join.conflicts import mapping_conflicts, not_searched, row_conflicts
@@ -136,12 +137,25 @@ def join_texts(
     ours, theirs, n_matched = _match_rows(texts, found)
     names = choose_names(frame.names, found.rows.column_names, found.table, found.options)
     right = found.take().rename_columns([*names.provenance.values(), *names.found])
-    right = right.take(pa.array(theirs, mask=theirs < 0))
+    right = take_cells(right, pa.array(theirs, mask=theirs < 0))
     kind = to or frame.kind
+    if frame.kind == "arrow" and kind == "pandas":
+        frame = table_in_memory(_without_index(frame.table), "to join")
     joined = put_beside(take_rows(frame.to(kind), kind, ours), kind, right)
     rows = (len(texts), n_matched, len(ours))
     report = partial(_report, texts, found, searched, names, rows, noun)
     return Joined(joined, report, _added(names, found))
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """Return a table whose columns are all columns in pandas, as a join numbers its rows anew."""
+    told = table.schema.pandas_metadata
+    if not told:
+        return table
+    index = told["index_columns"]
+    columns = [each for each in told["columns"] if each.get("field_name") not in index]
+    told = json.dumps({**told, "columns": columns, "index_columns": []})
+    return table.replace_schema_metadata({**table.schema.metadata, b"pandas": told})
 
 
 def _added(names: JoinedNames, found: FoundRows) -> dict[str, tuple[str, ...]]:

@@ -165,6 +165,29 @@ class Catalog:
         is_table = reasons.get(name, "") is None
         return [] if is_table else [each for each, reason in reasons.items() if reason is None]
 
+    def has(self, table: str) -> bool:
+        """Return whether a table has columns here."""
+        return self.columns(["label"], among=pa.array([table], pa.string())).num_rows > 0
+
+    def split(self, spec: str) -> tuple[str, str | None]:
+        """Split ``TABLE:COLUMN`` behind the name of a table, as names of columns hold colons too.
+
+        Returns
+        -------
+        str
+            The table that the name means; without one that is here, all before the last colon.
+        str or None
+            What stands behind it, a column or ``COLUMN,COLUMN``; None for a table alone.
+        """
+        ends = [at for at, letter in enumerate(spec) if letter == ":"]
+        for end in reversed(ends):
+            table = self.named(spec[:end])
+            if self.has(table):
+                return table, spec[end + 1 :]
+        if not ends or self.has(spec):
+            return spec, None
+        return spec[: ends[-1]], spec[ends[-1] + 1 :]
+
     def why_not(self, table: str, lake: object) -> str:
         """Return in a sentence why a table has no columns here.
 

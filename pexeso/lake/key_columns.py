@@ -132,6 +132,25 @@ def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[K
     return found
 
 
+def by_positions(names: Sequence[str], spec: str) -> str:
+    """Return a text that names the same columns of a table by their positions, without any colon.
+
+    Raises
+    ------
+    ColumnNotFoundError, QueryError
+        The columns are not there, or make no key.
+
+    Examples
+    --------
+    >>> by_positions(["at 9:30", "city"], "at 9:30"), by_positions(["year", "city"], "city~,year")
+    ('#0', '#1~,#0')
+    """
+    if names_one_column(names, spec):
+        return f"#{find_column(names, spec)}"
+    key = find_key_columns(names, spec)
+    return ",".join(f"#{each.position}{SIMILAR if each.similar else ''}" for each in key)
+
+
 def _find(names: Sequence[str], labels: Sequence[str], spec: str) -> KeyColumn:
     similar = False
     if not isinstance(spec, str) or not spec:

@@ -64,6 +64,12 @@ class Server(MCPServer[Any]):
             raise ToolError(
                 f"{name} has no argument {unknown[0]!r}. It takes {', '.join(allowed)}."
             )
+        for each, value in arguments.items():
+            schema = allowed[each]
+            kinds = {kind.get("type") for kind in (schema, *schema.get("anyOf", ()))}
+            # The library would take true for 1.
+            if isinstance(value, bool) and kinds & {"number", "integer"} and "boolean" not in kinds:
+                raise ToolError(f"{each} must be a number. Got {str(value).lower()} instead.")
 
 
 def _said(error: ToolError) -> str:

@@ -10,13 +10,15 @@ from typing import Any
 from pexeso.answers.combined import CombinedMatch
 from pexeso.errors import InputError
 from pexeso.frames.writing import write_file
-from pexeso.lake.key_columns import spec_of
+from pexeso.lake.containers.reader import read_table
+from pexeso.lake.key_columns import by_positions, spec_of
 from pexeso.mcp.asking import Asked
 from pexeso.mcp.budget import MAX_TEXT, MAX_TOKENS, count_tokens, page, readable
 from pexeso.mcp.folders import readable_spec
 from pexeso.mcp.naming import reference
 from pexeso.runtime.formatting import visible
 from pexeso.runtime.progress import StageProgress
+from pexeso.service.bases import reading_of
 from pexeso.service.by_verb.lake import lake_file
 from pexeso.service.json_text import plain_cells
 from pexeso.service.requests import JoinRequest, SearchRequest
@@ -414,7 +416,8 @@ def keys(
 def _by_key(
     asked: Asked, path: str, reading: dict[str, Any], key: str
 ) -> tuple[Sequence[Any], str]:
-    query = {"query": f"{path}:{key}", **reading}
+    names = read_table(path, options=reading_of(reading)).names
+    query = {"query": f"{path}:{by_positions(names, key)}", **reading}
     request = SearchRequest(index=asked.index, k="all", exclude_self=True, **query)
     found = asked.service.run(request).results[0]
     if found.matches:

@@ -99,7 +99,8 @@ def read_costs(path: str | os.PathLike[str]) -> Costs:
         with open(path, "rb") as file:
             told = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"The costs in '{os.fspath(path)}' cannot be read: {error}.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"The costs in '{os.fspath(path)}' cannot be read: {reason}.") from error
     known = {each.name for each in fields(Costs)}
     unknown = sorted(set(told) - known)
     if unknown:

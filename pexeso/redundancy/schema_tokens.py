@@ -159,7 +159,10 @@ def read_synonyms(path: str | os.PathLike[str]) -> dict[Token, Token]:
         with open(path, "rb") as file:
             told = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"The synonyms in '{os.fspath(path)}' cannot be read: {error}.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"The synonyms in '{os.fspath(path)}' cannot be read: {reason}."
+        ) from error
     named = told.get("synonyms")
     if set(told) != {"synonyms"} or not isinstance(named, dict):
         raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pexeso.answers.by_method import METHODS
 from pexeso.composite.key_options import (
@@ -33,6 +33,9 @@ from pexeso.service.bases import (
     SparkRequest,
 )
 from pexeso.thresholds.advice import require_min_precision
+
+if TYPE_CHECKING:
+    from pexeso.lake.catalog import Catalog
 
 WAYS = ("auto", "none", "bloom", "xash", "intersection")
 FIRST_COLUMNS = ("postings", "cardinality", "order", "longest")
@@ -209,7 +212,7 @@ class ExplainRequest(QueryRequest, DistanceRequest, verb="explain"):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.may_be_key:
-            split_lake_column(self.lake_column)
+            require_lake_column(self.lake_column)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +248,7 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
         if self.program is not None:
             raise RequestError("{program} is for a join by a program: add {transform}.")
         if self.lake_column is not None and not self.may_be_key:
-            split_lake_column(self.lake_column)
+            require_lake_column(self.lake_column)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,8 +427,8 @@ class DoctorRequest(Request, verb="doctor"):
     folder: str = "."
 
 
-def split_lake_column(spec: str) -> tuple[str, str]:
-    """Split ``TABLE:COLUMN`` of the lake at the last colon.
+def require_lake_column(spec: str) -> None:
+    """Refuse a text that cannot be ``TABLE:COLUMN`` of the lake.
 
     Raises
     ------
@@ -434,13 +437,28 @@ def split_lake_column(spec: str) -> tuple[str, str]:
 
     Examples
     --------
-    >>> split_lake_column("geo/cities.csv:city")
-    ('geo/cities.csv', 'city')
+    >>> require_lake_column("geo/cities.csv:city")
     """
-    table, colon, column = spec.rpartition(":")
-    if not colon or not table:
-        raise InputError(
-            "A column of the lake must be given as TABLE:COLUMN, as search prints them. Got "
-            f"{spec!r} instead."
-        )
+    if ":" not in spec[1:]:
+        raise _no_column(spec)
+
+
+def split_lake_column(catalog: Catalog, spec: str) -> tuple[str, str]:
+    """Split ``TABLE:COLUMN`` of the lake; see `pexeso.lake.catalog.Catalog.split`.
+
+    Raises
+    ------
+    InputError
+        It names no column.
+    """
+    table, column = catalog.split(spec)
+    if not table or column is None:
+        raise _no_column(spec)
     return table, column
+
+
+def _no_column(spec: str) -> InputError:
+    return InputError(
+        f"A column of the lake must be given as TABLE:COLUMN, as search prints them. Got {spec!r} "
+        "instead."
+    )

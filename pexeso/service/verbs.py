@@ -168,8 +168,9 @@ def _search(
 def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:
     if (key := request.read_key()) is not None:
         return composite_keys.explain_key(service.open_composite(request.index), request, key)
-    column, named = request.read_column(), requests.split_lake_column(request.lake_column)
-    return service.open_for(request).explain(column, *named, **request.options())
+    column, index = request.read_column(), service.open_for(request)
+    named = requests.split_lake_column(index.catalog, request.lake_column)
+    return index.explain(column, *named, **request.options())
 
 
 def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
@@ -185,7 +186,7 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
         match = _best(index, column, options)
         named = (match.table, match.column)
     else:
-        named = requests.split_lake_column(request.lake_column)
+        named = requests.split_lake_column(index.catalog, request.lake_column)
     if request.lake_column is not None or request.is_auto:
         # The best distance to find a column with is not the best to join it with: chosen anew.
         found = index.explain(column, *named, **options)

@@ -164,10 +164,13 @@ CAST(l."held" AS VARCHAR) = CAST(y."year" AS VARCHAR);
         f"CASE WHEN p.{asked[0]} IS NULL THEN {text} ELSE p.{partner} END"
         for text, partner in zip(mine, partners, strict=True)
     ]
+    pairs_name = "pairs"
+    while pairs_name in f"{yours} {lakes}".lower():  # it would hide a table of that name
+        pairs_name += "_"
     return (
-        f"WITH pairs({', '.join([*asked, *partners])}) AS (VALUES\n    {rows}\n)\n"
+        f"WITH {pairs_name}({', '.join([*asked, *partners])}) AS (VALUES\n    {rows}\n)\n"
         f"SELECT y.*, l.*\nFROM {yours} AS y\n"
-        f"LEFT JOIN pairs AS p ON {_equal([f'p.{name}' for name in asked], mine)}\n"
+        f"LEFT JOIN {pairs_name} AS p ON {_equal([f'p.{name}' for name in asked], mine)}\n"
         f"{join} {lakes} AS l ON {_equal(their, joined)};"
     )
 

@@ -81,7 +81,8 @@ class LakeTable:
         if read is not None:
             return cls(table, reader, *read, rows)
         held = rows.in_memory
-        names = tuple(held.column_names[at] for at in positions)
+        given = _names(held)
+        names = tuple(given[at] for at in positions)
         return cls(table, None, names, duckdb_texts(held.select(list(positions))), rows)
 
     @cached_property
@@ -147,6 +148,15 @@ def duckdb_texts(table: pa.Table) -> list[tuple[str | None, ...]]:
     with duckdb.connect() as connection:
         connection.register(LAKES, named)
         return connection.execute(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {LAKES}").fetchall()
+
+
+def _names(table: pa.Table) -> list[str]:
+    """Return the names of the columns in DuckDB, to which those that differ in case are one."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.register(LAKES, table)
+        return connection.table(LAKES).columns
 
 
 def _read(

@@ -36,7 +36,8 @@ def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str
     -------
     tuple of str
         The names registered: the tables of the lake, named by their paths, as views of their
-        files where DuckDB's own readers give the rows that joins take, else from memory; then
+        files where DuckDB's own readers give the rows that joins take, else from memory, and
+        with a number behind a path that differs from another's in case alone; then
         ``pexeso_found``, a row a column found, and ``pexeso_pairs``, a row a pair of values.
 
     Raises
@@ -44,8 +45,8 @@ def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str
     MissingPackageError
         Duckdb is not installed.
     InputError
-        Something else than columns found by similar values is given, or the index was built
-        from Spark's tables.
+        Something else than columns found by similar values is given, the index was built from
+        Spark's tables, or the names of two tables in memory differ in case alone.
     TableReadError, PlaceError
         A table cannot be read.
 
@@ -67,7 +68,8 @@ def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str
     for match in matches:
         if match.table not in tables:
             tables[match.table] = match._details.lake_table(match)
-    for name, table in tables.items():
+    names = _names_of(tables)
+    for table, name in zip(tables.values(), names, strict=True):
         if table.reader is None:
             connection.register(name, table.in_memory)
         else:
@@ -79,7 +81,38 @@ def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str
     connection.register(FOUND, pa.Table.from_pylist(rows, _FOUND))
     pairs = [_pairs_of(match) for match in matches]
     connection.register(PAIRS, pa.concat_tables([_PAIRS.empty_table(), *pairs]))
-    return (*tables, FOUND, PAIRS)
+    return (*names, FOUND, PAIRS)
+
+
+def _names_of(tables: dict[str, LakeTable]) -> list[str]:
+    """Return what each table is registered as: another name for one that DuckDB would replace.
+
+    Raises
+    ------
+    InputError
+        Two tables in memory are one to DuckDB: statements say them by their names.
+    """
+    taken: dict[bytes, str] = {}
+    for name in (name for name, table in tables.items() if table.reader is None):
+        if (other := taken.setdefault(_key(name), name)) != name:
+            raise InputError(
+                f"'{other}' and '{name}' are one name to DuckDB, which does not tell A from a: "
+                "register what was found in them in two connections."
+            )
+    given = []
+    for name, table in tables.items():
+        free = name
+        if table.reader is not None:  # statements read its file, whatever the view is called
+            endings = ("", *(f" ({number})" for number in range(2, len(tables) + 2)))
+            free = next(name + end for end in endings if _key(name + end) not in taken)
+            taken[_key(free)] = name
+        given.append(free)
+    return given
+
+
+def _key(name: str) -> bytes:
+    """Return the name as DuckDB compares it: it folds the letters of ASCII alone."""
+    return name.encode().lower()
 
 
 def _pairs_of(match: Match) -> pa.Table:

@@ -442,3 +442,8 @@ def test_a_page_of_an_explanation(run, small_index, places, tmp_path):
 def test_a_page_that_cannot_be_written_is_refused_before_any_work(fail, options, code, words):
     assert words in fail(code, "search", "no.pexeso", "no.csv:x", *options)
     assert words in fail(code, "explain", "no.pexeso", "no.csv:x", "a.csv:b", *options)
+
+
+@pytest.mark.parametrize("command", ["search", "overlap", "contain"])
+def test_an_empty_query_is_told_as_one(fail, small_index, command):
+    assert "A table is named by its path, such as" in fail(1, command, small_index, "")

@@ -187,10 +187,13 @@ def test_repeated_keys_are_told_and_refused(run, fail, files, mails, tmp_path):
     )
     assert json.loads(run("transform", twice, mails, "--json").stdout)["cardinality"] == "N:M"
     output = tmp_path / "joined.csv"
-    said = fail(2, "transform", twice, mails, "-o", output)
+    others = tmp_path / "rule.json", tmp_path / "page.html"
+    said = fail(
+        2, "transform", twice, mails, "-o", output, "--save", others[0], "--html", others[1]
+    )
     assert said.startswith("Error: Keys have several rows in both tables (N:M), such as '")
     assert "pass many_to_many (--many-to-many)" in said
-    assert not output.exists()
+    assert not any(path.exists() for path in (output, *others))
     assert run("transform", twice, mails, "-o", output, "--many-to-many").exit_code == 0
     assert len(output.read_text().splitlines()) == 1 + 12 * 2 * 2
     same = run("transform", twice, twice)

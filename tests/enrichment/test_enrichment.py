@@ -325,6 +325,7 @@ def test_nothing_found_leaves_the_table_as_it_was():
         ({"target": "rooms"}, ColumnNotFoundError, "no column 'rooms'"),
         ({"target": "city"}, InputError, "cannot be the key 'city'"),
         ({"target": list(MINE).index("city")}, InputError, "cannot be the key 'city'"),
+        ({"exclude_self": MINE}, InputError, "exclude_self must be True or False. Got "),
         ({"max_distance": 0.3}, InputError, "Rules are min_number_fraction, .*Got max_distance"),
         (
             {"min_coverage": True},
@@ -371,8 +372,12 @@ def test_an_index_finds_joins_and_adds(small_index):
         "the values of 'x'"
     )
     for wrong, said in (
-        ({"max_tables": 0}, "max_tables must be a whole number of at least 1. Got 0"),
-        ({"exclude_tables": "cities.csv"}, "put it into a list"),
+        ({"max_tables": 0}, "max_tables must be a whole number of at least 1 .* Got 0"),
+        ({"max_tables": 10**30}, "max_tables must be .* at most 1,000,000,000. Got 1000"),
+        ({"exclude_tables": "cities.csv"}, r"a list of .*, such as \['cities.csv'\]. Got 'cities"),
+        ({"exclude_tables": 3}, "exclude_tables must be a list of tables of the lake.* Got 3"),
+        ({"exact": mine}, "exact must be True or False. Got"),
+        ({"ignore_missing": np.ones(2)}, r"ignore_missing must be True or False. Got array"),
         (
             {"exclude_tables": ["nested/companies.csv", "citys.csv"]},
             r"exclude_tables: The lake has no table 'citys\.csv'.* Did you mean 'cities\.csv'\?",

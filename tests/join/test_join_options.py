@@ -1,5 +1,8 @@
 """Options of a join and names of its columns: what is allowed, and what is said otherwise."""
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from pexeso.errors import InputError
@@ -31,6 +34,14 @@ def test_what_is_not_allowed_is_said(given, said):
     with pytest.raises(InputError) as caught:
         join_options(given)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [np.array(["a", "b"]), pd.DataFrame({"a": [1]}), pl.Series([1])])
+@pytest.mark.parametrize("option", ["values", "how", "aggregate", "suffix", "provenance"])
+def test_what_has_no_truth_value_is_refused_as_any_other(option, wrong):
+    for given in ({option: wrong}, {"aggregate": {"n": wrong}}, {"provenance": [wrong]}):
+        with pytest.raises(InputError, match=r" must be .*\. Got (array|shape| ).*"):
+            join_options(given)
 
 
 def test_ways_by_name_by_position_and_for_the_others():

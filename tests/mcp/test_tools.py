@@ -189,11 +189,22 @@ def test_composite_keys_are_proposed_and_searched(call):
     assert answer["n_keys"] >= 1
 
 
+def test_a_key_has_columns_whose_names_hold_colons(call):
+    answer = call("find_composite_joins", table="named.csv", key=["a:b", "#2"])
+    assert answer["key"] == ["a:b", "#2"]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
         ("find_joins", {}, "Give one of column"),
         ("find_joins", {**QUERY, "values": ["a"]}, "Got 2 of them"),
+        (
+            "find_joins",
+            {"values": ["a"], "max_distance": True},
+            "max_distance must be a number. Got true instead.",
+        ),
+        ("find_joins", {"values": ["a"], "limit": False}, "limit must be a number. Got false"),
         ("find_joins", {"valus": ["a"]}, "find_joins has no argument 'valus'"),
         ("find_joins", {"values": ["a"], "limit": "many"}, "limit: Input should be"),
         ("find_joins", {"values": ["a"], "max_tokens": 5}, "max_tokens is 1,000 to 20,000"),

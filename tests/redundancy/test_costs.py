@@ -5,6 +5,7 @@ import pytest
 
 from pexeso.errors import InputError
 from pexeso.redundancy.costs import Costs, read_accesses, read_costs
+from pexeso.redundancy.schema_tokens import read_synonyms
 
 
 def test_costs_of_tables():
@@ -40,6 +41,12 @@ def test_wrong_costs_are_refused(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(InputError, match=said):
         read_costs(path)
+
+
+@pytest.mark.parametrize("read", [read_costs, read_synonyms])
+def test_a_file_that_is_not_there_is_told_without_numbers_of_errors(tmp_path, read):
+    with pytest.raises(InputError, match=r"' cannot be read: No such file or directory\.$"):
+        read(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize(

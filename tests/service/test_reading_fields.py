@@ -28,6 +28,7 @@ def test_query_columns_are_read_as_said(file):
         ["Oslo", "Malmö", "Bern"],
         ["1", "2", "3"],
     ]
+    assert key.reading == ReadingOptions(**SAID)
 
 
 def test_keys_are_found_in_the_table_as_said(tmp_path):

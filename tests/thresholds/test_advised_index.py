@@ -69,6 +69,17 @@ def test_unknown_columns_and_options_are_named(index):
         index.search(CITIES, min_precision=2)
 
 
+def test_a_labelled_column_that_is_not_there_is_named_whole(index):
+    query = query_from_values(CITIES)
+    for table, column, said in (
+        ("cities.csv", "towns", r"'cities\.csv': There is no column 'towns'"),
+        ("towns.csv", "city", r"no table 'towns\.csv'.* Got the column 'towns\.csv:city'\."),
+    ):
+        labels = [ColumnLabel(query, table, column, same) for same in (True, False)]
+        with pytest.raises(InputError, match=said):
+            index.tune(labels)
+
+
 def test_labelled_values_are_embedded_as_the_index_does(index):
     labels = [
         ValueLabel("OSLO", "Oslo", True),

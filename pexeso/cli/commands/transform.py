@@ -103,7 +103,12 @@ def transform(
     if html is not None:
         require_page(html, overwrite=request.overwrite)
     _require_different(output, html, request.save)
-    joined = run(request)
+
+    def check(joined: TransformJoin) -> None:
+        if output is not None and joined.multiplies and not many_to_many:
+            joined.table()  # says why it is refused, before any file is written
+
+    joined = run(request, check=check)
     if form == "json":
         write_json(joined.to_dict())
     else:

@@ -398,6 +398,11 @@ def open_named(
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> OpenTable:
     """Open the table that a path names, as `read_table` does."""
+    if path == "":
+        raise TableReadError(
+            "A table is named by its path, such as 'cities.csv' or 'book.xlsx#Sheet1'. Got an "
+            "empty text."
+        )
     file, member = split_member(locate(path))
     return open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
 

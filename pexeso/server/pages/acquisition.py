@@ -11,7 +11,7 @@ from pexeso.server.links import fields_of_query
 from pexeso.server.page import Page, Pages
 from pexeso.server.pages.asked import lake_table, only
 from pexeso.service.by_verb.acquisition import AcquireRequest
-from pexeso.service.by_verb.composite_keys import split_lake_key
+from pexeso.service.by_verb.lake import split_lake_spec
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -74,12 +74,12 @@ def _have(pages: Pages, given: dict[str, str]) -> dict[str, Any]:
     have = given.get("have", "").strip()
     if not have:
         return {}
-    name, columns = split_lake_key(have)
-    if columns is None:
+    name, columns = split_lake_spec(pages.served.index.catalog, have)
+    if not columns:
         raise InputError("Name the columns that are to be explained, as TABLE:COLUMN of the lake.")
     # The file of that name where the server was started is none of the lake.
     file, reading = table_to_read(pages.served.index.lake, lake_table(pages, name)["table"])
-    return {"have": f"{file}:{columns}", **reading.to_dict()}
+    return {"have": f"{file}{columns}", **reading.to_dict()}
 
 
 def _own(pages: Pages, given: dict[str, str]) -> Any:

@@ -12,7 +12,6 @@ from pexeso.errors import InputError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import find_key_columns, names_one_column, spec_of
-from pexeso.service.by_verb.composite_keys import split_lake_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,23 +130,14 @@ def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
     return pages.tables.add_of_lake(str(pages.served.index.lake), lake_table(pages, name)["table"])
 
 
-def with_table_named(pages: Pages, lake_column: str) -> str:
-    """Return ``TABLE:COLUMN`` with the table that the name means; see `Catalog.named`."""
-    table, columns = split_lake_key(lake_column)
-    named = pages.served.index.catalog.named(table)
-    return named if columns is None else f"{named}:{columns}"
-
-
-def lake_column_named(pages: Pages, table: str, label: str, *, by_position: bool = False) -> str:
-    """Return what names a column behind the name of its table, which a colon would end.
+def position_of(pages: Pages, table: str, label: str) -> str:
+    """Return what names a column of the lake behind the name of a file, as ``#3``.
 
     Raises
     ------
     InputError
         The index has no such column.
     """
-    if not by_position and ":" not in label:
-        return label
     among = pa.array([table], pa.string())
     found = pages.served.index.catalog.columns(["label", "position"], among=among)
     labels = found.sort_by("position")["label"].to_pylist()

@@ -19,7 +19,7 @@ from pexeso.lake_graph.options import METHODS, OVERLAP, SEMANTIC, GraphOptions
 from pexeso.options import DEFAULT_COLUMNS
 from pexeso.server.links import ON, fields_of_query, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import lake_column_named, lake_table_to_search, only
+from pexeso.server.pages.asked import lake_table_to_search, only, position_of
 from pexeso.service.by_verb.graph import GraphRequest
 from pexeso.service.json_text import json_pieces
 
@@ -142,9 +142,9 @@ def match_of_two(pages: Pages, request: Request) -> str:
     given = {"left_table": "", "left_column": "", "right_table": "", "right_column": ""}
     given |= dict(request.query_params)
     table = lake_table_to_search(pages, given["left_table"])
-    column = lake_column_named(pages, given["left_table"], given["left_column"], by_position=True)
-    other = lake_column_named(pages, given["right_table"], given["right_column"])
-    named = {"column": column, "lake_column": f"{given['right_table']}:{other}"}
+    column = position_of(pages, given["left_table"], given["left_column"])
+    other = f"{given['right_table']}:{given['right_column']}"
+    named = {"column": column, "lake_column": other}
     way = only(given, ("method", "max_distance"))
     return url(f"/tables/{table.id}/match", {**named, **way})
 

@@ -15,8 +15,7 @@ from pexeso.lake.columns import find_column
 from pexeso.lake.key_columns import spec_of
 from pexeso.server.links import command_line, fields_of_query, reading_words, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import AskedColumns, asked_columns, only, with_table_named
-from pexeso.service.by_verb.composite_keys import split_lake_key
+from pexeso.server.pages.asked import AskedColumns, asked_columns, only
 from pexeso.service.by_verb.transform import learn_with_lake
 from pexeso.service.requests import ExplainRequest, JoinRequest, split_lake_column
 from pexeso.token_search.overlap_search import overlap_with
@@ -44,20 +43,24 @@ class Found:
     Attributes
     ----------
     asked : AskedColumns
-    lake_column : str
-        ``TABLE:COLUMN``, or of a key ``TABLE:COLUMN,COLUMN``.
+    lake_table : str
+        The table of the lake.
+    lake_columns : str or None
+        Its column, or of a key ``COLUMN,COLUMN``; None: those that join most.
     given : mapping of str to str
         The other parameters of the URL.
     """
 
     asked: AskedColumns
-    lake_column: str
+    lake_table: str
+    lake_columns: str | None
     given: dict[str, str]
 
     @property
-    def lake_table(self) -> str:
-        """The table of the lake."""
-        return split_lake_key(self.lake_column)[0]
+    def lake_column(self) -> str:
+        """``TABLE:COLUMN``, as requests name it."""
+        columns = self.lake_columns
+        return self.lake_table if columns is None else f"{self.lake_table}:{columns}"
 
     def link(self, page: str, **parameters: Any) -> str:
         """Return the path of a page about this match."""
@@ -71,7 +74,7 @@ class Found:
             "table": self.asked.table,
             "column": self.asked.name,
             "lake_table": self.lake_table,
-            "lake_column": split_lake_key(self.lake_column)[1] or "",
+            "lake_column": self.lake_columns or "",
             "method": method,
             "search": url(f"{self.asked.path}/search", {**of_search, **only(self.given, OPTIONS)}),
         }
@@ -80,12 +83,11 @@ class Found:
 def match(pages: Pages, request: Request) -> Page:
     """Return the page that explains one match."""
     given = dict(request.query_params)
-    found = Found(
-        asked_columns(pages, request), with_table_named(pages, given.get("lake_column", "")), given
-    )
-    if found.asked.is_key:
-        return _by_key(pages, found)
-    split_lake_column(found.lake_column)  # says what is wrong with it
+    asked, catalog = asked_columns(pages, request), pages.served.index.catalog
+    named = given.get("lake_column", "")
+    if asked.is_key:
+        return _by_key(pages, Found(asked, *catalog.split(named), given))
+    found = Found(asked, *split_lake_column(catalog, named), given)
     indexed = _is_searched(pages, found)
     method = given.get("method", "semantic")
     ways = [
@@ -132,7 +134,7 @@ def _by_equal_values(pages: Pages, found: Found, ways: list[Any], *, indexed: bo
     )
     column = asked.read_column()
     query = token_query(column, index.normaliser)
-    named = split_lake_column(found.lake_column)
+    named = found.lake_table, str(found.lake_columns)
     [equal] = overlap_with(index.shards, query, [named])
     values = [] if equal is None else equal.shared()
     # Columns of numbers are no part of a search by similar values: rules join what is equal first.
@@ -190,7 +192,7 @@ def _by_key(pages: Pages, found: Found) -> Page:
         index=pages.served.path, lake_column=found.lake_column, **found.asked.query
     )
     explained = pages.served.run(asked)
-    exact = Found(found.asked, f"{explained.table}:{spec_of(explained.columns)}", found.given)
+    exact = replace(found, lake_table=explained.table, lake_columns=spec_of(explained.columns))
     shown = {
         **exact.shown(None),
         "found": explained,
@@ -214,7 +216,7 @@ def _own(found: Found) -> str:
 
 def _is_searched(pages: Pages, found: Found) -> bool:
     """Return whether searches by similar values can find the lake's column."""
-    table, column = split_lake_column(found.lake_column)
+    table, column = found.lake_table, str(found.lake_columns)
     among = pa.array([table], pa.string())
     rows = pages.served.index.catalog.columns(["name", "position", "reason"], among=among)
     rows = rows.sort_by("position")

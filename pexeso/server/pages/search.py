@@ -20,7 +20,7 @@ from pexeso.results import SearchResult
 from pexeso.search.query import TEXT_KINDS
 from pexeso.server.links import command_line, fields_of_query, python_lines, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import AskedColumns, asked_columns, has_part, lake_column_named, only
+from pexeso.server.pages.asked import AskedColumns, asked_columns, has_part, only
 from pexeso.service.requests import SearchRequest
 
 if TYPE_CHECKING:
@@ -220,10 +220,7 @@ def _at_its_distance(asked: SearchRequest, section: Any) -> SearchRequest:
 
 def match_link(pages: Pages, columns: AskedColumns, asked: SearchRequest, match: Any) -> str:
     """Return the path of the page of one column, or table, found."""
-    if columns.is_key:
-        named = spec_of(match.columns)
-    else:
-        named = lake_column_named(pages, match.table, match.column)
+    named = spec_of(match.columns) if columns.is_key else match.column
     target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
     method = _way(asked.method, match)
     kept = only(vars(asked), OF_DISTANCE) if method is None else {"method": method}

@@ -29,7 +29,7 @@ def join_key(searches: CompositeSearches, request: JoinRequest, key: KeyTable) -
             )
         table, columns = found[0].table, list(found[0].columns)
     else:
-        table, columns = split_lake_key(request.lake_column)
+        table, columns = searches.opened.catalog.split(request.lake_column)
     pair = searches.pair(key, None, table)
     options = {name: getattr(request, name) for name in OF_JOIN}
     theirs = pair.theirs(columns)
@@ -43,17 +43,5 @@ def explain_key(
     request.require_use(("index", "query", "lake_column"), "The explanation of a composite key")
     from pexeso.explain.key_evidence import explain_keys  # brings numba
 
-    table, columns = split_lake_key(request.lake_column)
+    table, columns = searches.opened.catalog.split(request.lake_column)
     return explain_keys(searches.pair(key, None, table), columns)
-
-
-def split_lake_key(spec: str) -> tuple[str, str | None]:
-    """Split ``TABLE:COLUMN,COLUMN`` of the lake at the last colon; a table alone has no columns.
-
-    Examples
-    --------
-    >>> split_lake_key("sport/games.csv:year,city"), split_lake_key("sport/games.csv")
-    (('sport/games.csv', 'year,city'), ('sport/games.csv', None))
-    """
-    table, colon, columns = spec.rpartition(":")
-    return (table, columns) if colon and table else (spec, None)

@@ -11,8 +11,7 @@ from pexeso.join.options import HOW
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.service.bases import DistanceRequest, QueryRequest
-from pexeso.service.by_verb.composite_keys import split_lake_key
-from pexeso.service.requests import split_lake_column
+from pexeso.service.requests import require_lake_column, split_lake_column
 from pexeso.sql.lake_tables import reader_of_yours
 from pexeso.sql.texts import LAKES, YOURS
 
@@ -46,16 +45,16 @@ class JoinSqlRequest(QueryRequest, DistanceRequest, verb="join_sql"):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.may_be_key:
-            split_lake_column(self.lake_column)
+            require_lake_column(self.lake_column)
 
 
 def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     """Answer a request for a join as SQL, of tables whose cells are texts."""
     if request.may_be_key and (key := request.read_key()) is not None:
         return _by_key(service, request, key)
-    column = request.read_column()
-    table, label = split_lake_column(request.lake_column)
-    found = service.open_for(request).explain(column, table, label, **request.options())
+    column, index = request.read_column(), service.open_for(request)
+    table, label = split_lake_column(index.catalog, request.lake_column)
+    found = index.explain(column, table, label, **request.options())
     options = {"values": request.values, "how": request.how}
     name = column.column or VALUE
     told = found.match.sql_with_pairs(YOURS, name, lake_table=LAKES, **options)
@@ -72,8 +71,9 @@ def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
 def _by_key(service: Service, request: JoinSqlRequest, key: KeyTable) -> JoinSql:
     """Answer for a composite key, whose rows are joined where all its parts are equal."""
     request.require_use(("index", "query", "lake_column", "how"), "A join by a composite key")
-    table, columns = split_lake_key(request.lake_column)
-    pair = service.open_composite(request.index).pair(key, None, table)
+    searches = service.open_composite(request.index)
+    table, columns = searches.opened.catalog.split(request.lake_column)
+    pair = searches.pair(key, None, table)
     told = pair.sql(pair.theirs(columns), how=request.how, names=(YOURS, LAKES))
     positions = [column.position for column in key.key]
     names = [key.names[at] for at in positions]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.errors import InputError
+from pexeso.errors import ColumnNotFoundError, InputError, QueryError
+from pexeso.lake.key_columns import by_positions
 from pexeso.service.bases import IndexRequest, QueryRequest, Request, RequestError
 
 if TYPE_CHECKING:
@@ -105,17 +107,14 @@ def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
 
     What names no column of the table stays as it is.
     """
-    ends = [at for at, letter in enumerate(query) if letter == ":"]
-    for end in reversed(ends):
-        table, column = catalog.named(query[:end]), query[end + 1 :]
-        rows = catalog.columns(["label", "position"], among=pa.array([table], pa.string()))
-        if rows.num_rows:
-            # A name may hold commas and colons, which would tell columns of a key apart.
-            of_name = {row["label"]: row["position"] for row in rows.to_pylist()}
-            return table, f":#{of_name[column]}" if column in of_name else f":{column}"
-    if not ends or _knows(catalog, query):
-        return query, ""
-    return query[: ends[-1]], query[ends[-1] :]
+    table, columns = catalog.split(query)
+    if columns is None:
+        return table, ""
+    rows = catalog.columns(["label", "position"], among=pa.array([table], pa.string()))
+    # A name may hold commas and colons, which would tell columns of a key apart.
+    with suppress(ColumnNotFoundError, QueryError):
+        columns = by_positions(rows.sort_by("position")["label"].to_pylist(), columns)
+    return table, f":{columns}"
 
 
 def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOptions]:
@@ -143,13 +142,9 @@ def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOpti
 def _named(index: Index, name: str) -> str:
     """Return the table that a name means; raise InputError where the index knows none."""
     table = index.catalog.named(name)
-    if not _knows(index.catalog, table):
+    if not index.catalog.has(table):
         raise InputError(index.catalog.why_not(table, index.lake))
     return table
-
-
-def _knows(catalog: Catalog, table: str) -> bool:
-    return bool(catalog.columns(["label"], among=pa.array([table], pa.string())).num_rows)
 
 
 def _page(request: BrowseRequest, total: int, rows: Iterable[Answer]) -> Listing:

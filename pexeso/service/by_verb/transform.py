@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import OutputError
 from pexeso.io.whole_files import require_free
-from pexeso.lake.key_columns import spec_of
 from pexeso.options import whole_number
 from pexeso.service.bases import ReadingRequest, RequestError, reading_of
-from pexeso.service.by_verb.composite_keys import OF_JOIN, split_lake_key
+from pexeso.service.by_verb.composite_keys import OF_JOIN
 from pexeso.service.responses import JoinResponse, SearchResponse
 from pexeso.transform.programs.storing import MAX_PROGRAMS
 
@@ -92,19 +92,27 @@ def with_best_table(service: Service, request: JoinRequest) -> JoinRequest:
             "one from two tables alone.",
             column.column or "values",
         )
-    return replace(request, lake_column=f"{found[0].table}:{spec_of([found[0].column])}")
+    return replace(request, lake_column=f"{found[0].table}:{found[0].column}")
 
 
 def learn_with_lake(service: Service, request: JoinRequest) -> TransformJoin:
     """Learn, or read, the programs that join a table with the one of the lake that is named."""
+    return _learned(service, request)[1]
+
+
+def _learned(service: Service, request: JoinRequest) -> tuple[str, TransformJoin]:
+    """Return the name of the lake's table, and the programs."""
+    from pexeso.search.open_index import OpenIndex
     from pexeso.transform_join.learned import join_learned  # brings numba
     from pexeso.transform_join.sides import lake_side, side_of
 
-    store, named = service.store(request.index), split_lake_key(str(request.lake_column))
-    target = lake_side(store, request.index, *named)
+    store = service.store(request.index)
+    name, columns = OpenIndex(store).catalog.split(str(request.lake_column))
+    target = lake_side(store, request.index, name, columns)
     query = request.query
     given = query if isinstance(query, str) else {"values": list(query)}
-    return join_learned(side_of(given, reading=request.reading), target, program=request.program)
+    source = side_of(given, reading=request.reading)
+    return name, join_learned(source, target, program=request.program)
 
 
 def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
@@ -112,8 +120,7 @@ def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
     from pexeso.join.options import JoinOptions
     from pexeso.transform_join.lake_join import join_sides, keys_joined
 
-    found = learn_with_lake(service, request)
-    name, _ = split_lake_key(str(request.lake_column))
+    name, found = _learned(service, request)
     source = found.source
     options = JoinOptions(**{each: getattr(request, each) for each in OF_JOIN})
     columns_of_query = [source.texts.names[at] for at in found.source_columns]
@@ -122,8 +129,17 @@ def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
     return JoinResponse(described, keys_joined(found, name), None, joined, found)
 
 
-def transform(service: object, request: TransformRequest, **live: Any) -> TransformJoin:
-    """Answer a request for a program, and write it where that is asked for."""
+def transform(
+    service: object,
+    request: TransformRequest,
+    *,
+    check: Callable[[TransformJoin], None] | None = None,
+    **live: Any,
+) -> TransformJoin:
+    """Answer a request for a program, and write it where that is asked for.
+
+    `check` is called with the join before anything is written, and raises where it has no use.
+    """
     from pexeso.transform_join.learned import learn_transformation  # brings numba
 
     if request.save is not None:
@@ -138,6 +154,8 @@ def transform(service: object, request: TransformRequest, **live: Any) -> Transf
         reading=request.reading,
         target_reading=request.target_reading,
     )
+    if check is not None:
+        check(joined)
     if request.save is not None:
         if joined.tried is not None:
             raise OutputError(

@@ -1,17 +1,33 @@
-"""Options that a function takes by name from callers that pass them on."""
+"""Checks of options: those that are a choice or a truth value, and those that are passed on by name.
+
+What is given is compared once its type is known: arrays and tables, of which Python has no truth
+value, are refused like anything else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from pexeso.errors import InputError
-from pexeso.runtime.formatting import plain_scalar
+from pexeso.runtime.formatting import plain_scalar, shown
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+
+
+def require_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise InputError unless an option is one of some texts."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {shown(value)} instead.")
+
+
+def require_flag(name: str, value: Any) -> None:
+    """Raise InputError unless an option is a truth value: arrays and tables have none."""
+    if not isinstance(plain_scalar(value), bool):
+        raise InputError(f"{name} must be True or False. Got {shown(value)} instead.")
 
 
 def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pexeso.errors import InputError
-from pexeso.runtime.named_options import named_options
+from pexeso.runtime.checks import named_options
 
 
 @named_options("a search")
