@@ -1,4 +1,4 @@
-"""Checks of options: those that are a choice or a truth value, and those that are passed on by name.
+"""Checks of options: choices, truth values, and options that are passed on by name.
 
 What is given is compared once its type is known: arrays and tables, of which Python has no truth
 value, are refused like anything else.
