@@ -45,8 +45,11 @@ def readable_spec(spec: str, folders: Sequence[Path]) -> str:
             break
         file, column = split_spec(whole)
         path = Path(os.path.realpath(file))
-        if path.is_relative_to(folder) and os.path.lexists(path):
-            return str(path) if column is None else f"{path}:{column}"
+        named = str(path) if column is None else f"{path}:{column}"
+        # What reads it splits it again, and may mean nothing but this file.
+        is_this = split_spec(named) == (str(path), column)
+        if is_this and path.is_relative_to(folder) and os.path.lexists(path):
+            return named
     raise InputError(
         f"There is no file {spec!r} in the folders that may be read: "
         f"{', '.join(str(folder) for folder in folders)}."

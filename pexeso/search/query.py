@@ -248,14 +248,16 @@ def _require_one_column(values: Any) -> None:
 
 
 def split_spec(spec: str) -> tuple[str, str | None]:
-    """Split ``FILE:COLUMN`` at the last colon.
+    """Split ``FILE:COLUMN`` behind the name of a file, as names of columns hold colons too.
 
-    The column is None where the whole of it is a file.
+    Where none is there, as of a table inside a file, it is split at the last colon. The column is
+    None where the whole of it is a file.
     """
-    file, colon, column = spec.rpartition(":")
-    if not colon or (not os.path.exists(file) and os.path.exists(spec)):
+    ends = [at for at, letter in enumerate(spec) if letter == ":"]
+    if not ends or (not os.path.exists(spec[: ends[-1]]) and os.path.exists(spec)):
         return spec, None
-    return file, column
+    end = next((end for end in reversed(ends) if os.path.isfile(spec[:end])), ends[-1])
+    return spec[:end], spec[end + 1 :]
 
 
 def read_query(

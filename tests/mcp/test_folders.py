@@ -22,6 +22,14 @@ def test_files_inside_are_read(folder):
     assert readable_spec(f"{folder / 'a.csv'}:a", [folder]) == f"{folder / 'a.csv'}:a"
 
 
+def test_a_name_that_means_another_file_once_links_are_followed_is_not_read(folder):
+    (folder / "linked.csv").symlink_to(folder / "a.csv")
+    (folder / "a.csv:b").write_text("c\n1\n")
+    assert readable_spec("a.csv:a:b", [folder]) == f"{folder / 'a.csv'}:a:b"
+    with pytest.raises(InputError, match="There is no file"):
+        readable_spec("linked.csv:b:c", [folder])
+
+
 @pytest.mark.parametrize(
     "spec",
     ["../secret.csv", "link.csv", "link.csv:a", "out/secret.csv", "nowhere.csv", "a\0.csv", ""],

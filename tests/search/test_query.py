@@ -36,6 +36,17 @@ def test_a_column_is_named_after_the_last_colon(people):
     assert query.describe() == {"file": str(people), "column": "company", "rows": 3}
 
 
+def test_names_of_columns_hold_colons(tmp_path):
+    path = tmp_path / "trips.csv"
+    path.write_text("time: start,time,at 9:30:00\nnoon,Oslo,late\n", encoding="utf-8")
+    named = {"time: start": "noon", "time": "Oslo", "at 9:30:00": "late", "#2": "late"}
+    for column, value in named.items():
+        assert split_spec(f"{path}:{column}") == (str(path), column)
+        assert read_query(f"{path}:{column}").values.to_pylist() == [value]
+    absent = tmp_path / "absent.csv"
+    assert split_spec(f"{absent}:a:b") == (f"{absent}:a", "b")
+
+
 def test_a_column_is_named_by_its_position(people):
     assert read_query(f"{people}:#3").values.to_pylist() == ["Oslo", "Paris", "Lima"]
     assert read_query(f"{people}:#4").column == "#4"
