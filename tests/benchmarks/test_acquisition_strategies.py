@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from long_runs import long_but
 
 from benchmarks import report
 from benchmarks.acquisition import features as features_module
@@ -44,7 +45,7 @@ def _small_forests():
         yield
 
 
-@pytest.fixture(scope="module", params=TASKS)
+@pytest.fixture(scope="module", params=long_but(["classification"], TASKS))
 def problem(request):
     return planted(1, task=request.param, n_rows=200, n_true=2, n_noise=8)
 

@@ -61,7 +61,7 @@ def arguments(index: Path) -> list[str]:
     return [part.format(index=index, query=f"{query}:word") for part in SEARCH]
 
 
-@pytest.mark.parametrize("layout", long_but(["projection-blocks", "pivots-grid"], LAYOUTS))
+@pytest.mark.parametrize("layout", long_but(["pivots-grid"], LAYOUTS))
 def test_a_layout_gives_the_same_answers_cold_and_warm(built, layout, run):
     index = laid_out(built, built.parent / f"{layout}.pexeso", LAYOUTS[layout])
     assert [each for each in check_index(index) if each.is_failure] == []

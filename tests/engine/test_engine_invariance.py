@@ -161,15 +161,7 @@ def test_the_lake_asks_something_of_the_search():
 @pytest.mark.parametrize("kernel", [*KERNELS, "auto"])
 @pytest.mark.parametrize(
     "name",
-    long_but(
-        [
-            "projection, blocks of 64",
-            "projection, blocks of 1",
-            "pivots, blocks of 5",
-            "pivots, grid",
-        ],
-        BUILDS,
-    ),
+    long_but(["projection, blocks of 64", "pivots, blocks of 5", "pivots, grid"], BUILDS),
 )
 def test_the_answer_depends_on_the_lake_and_the_query_alone(monkeypatch, name, kernel):
     partition, chosen = partition_of(name), None if kernel == "auto" else kernel_named(kernel)

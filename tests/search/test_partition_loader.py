@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from long_runs import long_but
 from searching_stores import SmallLake, query_of, scan_of
 
 from benchmarks.out_of_core.asking import own_peak
@@ -266,7 +267,7 @@ def test_a_partition_with_boxes_that_are_no_numbers_is_refused_and_not_skipped(l
         )
 
 
-@pytest.mark.parametrize("together", [1, 2])
+@pytest.mark.parametrize("together", long_but([2], [1, 2]))
 def test_a_search_takes_no_more_memory_than_its_budget_however_much_matches(tmp_path, together):
     n_values, n_columns = 20_000, 100
     middle = sphere(1, 16)
