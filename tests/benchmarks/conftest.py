@@ -1,6 +1,7 @@
 """What the tests of the benchmarks share."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,33 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 
+@pytest.fixture(scope="session")
+def thread_pools():
+    """Look for the libraries with threads of their own once: it takes longer than most tests."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 @pytest.fixture(autouse=True)
-def _threads_as_before():
+def _threads_as_before(thread_pools):
     """Runs pin the threads of the process; other tests get theirs back."""
     import torch
-    from threadpoolctl import threadpool_limits
 
     before = torch.get_num_threads()
-    with threadpool_limits():
+    with thread_pools.limit():
         yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def _fine_clock(monkeypatch):
+    """Measure processor seconds by the wall clock.
+
+    Some machines count them in hundredths: the small data of these tests would take none at all,
+    and no ratio of such times exists.
+    """
+    monkeypatch.setattr(time, "process_time", time.perf_counter)
 
 
 @pytest.fixture(scope="session")
