@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,7 @@ def code_digest(paths: Sequence[str], code: Mapping[str, bytes] = LOADED) -> str
     return digest.hexdigest()
 
 
+@cache  # most files are part of the code of many benchmarks
 def _read_by_computers(source: str) -> str:
     """Return source code without comments, strings that are statements, and empty lines."""
     parts, end, before = [], 0, "\n"
