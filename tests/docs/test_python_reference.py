@@ -11,6 +11,7 @@ import pexeso
 from pexeso import errors, options
 from pexeso.composite_search.results import CompositeMatch
 from pexeso.enrichment.rules import EnrichmentRules
+from pexeso.registry import choices
 from pexeso.results import Pair
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
@@ -45,6 +46,13 @@ SHOWN_FIELDS = (
     pexeso.CombinedMatch,
     Pair,
 )
+
+
+def test_every_part_of_an_index_is_named():
+    row = next(line for line in PAGE.splitlines() if line.startswith("| `parts` | `()`"))
+    for word in choices():
+        assert f"`{word}`" in row
+        assert f'``"{word}"``' in (options.BuildOptions.__doc__ or "")
 
 
 def signature(name: str, function: object) -> str:
