@@ -55,6 +55,31 @@ def test_every_part_of_an_index_is_named():
         assert f'``"{word}"``' in (options.BuildOptions.__doc__ or "")
 
 
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("pexeso.verify_plan", "InputError"),
+        ("pexeso.apply_plan", "InputError"),
+        ("pexeso.undo_plan", "InputError"),
+        ("Index.tune", "TableReadError"),
+    ],
+)
+def test_errors_of_files_that_are_not_there_are_listed(name, error, small_index, tmp_path):
+    one, _, function = name.rpartition(".")
+    home = pexeso if one == "pexeso" else pexeso.open_index(small_index)
+    with pytest.raises(getattr(errors, error)):
+        getattr(home, function)(tmp_path / "none.json")
+    section = PAGE.partition(f"### `{name}(")[2].partition("\n### ")[0]
+    listed = (inspect.getdoc(getattr(home, function)) or "").partition("Raises\n")[2]
+    assert f"`{error}`" in section
+    assert error in listed
+
+
+def test_parts_are_all_but_semantic_search(small_index):
+    assert pexeso.open_index(small_index).parts == ("overlap", "containment")
+    assert "beside semantic search" in (pexeso.Index.parts.__doc__ or "")
+
+
 def signature(name: str, function: object) -> str:
     """Return a call without annotations, texts in double quotes, without `self`."""
     parameters = [
