@@ -184,7 +184,7 @@ class Index(Shown):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts for equal text that this index has."""
+        """The parts that this index has beside semantic search, such as ``"overlap"``."""
         return self._opened.parts
 
     @property
@@ -452,8 +452,8 @@ class Index(Shown):
 
         Raises
         ------
-        InputError
-            The labels cannot be used, or name a column that is not there.
+        InputError, TableReadError
+            The labels cannot be used or read, or name a column that is not there.
 
         Examples
         --------

@@ -107,7 +107,7 @@ class BuildOptions:
     parts : tuple of str
         What the index has beside semantic search, of `pexeso.registry.choices`: ``"overlap"`` and
         ``"containment"``, which brings it, for joins by equal values; ``"composite"`` for keys of
-        several columns.
+        several columns; ``"redundancy"`` for redundant tables.
     row_filters : tuple of str
         Filters of rows that composite keys are searched with; `pexeso.registry.require_filters`.
     seed : int

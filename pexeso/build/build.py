@@ -78,9 +78,10 @@ def build(
         listing = job.list_tables(source)
         if not listing["tables"]:
             writer.keep = False
+            left_out = in_words(groups_in(job.stages.folder("list") / SKIPPED))
             raise LakeError(
-                f"There is no table in '{lake}': it holds no file of CSV, TSV, Parquet or JSON "
-                f"lines. Left out: {in_words(groups_in(job.stages.folder('list') / SKIPPED))}."
+                f"There is no table in '{lake}': no name of a file there ends as those of tables "
+                f"do, such as .csv, .xlsx, .json, .parquet or .sqlite. Left out: {left_out}."
             )
         job.read(source, job.stages.folder("list") / LISTING, listing["bytes"])
         found = job.write_catalog(0, job.stages.folder("list") / SKIPPED)

@@ -113,6 +113,11 @@ def apply_plan(
         plan give the same again, so this guards against a damaged plan or a changed Spark.
     master, conf
         Of Spark, for `compare_rows`.
+
+    Raises
+    ------
+    InputError, LakeError, OutputError, SparkError
+        See `pexeso.errors`.
     """
     plan = _read(plan)
     reasons: dict[str, str] = {}
@@ -144,6 +149,11 @@ def undo_plan(
         The plan, or the holding folder.
     holding, tables
         See `pexeso.cleanup.set_aside.holding.undo`.
+
+    Raises
+    ------
+    InputError, LakeError, OutputError
+        See `pexeso.errors`.
     """
     return set_aside.undo(_plan_or_folder(source), holding=holding, tables=tables)
 

@@ -1,6 +1,9 @@
 """The help texts teach, and the page made of them is up to date."""
 
 import importlib.util
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -108,6 +111,25 @@ def test_every_option_has_help(name):
 @pytest.mark.parametrize("name", [name for name in EVERY_NAME if name not in WITHOUT_TWIN])
 def test_a_command_names_its_twin_in_python(run, name):
     assert "In Python: pexeso." in run(*name.split(), "-h").stdout
+
+
+def test_the_twins_in_python_are_there(run):
+    """Names behind ``pexeso.`` exist after ``import pexeso`` and the imports that are named."""
+    script = ["import pexeso"]
+    for name in EVERY_NAME:
+        twin = " ".join(run(*name.split(), "-h").stdout.partition("In Python: ")[2].split())
+        twin = twin.partition("Options:")[0]
+        script += re.findall(r"import pexeso[.\w]*\w", twin)
+        script += re.findall(r"(?<!import )pexeso(?:\.\w+)+", twin)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(script)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_query_may_be_of_any_format_that_is_read(run):
+    said = run("search", "-h").stdout
+    assert all(word in said for word in ("CSV", "Excel", "SQLite", "JSON", "Parquet"))
 
 
 @pytest.mark.parametrize("name", VERBS)

@@ -22,7 +22,7 @@ def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied, spa
     done = run("delete", str(index), "cities.csv", "nested/capitals.tsv")
     assert done.exit_code == 0
     assert done.stderr.startswith(
-        "Deleted 2 tables with 3 indexed columns; pexeso compact frees the room; generation 2, "
+        "Deleted 2 tables with 3 indexed columns; pexeso compact frees the space; generation 2, "
     )
     assert done.stdout == ""
     assert {match.table for match in open_index(index).search(["Oslo", "Rome"], k=9)} == {

@@ -1,10 +1,12 @@
-"""Links lead somewhere, and every page can be reached from the first one of the docs."""
+"""Links lead somewhere, pages can be reached from the first one of the docs, tables have a head."""
 
+import re
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from doc_pages import PAGES, ROOT, anchors, links
+from doc_pages import PAGES, ROOT, anchors, links, prose
 
 TEXTS = [
     *PAGES,
@@ -34,6 +36,16 @@ def test_links_lead_somewhere(page):
         assert file.is_relative_to(ROOT), f"{relative(page)}: {link} leads out of the project"
         if anchor:
             assert anchor in anchors(file.read_text(encoding="utf-8")), f"{relative(page)}: {link}"
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=relative)
+def test_rows_of_tables_follow_a_head(page):
+    """Rows behind a blank line are shown as text."""
+    if page.suffix == ".md":
+        lines = ["", *prose(page.read_text(encoding="utf-8")).splitlines(), ""]
+        for (before, row), after in zip(pairwise(lines), lines[2:], strict=False):
+            if row.startswith("|") and not before.startswith("|"):
+                assert re.fullmatch(r"\|[-: |]+\|", after), f"{relative(page)}: {row}"
 
 
 def test_every_page_can_be_reached():

@@ -11,6 +11,7 @@ import pexeso
 from pexeso import errors, options
 from pexeso.composite_search.results import CompositeMatch
 from pexeso.enrichment.rules import EnrichmentRules
+from pexeso.registry import choices
 from pexeso.results import Pair
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
@@ -45,6 +46,38 @@ SHOWN_FIELDS = (
     pexeso.CombinedMatch,
     Pair,
 )
+
+
+def test_every_part_of_an_index_is_named():
+    row = next(line for line in PAGE.splitlines() if line.startswith("| `parts` | `()`"))
+    for word in choices():
+        assert f"`{word}`" in row
+        assert f'``"{word}"``' in (options.BuildOptions.__doc__ or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("pexeso.verify_plan", "InputError"),
+        ("pexeso.apply_plan", "InputError"),
+        ("pexeso.undo_plan", "InputError"),
+        ("Index.tune", "TableReadError"),
+    ],
+)
+def test_errors_of_files_that_are_not_there_are_listed(name, error, small_index, tmp_path):
+    one, _, function = name.rpartition(".")
+    home = pexeso if one == "pexeso" else pexeso.open_index(small_index)
+    with pytest.raises(getattr(errors, error)):
+        getattr(home, function)(tmp_path / "none.json")
+    section = PAGE.partition(f"### `{name}(")[2].partition("\n### ")[0]
+    listed = (inspect.getdoc(getattr(home, function)) or "").partition("Raises\n")[2]
+    assert f"`{error}`" in section
+    assert error in listed
+
+
+def test_parts_are_all_but_semantic_search(small_index):
+    assert pexeso.open_index(small_index).parts == ("overlap", "containment")
+    assert "beside semantic search" in (pexeso.Index.parts.__doc__ or "")
 
 
 def signature(name: str, function: object) -> str:

@@ -20,6 +20,9 @@ RETIRED = {
     r"[\"`]speaks (for|against) it": "evidence for it, against it",
     r"\bat_once\b": "chunk_size",
     r"\blooked = ": "probed",
+    r"\b[Ww]hat (it is|they are) bad at\b": "limitations",
+    r"\bspends? thought\b": "trade CPU for I/O",
+    r"\b[Ff]rees? the room\b": "free the space",
     r"\bPlace\b\(": "Location",
     r'"""(Give|Tell whether|Tell which|Tell how) ': "Return",
 }

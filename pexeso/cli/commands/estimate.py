@@ -34,7 +34,8 @@ def estimate(request: EstimateRequest, form: str | None) -> None:
     is. The counts of a lake that is sampled whole are exact; all else is rough, and the time holds
     for a machine as busy as it is now. Takes the options of pexeso index.
 
-    In Python: pexeso.diagnostics.estimate.estimate_build(LAKE).
+    In Python: pexeso.diagnostics.estimate.estimate_build(LAKE), after import
+    pexeso.diagnostics.estimate.
     """  # noqa: D301  click reads \b
     with counted_progress("sampling", unit=" files") as progress:
         found = run(request, progress=progress)

@@ -96,10 +96,10 @@ def search(
       pexeso search lake.pexeso gdp.csv --keys auto
       pexeso search lake.pexeso gdp.csv:country~,year --explain
 
-    FILE is a table: CSV, TSV, Parquet or JSON lines; - is standard input, as in head -n 100 my.csv
-    | pexeso search lake.pexeso -:company. The text after its last colon names the column; #3 is the
-    one at position 3, counted from 0. Without a column, the text column with most distinct values
-    is taken.
+    FILE is a table (CSV, Excel, SQLite, JSON, Parquet ...). Of a file that holds several,
+    book.xlsx#Sheet1 names one. - is standard input, as in head -n 100 my.csv | pexeso search
+    lake.pexeso -:company. The text after the colon names the column; #3 is the one at position 3,
+    counted from 0. Without a column, the text column with most distinct values is taken.
 
     With --method transform columns are found whose values are written differently by one rule: it
     is learned, and shown in words ("Obama, Barack (1961-)" becomes "Barack Obama"). pexeso

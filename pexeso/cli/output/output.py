@@ -31,10 +31,10 @@ MAX_NAME = 1000
 _FORMULAS = "pexeso.escape_formulas"
 
 _HELP = {
-    "table": "A table to read (the default).",
-    "json": "One JSON document.",
-    "jsonl": "JSON lines, one result a line.",
-    "csv": "CSV with a header.",
+    "table": "Print aligned text for people (the default).",
+    "json": "Print one JSON document.",
+    "jsonl": "Print JSON lines, one result a line.",
+    "csv": "Print CSV with a header.",
 }
 
 

@@ -94,7 +94,7 @@ def delete(request: DeleteRequest, form: str | None) -> None:
     started = time.perf_counter()
     done = run(request)
     columns = many(done.columns_deleted, "indexed column")
-    said = f"Deleted {many(done.deleted, 'table')} with {columns}; pexeso compact frees the room"
+    said = f"Deleted {many(done.deleted, 'table')} with {columns}; pexeso compact frees the space"
     _tell(done, form, said, time.perf_counter() - started)
 
 
