@@ -246,6 +246,11 @@ def test_a_frame_an_arrow_table_and_a_mapping_are_the_same():
     assert documents[0] == documents[1] == documents[2]
 
 
+def test_fuzzy_is_a_truth_value():
+    with pytest.raises(InputError, match=r"^fuzzy must be True or False\. Got 'no' instead\.$"):
+        learn(NAMES, MAILS, fuzzy="no")
+
+
 @pytest.mark.parametrize("number", [0, 17, 2.5, None])
 def test_programs_that_could_not_be_saved_are_not_learned(number):
     words = "max_programs must be a whole number of at least 1 and at most 16"
