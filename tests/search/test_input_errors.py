@@ -266,3 +266,23 @@ def test_scalars_of_numpy_are_numbers_in_builds():
     assert all(
         type(value) is int for value in (options.dimensions, options.seed, options.n_partitions)
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"rules": {"min_rows": 1}},
+            r"rules must be a ColumnRules, such as pexeso\.ColumnRules\(\.\.\.\)\. Got \{",
+        ),
+        ({"normaliser": None}, r"normaliser must be a Normaliser, .* Got None instead\."),
+    ],
+)
+def test_rules_that_are_none(options, words):
+    with pytest.raises(InputError, match=f"^{words}"):
+        BuildOptions(**options)
+
+
+def test_an_index_is_replaced_only_by_a_truth_value(tmp_path):
+    with pytest.raises(InputError, match=r"^overwrite must be True or False\. Got 'no' instead\.$"):
+        pexeso.build_index(tmp_path, tmp_path / "lake.pexeso", overwrite="no")
