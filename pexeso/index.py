@@ -27,6 +27,7 @@ from pexeso.options import (
 )
 from pexeso.parts.models import models_of
 from pexeso.results import Explanation, Match, SearchResult
+from pexeso.runtime.checks import flags
 from pexeso.runtime.progress import CountedProgress, counted_bar, with_bar
 from pexeso.runtime.shown import Shown, facts_table, many
 from pexeso.search.executor import Executor, LocalExecutor
@@ -297,7 +298,7 @@ class Index(Shown):
             When an option is out of its range.
         """
         column = query_from_values(values, on=on)
-        options |= {"exclude_self": exclude_self, "fold_copies": fold_copies}
+        options |= flags(exclude_self=exclude_self, fold_copies=fold_copies)
         if method == "semantic":
             return self.search_batch([column], rerank=rerank, **options)[0]
         from pexeso.answers.by_method import search_by_method
@@ -332,9 +333,8 @@ class Index(Shown):
             In the order of the queries.
         """
         answering = self._answering  # another thread may refresh this index meanwhile
-        found = answering.semantic.search_batch(
-            require_columns(queries), exclude_self, rerank, fold_copies, options
-        )
+        chosen = flags(exclude_self=exclude_self, rerank=rerank, fold_copies=fold_copies)
+        found = answering.semantic.search_batch(require_columns(queries), given=options, **chosen)
         answering.require_known(options.get("exclude_table"))
         return found
 

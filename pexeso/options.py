@@ -15,7 +15,7 @@ from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.registry import DEFAULT_FILTERS, model_names, require_filters, require_parts
-from pexeso.runtime.checks import require_choice, require_flag
+from pexeso.runtime.checks import require_choice, require_flag, require_instance
 from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ class BuildOptions:
         object.__setattr__(self, "row_filters", require_filters(self.row_filters))
         check_choices(self.models, self.value_vectors)
         check_precision(self.vector_precision)
+        require_instance("rules", self.rules, ColumnRules)
+        require_instance("normaliser", self.normaliser, Normaliser)
         if self.aliases is not None:
             object.__setattr__(self, "aliases", _path_text("aliases", self.aliases))
         require_choice("metric", self.metric, METRICS)

@@ -21,6 +21,7 @@ from pexeso.io.location import Location
 from pexeso.lake.containers.formats import READERS
 from pexeso.lake.left_out.groups import groups_in, in_words
 from pexeso.options import BuildOptions
+from pexeso.runtime.checks import require_flag
 from pexeso.runtime.progress import with_bar
 from pexeso.spark.class_archive import make_archive_later
 from pexeso.spark.failures import reason_of_failure
@@ -59,6 +60,7 @@ def build(
     and path, after the last stage that it finished and with the partitions that it wrote; unless
     the lake has changed since.
     """
+    require_flag("overwrite", overwrite)
     for model in options.models:
         check_model(model)
     source, options = source_of(lake), options.with_aliases_read()

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import QueryError
+from pexeso.lake.readers.plain_arrays import plain
 from pexeso.lake.readers.table import join_chunks, strings
-from pexeso.lake.typed.value_texts import float_text, value_texts
+from pexeso.lake.typed.text import as_text
+from pexeso.lake.typed.value_texts import float_text
 
 NOT_UTF8 = (
     "A query column holds bytes that are no UTF-8 text. Decode them first, such as by "
@@ -84,6 +86,8 @@ def column_texts(values: Any) -> pa.StringArray:
     Returns
     -------
     pyarrow.StringArray (n,)
+        Those that a file with these values has; of values of extension types, such as the periods
+        of pandas, those that Python has.
 
     Raises
     ------
@@ -115,7 +119,8 @@ def _texts(values: Any) -> pa.StringArray:
     array = None
     try:
         array = arrow_column(values)
-        return _sound(_arrow_texts(array))
+        if not _is_extension(array.type):
+            return _sound(_arrow_texts(array))
     except _REFUSED:
         if array is not None and _holds_bytes(array.type):
             raise QueryError(NOT_UTF8) from None
@@ -127,9 +132,11 @@ def _texts(values: Any) -> pa.StringArray:
         raise QueryError(
             f"A query column must be a list of values. Got {type(values).__name__} instead."
         )
-    # Mixed types, which Arrow has no type for.
+    # Mixed types, which Arrow has no type for, or one for which it has no texts.
     import pandas as pd
 
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        values = values.to_pylist()  # pandas does not see that a scalar of Arrow is missing
     series = pd.Series(list(values), dtype=object)
     return strings(
         [
@@ -141,7 +148,7 @@ def _texts(values: Any) -> pa.StringArray:
 
 def _arrow_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return join_chunks([value_texts(chunk, pa.string()) for chunk in chunks])
+    return join_chunks([as_text(plain(chunk)) for chunk in chunks])
 
 
 def _without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -174,6 +181,12 @@ def _sound(texts: pa.StringArray) -> pa.StringArray:
     except pa.ArrowInvalid:
         raise QueryError(NOT_UTF8) from None
     return texts
+
+
+def _is_extension(kind: pa.DataType) -> bool:
+    """Return whether values are of a type that a library adds to those of Arrow."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return isinstance(kind, pa.BaseExtensionType)
 
 
 def _holds_bytes(kind: pa.DataType) -> bool:

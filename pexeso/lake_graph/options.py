@@ -14,6 +14,7 @@ from pexeso.options import (
     columns_wanted,
     make_plain,
 )
+from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ share of your values that must match: 0.5 is a usual value.
             raise InputError(
                 f"method must be one of {', '.join(METHODS)}. Got {shown(self.method)} instead."
             )
+        require_flag("fold_copies", self.fold_copies)
         if self.min_joinability is None:
             raise InputError("min_joinability must be a number in (0, 1]. Got None instead.")
         if self.max_distance is not None and self.method == OVERLAP:

@@ -30,6 +30,22 @@ def require_flag(name: str, value: Any) -> None:
         raise InputError(f"{name} must be True or False. Got {shown(value)} instead.")
 
 
+def require_instance(name: str, value: Any, kind: type) -> None:
+    """Raise InputError unless an option is an object of a public class."""
+    if not isinstance(value, kind):
+        raise InputError(
+            f"{name} must be a {kind.__name__}, such as pexeso.{kind.__name__}(...). Got "
+            f"{shown(value)} instead."
+        )
+
+
+def flags(**options: Any) -> dict[str, bool]:
+    """Return options that are truth values as Python's; raise InputError for any other."""
+    for name, value in options.items():
+        require_flag(name, value)
+    return {name: bool(value) for name, value in options.items()}
+
+
 def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
     """Let a function refuse an option that it does not have, and take scalars of numpy.
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError
 from pexeso.parts.token_sets.open import Shard
+from pexeso.runtime.checks import require_flag
 from pexeso.runtime.ranges import offsets_of, ranges
 from pexeso.search.copies import (
     ColumnSets,
@@ -44,6 +45,9 @@ class Request:
 
     k: int | None
     folds: bool
+
+    def __post_init__(self) -> None:
+        require_flag("fold_copies", self.folds)
 
     def lay_out(
         self, result: TokenSearchResult, opened: HasCatalog, *, is_whole: bool

@@ -11,6 +11,7 @@ from pexeso.lake.catalog import TABLES
 from pexeso.lake.left_out.groups import groups_of
 from pexeso.options import ALL, columns_wanted
 from pexeso.parts.token_sets.open import require_part
+from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import plain_scalar
 from pexeso.search.column_matches import MAX_NEAREST, Hints, NearColumn
 from pexeso.token_search.containment_search import search_containment
@@ -107,6 +108,7 @@ class TokenSearches:
         """Find the columns that have at least a share of a query column's distinct values."""
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "containment")
+        require_flag("verify", verify)
         query = token_query(values, self.opened.normaliser)
         found = search_containment(
             self.opened.shards,
@@ -146,5 +148,6 @@ class TokenSearches:
         return Hints(nearest, groups_of(self.opened.catalog, TABLES))
 
     def _own_table(self, query: TokenQuery, exclude_self: bool) -> str | None:
+        require_flag("exclude_self", exclude_self)
         file = query.column.file
         return self.opened.table_of(file) if exclude_self and file is not None else None

@@ -11,6 +11,7 @@ from typing import Any
 from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import whole_number
+from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.storing import MAX_PROGRAMS
@@ -74,6 +75,7 @@ def learn_transformation(
     """
     max_programs = whole_number("max_programs", max_programs, 1, MAX_PROGRAMS)
     seed = whole_number("seed", seed, 0)
+    require_flag("fuzzy", fuzzy)
     if program is not None and not isinstance(program, str | os.PathLike):
         raise InputError(f"program must be the path of saved programs. Got {shown(program)}.")
     options = TransformOptions(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
+from pexeso.frames.beside import taken
 from pexeso.transform.transformation import KINDS
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ def side_by_side(joined: TransformJoin, how: Literal["left", "inner"]) -> pa.Tab
 
 
 def _taken(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
-    taken = cells.take(rows)
-    return taken if isinstance(taken, pa.ChunkedArray) else pa.chunked_array([taken])
+    return taken(cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells]), rows)
 
 
 def _free_name(name: str, taken: list[str]) -> str:

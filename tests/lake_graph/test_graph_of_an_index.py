@@ -211,6 +211,7 @@ def test_progress_ends_with_all_columns(index):
         ({"max_distance": -1}, "max_distance must be a number in"),
         ({"method": "overlap", "max_distance": 0.1}, "the method overlap compares equal ones"),
         ({"k": 0}, "k must be a whole number of at least 1"),
+        ({"fold_copies": "no"}, "fold_copies must be True or False. Got 'no' instead."),
         ({"top_k": 3}, "Options of a graph are method, .*fold_copies. Got top_k."),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import pexeso
+from pexeso.answers.by_method import METHODS
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
 from pexeso.options import BuildOptions, parse_bytes
 from pexeso.search.query import query_from_values, read_batch_line
@@ -196,6 +197,28 @@ def test_columns_that_are_not_there_stay_told_as_before(index):
         index.explain(["Oslo"], "towns.csv", "city")
 
 
+@pytest.mark.parametrize("wrong", ["no", 1, None, np.array([True, False])], ids=str)
+@pytest.mark.parametrize(
+    ("name", "search"),
+    [
+        *(("exclude_self", {"method": method}) for method in METHODS),
+        *(("fold_copies", {"method": method}) for method in METHODS),
+        ("rerank", {"method": "semantic"}),
+        ("verify", {"method": "containment"}),
+    ],
+)
+def test_truth_values_that_are_none(index, name, search, wrong):
+    with pytest.raises(InputError, match=f"^{name} must be True or False. Got "):
+        index.search(["Oslo"], **search, **{name: wrong})
+
+
+@pytest.mark.parametrize("name", ["exclude_self", "fold_copies"])
+def test_truth_values_that_are_none_in_searches_of_several(index, name):
+    for search in (index.search_batch, index.overlap_batch):
+        with pytest.raises(InputError, match=f"^{name} must be True or False. Got 'no' instead.$"):
+            search([["Oslo"]], **{name: "no"})
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -243,3 +266,23 @@ def test_scalars_of_numpy_are_numbers_in_builds():
     assert all(
         type(value) is int for value in (options.dimensions, options.seed, options.n_partitions)
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"rules": {"min_rows": 1}},
+            r"rules must be a ColumnRules, such as pexeso\.ColumnRules\(\.\.\.\)\. Got \{",
+        ),
+        ({"normaliser": None}, r"normaliser must be a Normaliser, .* Got None instead\."),
+    ],
+)
+def test_rules_that_are_none(options, words):
+    with pytest.raises(InputError, match=f"^{words}"):
+        BuildOptions(**options)
+
+
+def test_an_index_is_replaced_only_by_a_truth_value(tmp_path):
+    with pytest.raises(InputError, match=r"^overwrite must be True or False\. Got 'no' instead\.$"):
+        pexeso.build_index(tmp_path, tmp_path / "lake.pexeso", overwrite="no")

@@ -3,18 +3,20 @@
 import collections
 import subprocess
 import sys
+import uuid
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as sql
 
 import pexeso
 from pexeso.errors import ColumnNotFoundError, QueryError
 from pexeso.frames import spark as spark_frames
-from pexeso.search.query import QueryColumn, query_from_values
+from pexeso.search.query import QueryColumn, query_from_values, read_query
 
 PLACES = ["Oslo", "rome", None, "Oslo", "MADRID", "Xyzzyx"]
 FILLED = [place for place in PLACES if place is not None]
@@ -69,6 +71,7 @@ COLUMNS = {
     "arrow view": lambda: pa.array(PLACES, pa.string_view()),
     "arrow dictionary": lambda: pa.array(PLACES).dictionary_encode(),
     "arrow chunks": lambda: pa.chunked_array([PLACES[:2], PLACES[2:]]),
+    "arrow runs": lambda: pa.array(PLACES, pa.run_end_encoded(pa.int32(), pa.string())),
     "stream": lambda: Stream(pa.chunked_array([PLACES])),
     "array": lambda: Array(pa.array(PLACES)),
 }
@@ -109,6 +112,43 @@ def of_the_list(index):
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_a_column_of_any_kind_is_the_list_of_its_values(kind):
     assert query_from_values(COLUMNS[kind]()).values.to_pylist() == PLACES
+
+
+NESTED = [["Oslo"], None, [], ["a", None]]
+UUIDS = [uuid.UUID(int=0), None]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        NESTED,
+        pd.Series(NESTED),
+        pl.Series(NESTED),
+        pa.array(NESTED),
+        pa.array(NESTED, pa.list_view(pa.string_view())),
+        pa.DictionaryArray.from_arrays(range(4), pa.array(NESTED)),
+    ],
+)
+def test_nested_values_have_the_texts_that_they_have_in_files(tmp_path, column):
+    pq.write_table(pa.table({"tags": NESTED}), tmp_path / "t.parquet")
+    texts = query_from_values(column).values
+    assert texts == read_query(f"{tmp_path / 't.parquet'}:tags").values
+    assert texts.to_pylist() == ['["Oslo"]', None, "[]", '["a", null]']
+
+
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [
+        (pd.Series(pd.PeriodIndex(["2020-01", None], freq="M")), ["2020-01", None]),
+        (pd.arrays.IntervalArray.from_tuples([(0, 1), None]), ["(0.0, 1.0]", None]),
+        (pd.cut(pd.Series([1]), [0, 2]), ["(0, 2]"]),
+        (pd.Categorical(pd.PeriodIndex(["2020", None], freq="Y")), ["2020", None]),
+        (UUIDS, [str(UUIDS[0]), None]),
+        (pa.array(UUIDS), [str(UUIDS[0]), None]),
+    ],
+)
+def test_values_of_extension_types_have_their_own_texts(column, texts):
+    assert query_from_values(column).values.to_pylist() == texts
 
 
 @pytest.mark.parametrize("kind", FRAMES)

@@ -85,6 +85,14 @@ def test_names_that_both_tables_have_are_told_apart():
     assert odd.column_names == ["name", "match_kind", "room", "mail", "match_kind 2"]
 
 
+def test_columns_of_runs_are_beside_the_others():
+    runs = pa.array(["x"] * len(FIRST), pa.run_end_encoded(pa.int32(), pa.string()))
+    source, target = {**NAMES, "runs": runs}, {**MAILS, "of_mail": runs}
+    table = learn(source, target, columns="name").table()
+    assert table["runs"].to_pylist() == ["x"] * len(FIRST)
+    assert table["of_mail"].to_pylist() == [mail and "x" for mail in table["mail"].to_pylist()]
+
+
 def test_cells_stay_as_they_are_though_programs_read_them_cleaned():
     names = [f"  {name}\N{NO-BREAK SPACE}" for name in NAMES["name"]]
     joined = learn({"name": names}, MAILS)
@@ -236,6 +244,11 @@ def test_a_frame_an_arrow_table_and_a_mapping_are_the_same():
     ]
     documents = [learn(*tables).to_dict() for tables in given]
     assert documents[0] == documents[1] == documents[2]
+
+
+def test_fuzzy_is_a_truth_value():
+    with pytest.raises(InputError, match=r"^fuzzy must be True or False\. Got 'no' instead\.$"):
+        learn(NAMES, MAILS, fuzzy="no")
 
 
 @pytest.mark.parametrize("number", [0, 17, 2.5, None])

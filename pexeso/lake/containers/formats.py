@@ -40,8 +40,8 @@ FORMATS = (
     FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=2),
     FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=2),
     FileFormat("json", (".json", ".geojson"), is_text=True, reader=2),
-    FileFormat("parquet", (".parquet",), reader=3),
-    FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=3),
+    FileFormat("parquet", (".parquet",), reader=4),
+    FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=4),
     FileFormat("orc", (".orc",), reader=3),
     FileFormat("avro", (".avro",), reader=3),
     FileFormat(
@@ -53,7 +53,7 @@ FORMATS = (
         holds_several=True,
         reader=3,
     ),
-    FileFormat("archive", (".zip",), holds_several=True, reader=3),
+    FileFormat("archive", (".zip",), holds_several=True, reader=4),
 )
 """All formats that are read."""
 

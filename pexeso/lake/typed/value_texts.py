@@ -25,6 +25,10 @@ _MOST_SECONDS = 970_000_000_000
 _NO_TIME = "<"
 """How Arrow's text of a date, time or decimal that is out of range begins."""
 
+_HEXADECIMAL = np.frombuffer(b"0123456789abcdef", np.uint8)
+_HAS_DIGIT = np.frombuffer(b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", np.uint8) == ord("x")
+"""Of the characters of a UUID."""
+
 
 def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     """Return the text of each value.
@@ -40,6 +44,7 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     date, time                ISO form, a space between them; the fraction of a second in 6 digits,
                               or 9 where 6 are too few, and left out where it is zero
     date beyond year 32,767   none
+    UUID                      hexadecimal digits in small letters, in groups of 8, 4, 4, 4 and 12
     other                     Arrow's
     ========================  ====================================================================
 
@@ -77,6 +82,8 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
         return _time_texts(_near(values), _units(values.type), kind)
     if pa.types.is_time(values.type):
         return _in_range(_time_texts(values, _units(values.type), kind))
+    if isinstance(values.type, pa.UuidType):
+        return _uuid_texts(values, kind)
     texts = values.cast(kind)
     return _in_range(texts) if pa.types.is_date(values.type) else texts
 
@@ -154,6 +161,19 @@ def _near(values: pa.Array) -> pa.Array:
 def _in_range(texts: pa.Array) -> pa.Array:
     far = pc.starts_with(texts, _NO_TIME)
     return pc.if_else(far, pa.scalar(None, texts.type), texts) if pc.any(far).as_py() else texts
+
+
+def _uuid_texts(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    stored = pc.fill_null(values.storage, bytes(16))
+    data = np.frombuffer(stored.buffers()[1] or b"", np.uint8).reshape(-1, 16)
+    data = data[stored.offset : stored.offset + len(stored)]
+    texts = np.full((len(values), len(_HAS_DIGIT)), ord("-"), np.uint8)
+    digits = np.stack([data >> 4, data & 15], axis=-1).reshape(-1, 32)
+    texts[:, _HAS_DIGIT] = _HEXADECIMAL[digits]
+    written = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(len(_HAS_DIGIT)), len(values), [None, pa.py_buffer(texts)]
+    )
+    return pc.if_else(values.is_valid(), written.cast(kind), pa.scalar(None, kind))
 
 
 def _units(kind: pa.DataType) -> list[pa.DataType]:

@@ -308,3 +308,27 @@ def test_times_have_the_same_text_in_every_file_and_in_memory(tmp_path):
             for column in columns
         ]
         assert counted == [day, day, {"00:00:05": 9_999, "00:00:05.500000": 1}], way
+
+
+@given(st.lists(st.none() | st.uuids()), st.integers(0, 3))
+def test_a_uuid_has_its_own_text(values, start):
+    expected = [None if value is None else str(value) for value in values]
+    column = pa.array(values, pa.uuid()).slice(start)
+    assert value_texts(column).to_pylist() == expected[start:]
+    assert value_texts(column, pa.string()).type == pa.string()
+
+
+def test_uuids_have_the_same_text_in_every_file_and_in_memory(tmp_path):
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE t AS SELECT uuid() AS id FROM range(9) UNION ALL SELECT NULL"
+        )
+        connection.execute(f"COPY t TO '{tmp_path / 't.parquet'}'")
+        values = [row[0] for row in connection.execute("FROM t").fetchall()]
+    feather.write_feather(pa.table({"id": pa.array(values, pa.uuid())}), tmp_path / "t.feather")
+    expected = [None if value is None else str(value) for value in values]
+    for path in tmp_path.iterdir():
+        table = read_table(path)
+        assert (table.columns[0].to_pylist(), table.notes) == (expected, []), path.name
+    assert column_texts(values).to_pylist() == expected
+    assert column_texts(pa.array(values, pa.uuid())).to_pylist() == expected
