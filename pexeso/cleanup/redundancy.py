@@ -27,7 +27,7 @@ from pexeso.cleanup.plan import Plan, plan_to_json, write_plan
 from pexeso.cleanup.planning import plan_deletions
 from pexeso.cleanup.reading import DEFAULT_MAX_TABLE_BYTES
 from pexeso.cleanup.rebuilds import Rebuilds, read_statements
-from pexeso.cleanup.sources import is_index, require_frames, rows_of_index, rows_of_lake
+from pexeso.cleanup.sources import is_index, rows_of_index, rows_of_lake
 from pexeso.cleanup.verifying import Statement, verify_statements
 from pexeso.errors import InputError
 from pexeso.frames.results import Tabular
@@ -156,7 +156,7 @@ def find_redundancy(
 
     Parameters
     ----------
-    source : path, URL, Store, name, or dict of str to Spark DataFrame
+    source : path, URL, Store, name, or dict of str to DataFrame
         An index with the part ``redundancy``, whose lake is not read for the pairs, the store of
         one that is open (`pexeso.Index.store`) as it was opened; a folder of
         CSV, Parquet and JSON lines; a table or database of Spark's catalog; or tables by name.
@@ -205,7 +205,6 @@ def find_redundancy(
     prices = _costs(costs, accesses)
     told = {} if statements is None else read_statements(statements)
     tell = progress or (lambda stage: None)
-    require_frames(source)
     indexed = is_index(source)
     with (
         _LazySession(master, conf) as session,

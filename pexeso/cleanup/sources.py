@@ -23,13 +23,11 @@ from pexeso.cleanup.reading import (
 )
 from pexeso.cleanup.table_logs import LoggedTable, log_in
 from pexeso.errors import InputError, LakeError, PexesoError
-from pexeso.frames.spark import is_spark_frame
 from pexeso.io.location import Location, is_url, locate
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.left_out.indexes import INDEX_EXTENSION
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.redundancy.pieces import pieces_of, write_pieces
-from pexeso.runtime.formatting import shown
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere
 from pexeso.store.paths import MANIFEST
@@ -111,17 +109,6 @@ def _lake_of(store: Store) -> Path | Location | None:
         return locate(name)
     except PexesoError:
         return None  # its storage is not known here
-
-
-def require_frames(lake: Any) -> None:
-    """Raise InputError where tables by name are none of Spark."""
-    for name, table in lake.items() if isinstance(lake, Mapping) else ():
-        if not is_spark_frame(table):
-            raise InputError(
-                "Tables by name must be Spark DataFrames. Got "
-                f"{type(table).__name__} for {shown(name)}: make one of it by "
-                "spark.createDataFrame, or write the tables to a folder and give its path."
-            )
 
 
 def rows_of_lake(

@@ -68,12 +68,6 @@ def test_frames_by_name(spark):
         find_redundancy(frames["whole"])
 
 
-def test_tables_in_memory_that_are_none_of_spark_are_refused():
-    words = r"^Tables by name must be Spark DataFrames\. Got Table for 'a': make one of it"
-    with pytest.raises(InputError, match=words):
-        find_redundancy({"a": WHOLE})
-
-
 def test_tables_of_the_catalog(spark):
     spark.sql("create database if not exists redundant")
     try:
