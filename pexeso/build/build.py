@@ -26,6 +26,7 @@ from pexeso.runtime.progress import with_bar
 from pexeso.spark.class_archive import make_archive_later
 from pexeso.spark.failures import reason_of_failure
 from pexeso.spark.session import spark_session
+from pexeso.store.files import is_full
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_writer
@@ -119,7 +120,8 @@ def session_for(
 def worker_errors_made_plain(doing: str, if_full: str) -> Iterator[None]:
     """Convert Spark's error for a failed task into the pexeso error that the task raised.
 
-    Without such an error, one sentence states the reason.
+    Without such an error, one sentence states the reason. So it does for a full disk in this
+    process.
 
     Parameters
     ----------
@@ -142,3 +144,7 @@ def worker_errors_made_plain(doing: str, if_full: str) -> Iterator[None]:
         raise SparkError(
             f"A Spark task failed while {doing}: {reason_of_failure(error)}."
         ) from error
+    except OSError as error:
+        if is_full(error):  # raised by Arrow, which writes the tables of small lakes in the driver
+            raise OutputError(f"The disk is full: {if_full}") from error
+        raise

@@ -49,6 +49,7 @@ def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Up
         See `pexeso.errors`.
     """
     names = _table_names(tables)
+    open_store_anywhere(path)  # a damaged one is told as such, not as one to be overwritten
     with open_writer(path, update=True) as writer:
         store = open_store_anywhere(path)
         catalog = Catalog(store.catalog_files)

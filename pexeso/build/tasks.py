@@ -5,6 +5,7 @@ Every function here runs in a worker process.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 import pexeso.errors
-from pexeso.errors import PexesoError
+from pexeso.errors import PexesoError, PlaceError
 from pexeso.io.location import Location
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import TablesInTurn
@@ -82,6 +83,29 @@ def compare_contents(batches: Batches, *, root: Path | Location) -> Batches:
             yield pa.RecordBatch.from_pydict(
                 {"table": [row["table"]], "change": ["unchanged" if same else "changed"]}
             )
+
+
+def closed_files(batch: pa.RecordBatch, *, root: Path | Location) -> pa.Array:
+    """Return the names of the tables of a listing whose files are there and cannot be opened."""
+    rows = zip(batch["table"].to_pylist(), batch["path"].to_pylist(), strict=True)
+    closed = [table for table, path in rows if _is_closed(path_from_text(root, path))]
+    return pa.array(closed, pa.string())
+
+
+def _is_closed(path: Path | Location) -> bool:
+    try:
+        if isinstance(path, Path):
+            os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        else:
+            with path.open() as stream:
+                stream.read(1)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    except PlaceError as error:
+        return isinstance(error.__cause__, PermissionError)
+    return False
 
 
 def _by_file(batch: pa.RecordBatch) -> list[dict[str, Any]]:

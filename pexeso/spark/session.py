@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 20
 _ENDING_SECONDS = 1
+_LEAST_ROOM = 1 << 16
+"""Bytes for what Java says of itself; where it has no room for that, its start never ends."""
 # Tasks of a shuffle for each core. Spark merges small ones by itself, so a few more than cores cost
 # next to nothing, and keep each task's share of a large lake small.
 SHUFFLE_TASKS_PER_CORE = 4
@@ -256,6 +258,13 @@ def _start(
     log = folder / "java.log"
     previous = signal.getsignal(signal.SIGINT)
     context = gateway = None
+    try:
+        log.write_bytes(bytes(_LEAST_ROOM))
+    except OSError as error:
+        raise SparkError(
+            f"Spark could not be started: '{folder}' cannot be written: {error.strerror or error}. "
+            "Free some space there, or name another folder for temporary files in TMPDIR."
+        ) from error
     try:
         spark_conf = SparkConf().setAll(list(settings.items()))
         if java is not None:

@@ -1,5 +1,6 @@
 """Builds: what ends up in an index, what stops a build, and what a failed one leaves."""
 
+import errno
 import os
 import shutil
 
@@ -261,6 +262,15 @@ def test_a_full_disk_in_a_worker_is_told_as_one(spark):
         worker_errors_made_plain("building 'x.pexeso'", "free some"),
     ):
         spark.range(1).mapInArrow(fail, "id long").collect()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_in_this_process_is_told_as_one(code):
+    with (
+        pytest.raises(OutputError, match=r"^The disk is full: free some$"),
+        worker_errors_made_plain("building 'x.pexeso'", "free some"),
+    ):
+        raise OSError(code, "Error writing bytes to file")
 
 
 def test_no_error_of_ours_in_a_text_is_none():

@@ -1,5 +1,7 @@
 """What became of each file between two listings, as plain rules say it."""
 
+import errno
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -158,3 +160,39 @@ def test_files_that_could_not_be_opened_are_read_once_they_can_be(tmp_path, comp
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
     [found] = judged(iter([batch]), root=tmp_path, compare=compare, stale_formats=[], max_bytes=99)
     assert found["change"].to_pylist() == ["unchanged", "changed", "unchanged", "unchanged"]
+
+
+@pytest.mark.parametrize("compare", ["modified", "content"])
+def test_files_that_changed_and_cannot_be_opened_are_closed(tmp_path, monkeypatch, compare):
+    def refuse(path, *given, **named):
+        if Path(path).name in ("grown.csv", "touched.csv", "stale.csv", "left out.csv"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return opened(path, *given, **named)
+
+    fixed = {"there": True, "known": True, "format": FORMAT, "modified": 2, "old_modified": 1}
+    rows = []
+    for name, more in {
+        "grown.csv": {"n_bytes": 30},
+        "touched.csv": {},
+        "stale.csv": {"format": STALE},
+        "left out.csv": {"n_bytes": 30, "old_reason": "it was not read"},
+        "open.csv": {"n_bytes": 30},
+    }.items():
+        path = tmp_path / name
+        path.write_text("city\nOslo\n", encoding="utf-8")
+        same = {"n_bytes": 10, "old_n_bytes": 10, "old_fingerprint": "other"}
+        rows.append({"table": name, "path": str(path), **fixed, **same, **more})
+    batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+    opened = os.open
+    monkeypatch.setattr(os, "open", refuse)
+    [found] = judged(
+        iter([batch]), root=tmp_path, compare=compare, stale_formats=[STALE], max_bytes=99
+    )
+    changes = dict(zip(found["table"].to_pylist(), found["change"].to_pylist(), strict=True))
+    assert changes == {
+        "grown.csv": "closed",
+        "touched.csv": "closed",
+        "stale.csv": "closed",
+        "left out.csv": "changed",
+        "open.csv": "changed",
+    }

@@ -68,6 +68,15 @@ def test_no_index_is_one_sentence(run, tmp_path, command):
     assert "There is no index at" in done.stderr
 
 
+def test_a_damaged_index_is_not_to_be_overwritten_by_a_deletion(run, copied):
+    index = copied / "lake.pexeso"
+    (index / "manifest.json").write_bytes(b"")
+    done = run("delete", str(index), "cities.csv")
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"Error: '{index / 'manifest.json'}' cannot be trusted. ")
+    assert "overwritten" not in done.stderr
+
+
 def test_a_table_that_is_not_there_deletes_nothing(run, copied):
     done = run("delete", str(copied / "lake.pexeso"), "cities.csv", "citys.csv")
     assert done.exit_code == 2

@@ -1,5 +1,6 @@
 """The Spark session of a build."""
 
+import errno
 import os
 import shlex
 import signal
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.build.build import SMALL_LAKE_SETTINGS
-from pexeso.errors import MissingPackageError
+from pexeso.errors import MissingPackageError, SparkError
 from pexeso.spark.java import find_java
 from pexeso.spark.session import (
     _root_cause,
@@ -116,6 +117,24 @@ def test_the_settings_of_the_caller_win(tmp_path):
     assert settings["spark.driver.memory"] == "5g"
     assert settings["spark.sql.shuffle.partitions"] == "7"
     assert settings["spark.ui.enabled"] == "true"
+
+
+def test_java_is_not_started_where_temporary_files_have_no_room(monkeypatch):
+    """It would wait for ever: Java fails to write where it can be reached, and does not end."""
+
+    def full(path, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", None)
+    said = (
+        r"'.*' cannot be written: No space left on device. Free some space there, or name .*TMPDIR"
+    )
+    with (
+        pytest.raises(SparkError, match=f"^Spark could not be started: {said}"),
+        spark_session("local[1]", conf=SMALL),
+    ):
+        pass
 
 
 def test_the_reason_of_a_failed_start_is_what_java_said_first():

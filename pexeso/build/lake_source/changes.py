@@ -29,7 +29,7 @@ from pexeso.build.lake_source.source import (
 )
 from pexeso.build.report import Task
 from pexeso.build.stages import Facts
-from pexeso.build.tasks import compare_contents
+from pexeso.build.tasks import closed_files, compare_contents
 from pexeso.io.location import Location, read_parquet, spark_path
 from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake.catalog import (
@@ -55,7 +55,7 @@ NEW, CHANGED, GONE, UNCHANGED = "new", "changed", "gone", "unchanged"
 REREAD = "reread"
 """Of a format that is read in another way than when the index was written."""
 CLOSED = "closed"
-"""A table of a file or folder that is there and cannot be looked into: it may be as it was."""
+"""A table of a file or folder that is there and cannot be opened: it may be as it was."""
 NO_TABLE = "no table"
 """A table of the index whose file can no longer be read as one."""
 OTHER_REASON, FORGOTTEN = "other reason", "forgotten"
@@ -253,6 +253,10 @@ def judged(
             compared = pa.Table.from_batches(compare_contents(iter([doubtful]), root=root))
             places = pc.index_in(batch["table"], value_set=compared["table"].combine_chunks())
             change = pc.coalesce(compared["change"].combine_chunks().take(places), change)
+        was_table = pc.and_not(batch["known"].fill_null(False), batch["old_reason"].is_valid())
+        opened = pc.and_(was_table, pc.is_in(change, value_set=pa.array([CHANGED, REREAD])))
+        closed = closed_files(batch.filter(opened), root=root)
+        change = pc.if_else(pc.is_in(batch["table"], value_set=closed), CLOSED, change)
         rows = batch.select(_THERE.names).append_column("change", change)
         yield rows.filter(pc.not_equal(change, _KNOWN_SKIPPED)).cast(_JUDGED)
 
