@@ -114,7 +114,7 @@ def candidates_frame(found: Any, column: str | None, method: str) -> dict[str, A
         )
         note = (
             f"Nothing was found by method {method} with {_given(options)}."
-            f"{f' Nearest: {visible(came, 600)}.' if came else ''} Try {_further(method)}."
+            f"{f' Nearest: {visible(came, 600)}.' if came else ''} Try {_further(method, options)}."
         )
     return {
         "query": readable(query),
@@ -124,16 +124,19 @@ def candidates_frame(found: Any, column: str | None, method: str) -> dict[str, A
     }
 
 
-def _further(method: str) -> str:
+def _further(method: str, options: dict[str, Any]) -> str:
     """Return what may find more; each method refuses the thresholds that it has no use for."""
-    wider = {
-        "semantic": ("a larger max_distance", "a smaller min_joinability"),
-        "all": ("a larger max_distance", "a smaller min_joinability"),
-        "overlap": (),
-    }.get(method, ("a smaller min_joinability",))
+    alike = options.get("meaning", options)
+    # A larger distance than that of dates, numbers or codes finds what is wrong.
+    is_by_kind = "kind" in (alike.get("advice") or {}).get("evidence", ())
+    ways = []
+    if "max_distance" in alike and not is_by_kind:
+        ways.append("a larger max_distance")
+    if method != "overlap":
+        ways.append("a smaller min_joinability")
     form = "" if method in ("transform", "all") else " (transform for values in another form)"
     left_out = "describe_lake with what=left_out for columns that no search finds"
-    return ", ".join([*wider, f"another method{form}", f"or {left_out}"])
+    return ", ".join([*ways, f"another method{form}", f"or {left_out}"])
 
 
 def _given(options: dict[str, Any]) -> str:

@@ -157,6 +157,14 @@ def test_nothing_found_advises_what_the_method_takes(call, method):
             assert name in note
 
 
+@pytest.mark.parametrize("method", ["semantic", "all"])
+def test_no_larger_distance_is_advised_for_values_that_match_where_they_are_equal(call, method):
+    note = call("find_joins", values=["1871-02-03", "1872-05-04"], method=method)["note"]
+    assert note.startswith("Nothing was found")
+    assert "larger max_distance" not in note
+    assert "smaller min_joinability" in note
+
+
 def test_a_column_of_numbers_is_joined_as_its_error_says(call):
     query = {"values": [100, 300, 1000]}
     [found] = call("find_joins", **query, method="overlap")["candidates"]

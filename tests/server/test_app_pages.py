@@ -313,6 +313,21 @@ def test_nothing_found_says_what_was_nearest(client):
     assert "Nearest to being found" in text
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [(("71", "93", "88"), "numbers"), (("1871-02-03", "1872-05-04"), "dates")],
+)
+def test_values_that_match_where_they_are_equal_are_not_looked_for_further_away(
+    client, values, kind
+):
+    page = client.give("odd.csv", "\n".join(["n", *values, ""]))
+    text = client.get(f"{page}/search?column=n").text
+    assert "No column of the lake was found." in text
+    assert f"the values are {kind}" in text
+    assert "larger distance" not in text.lower()
+    assert "<i>most equal values</i>" in text
+
+
 def test_a_method_that_the_index_has_no_part_for_is_told_and_cannot_be_chosen(
     small_index, tmp_path
 ):
