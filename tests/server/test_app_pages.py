@@ -14,6 +14,7 @@ from app_clients import CITIES, app_of, require_answer_of_ours, said
 from bare_indexes import without_parts
 from click.testing import CliRunner
 
+from pexeso.answers.by_method import METHODS
 from pexeso.cli.main import cli
 from pexeso.index import build_index
 
@@ -407,6 +408,15 @@ def test_a_column_that_the_lake_has_not_is_answered_in_a_sentence(client, lake_c
         assert answer.status_code in (200, 400)
         assert "root:x:" not in answer.text
         assert "generation" not in answer.text
+
+
+def test_a_match_by_an_unknown_method_is_refused_as_its_search_is(client):
+    of_match = f"{client.give()}/match?column=%230&lake_column=cities.csv:city"
+    for method in METHODS:
+        assert client.get(f"{of_match}&method={method}").status_code == 200
+    answer = client.get(f"{of_match}&method=overlpa")
+    assert answer.status_code == 400
+    assert said(answer) == f"method must be one of {', '.join(METHODS)}. Got 'overlpa' instead."
 
 
 def test_errors_are_escaped(client):
