@@ -62,9 +62,9 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     row = rows.slice(position, 1).to_pylist()[0]
     if row["column_id"] is None:
         raise ColumnNotFoundError(
-            f"The column {column!r} of '{table}' is not in the index: {row['reason']}. By equal "
-            "values it can be joined all the same: pexeso join --transform, in Python "
-            "pexeso.learn_transformation."
+            f"The column {row['label']!r} of '{table}' is not in the index: {row['reason']}. "
+            "By equal values it can be joined all the same: pexeso join --transform, in Python "
+            "pexeso.learn_transformation, by agents preview_join with by_program."
         )
     hit = next(stored_columns(store, {row["column_id"]: (table, row["label"])}), None)
     if hit is None:

@@ -114,9 +114,7 @@ def candidates_frame(found: Any, column: str | None, method: str) -> dict[str, A
         )
         note = (
             f"Nothing was found by method {method} with {_given(options)}."
-            f"{f' Nearest: {visible(came, 600)}.' if came else ''} Try a larger max_distance, a "
-            "smaller min_joinability, another method (transform for values in another form), or "
-            "describe_lake with what=left_out for columns that no search finds."
+            f"{f' Nearest: {visible(came, 600)}.' if came else ''} Try {_further(method, options)}."
         )
     return {
         "query": readable(query),
@@ -124,6 +122,21 @@ def candidates_frame(found: Any, column: str | None, method: str) -> dict[str, A
         "note": note,
         "untrusted": ["candidates", "query", *([] if found.matches else ["note"])],
     }
+
+
+def _further(method: str, options: dict[str, Any]) -> str:
+    """Return what may find more; each method refuses the thresholds that it has no use for."""
+    alike = options.get("meaning", options)
+    # A larger distance than that of dates, numbers or codes finds what is wrong.
+    is_by_kind = "kind" in (alike.get("advice") or {}).get("evidence", ())
+    ways = []
+    if "max_distance" in alike and not is_by_kind:
+        ways.append("a larger max_distance")
+    if method != "overlap":
+        ways.append("a smaller min_joinability")
+    form = "" if method in ("transform", "all") else " (transform for values in another form)"
+    left_out = "describe_lake with what=left_out for columns that no search finds"
+    return ", ".join([*ways, f"another method{form}", f"or {left_out}"])
 
 
 def _given(options: dict[str, Any]) -> str:
@@ -226,11 +239,7 @@ def preview(
     """Return the first rows of a join, and of its columns as many as fit."""
     table = found.joined.table
     frame = {"lake_column": lake_column, **_counts(found)}
-    frame["note"] = (
-        "Write the whole join by join_sql, or write_join where it is offered."
-        if frame["matched_rows"]
-        else "No row is joined: try a larger max_distance or another candidate."
-    )
+    frame["note"] = _preview_note(found, joined=frame["matched_rows"] > 0)
     frame["untrusted"] = ["names", "rows", "warnings"]
     names = [visible(name, 60) for name in table.column_names]
     # Half of the answer at most for names; a row with the columns that are left fits then.
@@ -253,6 +262,19 @@ def preview(
         max_tokens=max_tokens,
         items=n_columns,
     )
+
+
+def _preview_note(found: Any, *, joined: bool) -> str:
+    by_program = found.transformed is not None
+    if not joined:
+        wider = "" if by_program else "a larger max_distance or "
+        return f"No row is joined: try {wider}another candidate."
+    if by_program:
+        return (
+            "Write the whole join by write_join where it is offered; learn_transformation has the "
+            "rule as SQL."
+        )
+    return "Write the whole join by join_sql, or write_join where it is offered."
 
 
 def _fitting(names: Sequence[str], tokens: int) -> int:

@@ -75,7 +75,11 @@ Aggregate = Annotated[
     Field(description="Keep each of your rows one, where several rows of the lake match it."),
 ]
 ByProgram = Annotated[
-    bool, Field(description="Join by a rule, for candidates of method transform.")
+    bool,
+    Field(
+        description="Join by a rule, for candidates of method transform; by equal values, for "
+        "columns of numbers and ids that explain_match refuses."
+    ),
 ]
 
 

@@ -144,6 +144,41 @@ def test_nothing_found_says_what_was_tried(call):
     assert call("describe_lake", text="nothing is called so")["total"] == 0
 
 
+@pytest.mark.parametrize("method", ["semantic", "overlap", "containment", "transform", "all"])
+def test_nothing_found_advises_what_the_method_takes(call, method):
+    asked = {"values": ["qqqqqqqq", "zzzzzzzz"], "method": method}
+    note = call("find_joins", **asked)["note"]
+    for name, value in (("max_distance", 0.1), ("min_joinability", 0.01)):
+        try:
+            call("find_joins", **asked, **{name: value})
+        except ValueError:
+            assert name not in note
+        else:
+            assert name in note
+
+
+@pytest.mark.parametrize("method", ["semantic", "all"])
+def test_no_larger_distance_is_advised_for_values_that_match_where_they_are_equal(call, method):
+    note = call("find_joins", values=["1871-02-03", "1872-05-04"], method=method)["note"]
+    assert note.startswith("Nothing was found")
+    assert "larger max_distance" not in note
+    assert "smaller min_joinability" in note
+
+
+def test_a_column_of_numbers_is_joined_as_its_error_says(call):
+    query = {"values": [100, 300, 1000]}
+    [found] = call("find_joins", **query, method="overlap")["candidates"]
+    match = {**query, "lake_column": found["lake_column"]}
+    with pytest.raises(ValueError, match=r"'visits' of .* by agents preview_join with by_program"):
+        call("explain_match", **match)
+    joined = call("preview_join", **match, by_program=True)
+    assert joined["matched_rows"] == found["matched"] == 2
+    assert "join_sql" not in joined["note"]  # which has no by_program
+    none = call("preview_join", values=["qqq"], lake_column=found["lake_column"], by_program=True)
+    assert none["matched_rows"] == 0
+    assert "max_distance" not in none["note"]
+
+
 def test_sql_joins_what_the_join_joins(call, desk, hostile_lake):
     for query, where in (
         (QUERY, "visits.csv:place"),

@@ -354,6 +354,32 @@ OF_TABLE = (
 )  # fmt: skip
 
 
+BROKEN_WORDS = r"""() => {
+  const broken = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode, range = document.createRange();
+    for (const word of node.data.matchAll(/(?<![\p{L}\p{N}_])\p{L}{2,10}(?![\p{L}\p{N}_])/gu)) {
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map((each) => Math.round(each.top)));
+      if (lines.size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+}"""
+
+
+@pytest.mark.parametrize("path", ["/lake", "/lake/table?name=geo/capitals.csv", "/graph?run=1"])
+@pytest.mark.parametrize("width", [1280, 700])
+def test_short_words_of_lists_stand_on_one_line(visit, path, width):
+    page = visit(viewport={"width": width, "height": 900})
+    page.goto(f"{page.url.rstrip('/')}{path}")
+    long = "a very long name " * 20
+    page.evaluate("(text) => document.querySelector('.list tbody th').prepend(text)", long)
+    assert page.evaluate(BROKEN_WORDS) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
 @pytest.mark.parametrize(
     "schemes", long_but([("light", "dark")], [("light", "dark"), ("dark", "light")])
 )

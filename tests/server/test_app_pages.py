@@ -14,6 +14,7 @@ from app_clients import CITIES, app_of, require_answer_of_ours, said
 from bare_indexes import without_parts
 from click.testing import CliRunner
 
+from pexeso.answers.by_method import METHODS
 from pexeso.cli.main import cli
 from pexeso.index import build_index
 
@@ -313,6 +314,21 @@ def test_nothing_found_says_what_was_nearest(client):
     assert "Nearest to being found" in text
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [(("71", "93", "88"), "numbers"), (("1871-02-03", "1872-05-04"), "dates")],
+)
+def test_values_that_match_where_they_are_equal_are_not_looked_for_further_away(
+    client, values, kind
+):
+    page = client.give("odd.csv", "\n".join(["n", *values, ""]))
+    text = client.get(f"{page}/search?column=n").text
+    assert "No column of the lake was found." in text
+    assert f"the values are {kind}" in text
+    assert "larger distance" not in text.lower()
+    assert "<i>most equal values</i>" in text
+
+
 def test_a_method_that_the_index_has_no_part_for_is_told_and_cannot_be_chosen(
     small_index, tmp_path
 ):
@@ -392,6 +408,15 @@ def test_a_column_that_the_lake_has_not_is_answered_in_a_sentence(client, lake_c
         assert answer.status_code in (200, 400)
         assert "root:x:" not in answer.text
         assert "generation" not in answer.text
+
+
+def test_a_match_by_an_unknown_method_is_refused_as_its_search_is(client):
+    of_match = f"{client.give()}/match?column=%230&lake_column=cities.csv:city"
+    for method in METHODS:
+        assert client.get(f"{of_match}&method={method}").status_code == 200
+    answer = client.get(f"{of_match}&method=overlpa")
+    assert answer.status_code == 400
+    assert said(answer) == f"method must be one of {', '.join(METHODS)}. Got 'overlpa' instead."
 
 
 def test_errors_are_escaped(client):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pexeso.answers.by_method import METHODS
 from pexeso.errors import InputError
 from pexeso.html.cards import OF_EXPLANATION, section_of_explanation
 from pexeso.html.transform import transform_shown
@@ -89,7 +90,11 @@ def match(pages: Pages, request: Request) -> Page:
         return _by_key(pages, Found(asked, *catalog.split(named), given))
     found = Found(asked, *split_lake_column(catalog, named), given)
     indexed = _is_searched(pages, found)
-    method = given.get("method", "semantic")
+    method = given.get("method") or "semantic"
+    if method not in METHODS:
+        raise InputError(
+            f"method must be one of {', '.join(METHODS)}. Got {method[:20]!r} instead."
+        )
     ways = [
         (name, found.link("match", method=way, **only(given, OPTIONS)), way == method)
         for way, name in WAYS.items()
