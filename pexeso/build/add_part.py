@@ -20,8 +20,8 @@ from pexeso.build.lake_source.changes import (
     CHANGED,
     CLOSED,
     GONE,
-    IN_SOME_PARTS,
     NO_TABLE,
+    READ_ONCE_BACK,
     REREAD,
     UNCHANGED,
     find_changes,
@@ -125,8 +125,8 @@ def add_parts(
             }
             written |= {part.name: part.write(job) for part in new}
             none = pa.array([], pa.string())
-            known = store.manifest.facts.get(IN_SOME_PARTS, ())
-            facts = {IN_SOME_PARTS: sorted({*known, *left_out})}
+            known = store.manifest.facts.get(READ_ONCE_BACK, ())
+            facts = {READ_ONCE_BACK: sorted({*known, *left_out})}
             manifest = job.commit(
                 {name: [] for name in written}, written, facts=facts, removed=none
             )

@@ -18,13 +18,14 @@ from pexeso.build.lake_source.changes import (
     CHANGED,
     CLOSED,
     GONE,
-    IN_SOME_PARTS,
     NEW,
+    READ_ONCE_BACK,
     REPLACED,
     REREAD,
     UNCHANGED,
     find_changes,
     names_of,
+    stale_formats,
 )
 from pexeso.build.lake_source.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.recorded import options_of
@@ -149,8 +150,9 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
     added = job.write_catalog(first_id, job.stages.folder("changes") / SKIPPED)
     skipped, written = job.left_out(), job.write_parts()
     gone = ids_of(store, removed)
-    lacking = set(names_of(job, (GONE, CLOSED)).to_pylist()).difference(removed.to_pylist())
-    lacking &= set(store.manifest.facts.get(IN_SOME_PARTS, ()))
+    away = set(names_of(job, (GONE, CLOSED)).to_pylist()).difference(removed.to_pylist())
+    if not stale_formats(store):
+        away &= set(store.manifest.facts.get(READ_ONCE_BACK, ()))
     manifest = job.commit(
         {part.name: part.delete(store, removed) for part in job.parts},
         written,
@@ -158,7 +160,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
             "lake": source.name,
             "next_column": first_id + added["columns"],
             "readers": READERS,
-            IN_SOME_PARTS: sorted(lacking),
+            READ_ONCE_BACK: sorted(away),
         },
         removed=removed,
         deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(gone)),

@@ -5,6 +5,7 @@ A later build resumes from the stages that an interrupted one has finished.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +27,6 @@ from pexeso.runtime.progress import with_bar
 from pexeso.spark.class_archive import make_archive_later
 from pexeso.spark.failures import reason_of_failure
 from pexeso.spark.session import spark_session
-from pexeso.store.files import is_full
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_writer
@@ -145,6 +145,7 @@ def worker_errors_made_plain(doing: str, if_full: str) -> Iterator[None]:
             f"A Spark task failed while {doing}: {reason_of_failure(error)}."
         ) from error
     except OSError as error:
-        if is_full(error):  # raised by Arrow, which writes the tables of small lakes in the driver
+        # Arrow writes the tables of small lakes in the driver.
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OutputError(f"The disk is full: {if_full}") from error
         raise

@@ -271,15 +271,10 @@ def writing(path: Path) -> Iterator[None]:
         raise output_error(error, path) from error
 
 
-def is_full(error: OSError) -> bool:
-    """Return whether a write failed for want of space."""
-    return error.errno in _NO_SPACE
-
-
 def output_error(error: OSError, path: Path) -> OutputError:
     """Return what a failed write means and what can be done about it."""
     position = error.filename if isinstance(error.filename, str) else os.fspath(path)
-    if is_full(error):
+    if error.errno in _NO_SPACE:
         return OutputError(
             f"No space is left where '{position}' is being written: free some, or choose another "
             "place for the index."

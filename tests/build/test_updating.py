@@ -221,6 +221,24 @@ def test_tables_are_read_again_where_the_reader_of_their_format_has_changed(
     assert (again.committed, again.reread, again.unchanged) == (False, 0, 8)
 
 
+def test_a_table_that_was_away_when_a_reader_changed_is_read_again_once_it_is_back(
+    built, tmp_path, monkeypatch
+):
+    lake, index = copy_of(built, tmp_path)
+    n_tables = len(list(lake.folder.iterdir()))
+    away = tmp_path / "t1.csv"
+    (lake.folder / away.name).rename(away)
+    monkeypatch.setitem(READERS, "delimited", READERS["delimited"] + 1)
+    done = index.append(lake.folder)
+    assert (done.reread, done.missing) == (n_tables - 1, 1)
+    assert not index.append().committed
+    away.rename(lake.folder / away.name)
+    done = index.append()
+    assert (done.changed, done.unchanged) == (1, n_tables - 1)
+    assert not index.append().committed
+    agrees(index, lake)
+
+
 def test_an_index_that_does_not_say_how_it_was_read_is_read_anew():
     def stale(**facts):
         return stale_formats(SimpleNamespace(manifest=SimpleNamespace(facts=facts)))

@@ -582,6 +582,19 @@ def test_info_tells_of_columns_that_were_deleted(run, both, tmp_path):
     assert json.loads(run("info", index, "--json").stdout)["token_sets"][0]["deleted"] == 3
 
 
+def test_info_tells_counts_that_updates_made_bounds(run, both, tmp_path):
+    def values(index):
+        lines = run("info", index).stdout.splitlines()
+        return next(line for line in lines if line.startswith("values"))
+
+    index = shutil.copytree(both, tmp_path / "lake.pexeso")
+    assert "at most" not in values(index)
+    assert not open_index(index).info().counts_are_bounds
+    assert run("delete", index, "cities.csv").exit_code == 0
+    assert values(index).count("at most") == 2
+    assert open_index(index).info().counts_are_bounds
+
+
 @pytest.mark.parametrize(
     ("parts", "fixture"), [(("overlap",), "index"), (("overlap", "containment"), "both")]
 )

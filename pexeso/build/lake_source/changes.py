@@ -68,9 +68,10 @@ _LEFT_OUT = (SKIPPED, NO_TABLE, OTHER_REASON)
 REPLACED = (CHANGED, REREAD, NO_TABLE, OTHER_REASON, FORGOTTEN)
 """What the catalog knows and no longer holds."""
 
-IN_SOME_PARTS = "in_some_parts"
-"""The fact of an index that lists the tables that only some of its parts have: those that could not
-be read when the others were added."""
+READ_ONCE_BACK = "read_once_back"
+"""The fact of an index that lists the tables that are read again once they are there.
+
+They could not be read when a part was added, or when the reader of a format had changed."""
 
 _KNOWN = ("n_bytes", "modified", "version", "fingerprint", "reason")
 _THERE = pa.schema([*LISTING_SCHEMA, SKIPPED_SCHEMA.field("reason")])
@@ -103,7 +104,7 @@ def find_changes(job: BuildJob, source: FolderSource, folder: Path, *, compare: 
         compare=compare,
         stale_formats=stale_formats(job.index),
         max_bytes=job.options.max_table_bytes,
-        to_read=job.index.manifest.facts.get(IN_SOME_PARTS, ()),
+        to_read=job.index.manifest.facts.get(READ_ONCE_BACK, ()),
     )
     if source.is_small() and in_driver.catalog_fits(job.index, TABLES):
         _judge_here(job, judge, folder)

@@ -91,6 +91,7 @@ def _write_listing(request: InfoRequest, listing: ReasonListing, form: str | Non
 
 def info_lines(found: IndexInfo) -> list[str]:
     """Lay out a summary of an index for people."""
+    at_most = "at most " if found.counts_are_bounds else ""
     facts = [
         ("index", f"{found.path} ({human_bytes(found.bytes)})"),
         ("written", f"{found.created} by {found.written_by}"),
@@ -99,7 +100,8 @@ def info_lines(found: IndexInfo) -> list[str]:
         ("columns", f"{found.columns:,}, of which {found.columns_indexed:,} are indexed"),
         (
             "values",
-            f"{found.values:,} distinct, in {many(found.postings, '(column, value) pair')}",
+            f"{at_most}{found.values:,} distinct, in {at_most}"
+            f"{many(found.postings, '(column, value) pair')}",
         ),
         *([("aliases", many(found.aliases, "value"))] if found.aliases else []),
         *_model_facts(found.of_parts),

@@ -20,6 +20,8 @@ def info(store: Store, *, model: int = 0) -> dict[str, Any]:
     -------
     dict
         ``values``: distinct normalised values; ``postings``: (column, distinct value) pairs;
+        ``counts_are_bounds``: whether these are at most as many, since updates count a value of
+        several partitions several times, and deleted columns until they are compacted away;
         ``model``, ``dimensions`` and ``metric``; ``vector_precision``: ``"half"`` or ``"single"``,
         None for a lexical model; ``letters``, where the model is lexical: how
         words are compared; ``map``, the contractive map that was asked for:
@@ -42,6 +44,8 @@ def _of_model(store: Store) -> dict[str, Any]:
     return {
         "values": manifest.facts["values"],
         "postings": manifest.facts["postings"],
+        "counts_are_bounds": bool(manifest.deleted_columns)
+        or (manifest.generation > 1 and len(manifest.partitions) > 1),
         "model": manifest.options["model"],
         "dimensions": manifest.facts["dimensions"],
         "vector_precision": None
