@@ -19,6 +19,7 @@ from pexeso.errors import MissingPackageError, SparkError
 from pexeso.spark.java import find_java
 from pexeso.spark.session import (
     _root_cause,
+    _start,
     _telling_lines,
     local_cores,
     session_settings,
@@ -119,7 +120,7 @@ def test_the_settings_of_the_caller_win(tmp_path):
     assert settings["spark.ui.enabled"] == "true"
 
 
-def test_java_is_not_started_where_temporary_files_have_no_room(monkeypatch):
+def test_java_is_not_started_where_temporary_files_have_no_room(monkeypatch, spark, tmp_path):
     """It would wait for ever: Java fails to write where it can be reached, and does not end."""
 
     def full(path, data):
@@ -130,11 +131,9 @@ def test_java_is_not_started_where_temporary_files_have_no_room(monkeypatch):
     said = (
         r"'.*' cannot be written: No space left on device. Free some space there, or name .*TMPDIR"
     )
-    with (
-        pytest.raises(SparkError, match=f"^Spark could not be started: {said}"),
-        spark_session("local[1]", conf=SMALL),
-    ):
-        pass
+    # Not `spark_session`, which takes the session that other tests have started in this process.
+    with pytest.raises(SparkError, match=f"^Spark could not be started: {said}"):
+        _start("local[1]", SMALL, "none", tmp_path)
 
 
 def test_the_reason_of_a_failed_start_is_what_java_said_first():
