@@ -14,8 +14,7 @@ from pexeso.options import (
     columns_wanted,
     make_plain,
 )
-from pexeso.runtime.checks import require_flag
-from pexeso.runtime.formatting import shown
+from pexeso.runtime.checks import require_choice, require_flag
 
 if TYPE_CHECKING:
     from pexeso.store.local.reader import Store
@@ -60,10 +59,8 @@ share of your values that must match: 0.5 is a usual value.
 
     def __post_init__(self) -> None:
         make_plain(self)
-        if self.method is not None and self.method not in METHODS:
-            raise InputError(
-                f"method must be one of {', '.join(METHODS)}. Got {shown(self.method)} instead."
-            )
+        if self.method is not None:
+            require_choice("method", self.method, METHODS)
         require_flag("fold_copies", self.fold_copies)
         if self.min_joinability is None:
             raise InputError("min_joinability must be a number in (0, 1]. Got None instead.")

@@ -14,6 +14,7 @@ from pexeso.html.cards import OF_EXPLANATION, section_of_explanation
 from pexeso.html.transform import transform_shown
 from pexeso.lake.columns import find_column
 from pexeso.lake.key_columns import spec_of
+from pexeso.runtime.checks import require_choice
 from pexeso.server.links import command_line, fields_of_query, reading_words, url
 from pexeso.server.page import Page, Pages
 from pexeso.server.pages.asked import AskedColumns, asked_columns, only
@@ -91,10 +92,7 @@ def match(pages: Pages, request: Request) -> Page:
     found = Found(asked, *split_lake_column(catalog, named), given)
     indexed = _is_searched(pages, found)
     method = given.get("method") or "semantic"
-    if method not in METHODS:
-        raise InputError(
-            f"method must be one of {', '.join(METHODS)}. Got {method[:20]!r} instead."
-        )
+    require_choice("method", method, METHODS)
     ways = [
         (name, found.link("match", method=way, **only(given, OPTIONS)), way == method)
         for way, name in WAYS.items()
