@@ -3,8 +3,8 @@
 Run it as ``python docs/write_pictures.py``. It needs what the extra ``dev`` installs, and Chromium.
 
 The folder of the tutorial is written and indexed anew, the commands of the page are run, and their
-pages and coloured output are photographed in a browser without a window. So are pages of the app,
-which serves the index of the demo lake.
+pages and coloured output are photographed in a browser without a window. So are the page of an
+explanation and pages of the app, of the index of the demo lake.
 """
 
 from __future__ import annotations
@@ -29,11 +29,15 @@ HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MARGIN = 12
-_COLOURS = 128  # a third of the bytes, and nothing that an eye misses
+_COLOURS = 256  # less than half the bytes, and a shade of 4 in 255 at most
 COLUMN = "my_tour.xlsx#Stops:Museum"
 
 SEARCH = ("search", "my.pexeso", COLUMN, "--explain", "--pairs", "4")
 EXPLAIN = ("explain", "my.pexeso", COLUMN, "exports/museums.csv:Museum")
+EXPLAIN_DEMO = (
+    *("explain", "lake.pexeso"),
+    *("examples/my_autographs.csv:signed_by", "science/birthdays.tsv:person"),
+)
 
 TERMINAL = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; background: {background}; color: {foreground}; }}
@@ -126,6 +130,7 @@ def _photograph_app(browser: Browser, link: str) -> None:
     view.get_by_role("button", name="Choose a column").click()
     view.get_by_role("link", name="signed_by").click()
     view.get_by_role("heading", name="What signed_by joins with").wait_for()
+    view.locator("svg.bar").first.wait_for()  # the kinds of match follow the list
     _keep(view.screenshot(), HERE / "how-to" / "app-search.png")
     view.get_by_role("link", name="science/birthdays.tsv : person").click()
     view.get_by_role("heading", name="Why signed_by joins with person").wait_for()
@@ -133,13 +138,22 @@ def _photograph_app(browser: Browser, link: str) -> None:
     _keep(view.screenshot(), HERE / "how-to" / "app-match.png")
 
 
-def write_app_pictures(folder: Path) -> None:
-    """Write the pictures of the app, of the index ``lake.pexeso`` in `folder`."""
+def _photograph_explanation(browser: Browser, page: Path) -> None:
+    view = browser.new_page(viewport={"width": 1000, "height": 760})
+    view.goto(page.as_uri())
+    _keep(view.screenshot(), HERE / "how-to" / "explain-page.png")
+
+
+def write_demo_pictures(folder: Path) -> None:
+    """Write the pictures of an explanation and of the app, of ``lake.pexeso`` in `folder`."""
     if not (folder / "lake.pexeso").exists():
         _pexeso(folder, "index", str(EXAMPLES / "lake"), "lake.pexeso", "--include", "overlap")
+    (folder / "examples").symlink_to(EXAMPLES)  # for its path on the page
+    _pexeso(folder, *EXPLAIN_DEMO, "--html", "why.html")
     with sync_playwright() as driver, _serving(folder, "lake.pexeso") as link:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = driver.chromium.launch(executable_path=_browser_path(), args=arguments)
+        _photograph_explanation(browser, folder / "why.html")
         _photograph_app(browser, link)
         browser.close()
 
@@ -171,4 +185,4 @@ def write_pictures(folder: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         write_pictures(Path(made))
-        write_app_pictures(Path(made))
+        write_demo_pictures(Path(made))

@@ -105,14 +105,14 @@ class Match(ColumnMatch, Tabular):
         whole_number("n", n, 0)
         return self._details.word_contributions(self._position, n)
 
-    def unmatched(self, most: int | None = None) -> tuple[Unmatched, ...]:
+    def unmatched(self, limit: int | None = None) -> tuple[Unmatched, ...]:
         """List the query texts without a match here, with their nearest lake values.
 
-        The list holds the first `most` texts, or all.
+        The list holds the first `limit` texts, or all.
         """
-        if most is not None:
-            whole_number("most", most, 0)
-        return self._details.unmatched(self._position, most)
+        if limit is not None:
+            whole_number("limit", limit, 0)
+        return self._details.unmatched(self._position, limit)
 
     def join(
         self,
@@ -523,7 +523,7 @@ class Explanation(Tabular):
             "options": self.options.to_dict(),
             **self.match.to_dict(),
             "kinds": self.match.kinds().to_dict(),
-            "carried_by": self.match.word_contributions().to_dict(),
+            "word_contributions": self.match.word_contributions().to_dict(),
             "pairs": [pair.to_list() for pair in self.match.pairs()],
             "unmatched": [each.to_dict() for each in self.unmatched],
         }

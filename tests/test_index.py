@@ -479,8 +479,8 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     assert match.kinds().matched == {"exact": 1, "spelling": 1, "meaning": 0}
     assert match.kinds().pairs["exact"] == 2
     assert match.matched == 2
-    carried = match.word_contributions(1)
-    assert (carried.words[0].label, carried.words[0].share, carried.n_words) == (
+    found = match.word_contributions(1)
+    assert (found.words[0].label, found.words[0].share, found.n_words) == (
         "helsinkii ~ helsinki",
         0.5,
         2,
@@ -492,7 +492,7 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     with pytest.raises(InputError, match=r"models must be a list of names\. Got 3\."):
         pexeso.search_combined(index, ["Oslo"], models=3)
     for wrong in (-1, "a", 1.5):
-        with pytest.raises(InputError, match=f"most must be a whole number .* Got {wrong!r}"):
+        with pytest.raises(InputError, match=f"limit must be a whole number .* Got {wrong!r}"):
             match.unmatched(wrong)
         with pytest.raises(InputError, match=f"n must be a whole number .* Got {wrong!r}"):
             match.word_contributions(wrong)

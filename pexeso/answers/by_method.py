@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError
+from pexeso.runtime.checks import require_choice
 
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedResult
@@ -55,8 +56,7 @@ def search_by_method(
     InputError
         There is no such method, or it has no such option, or one is out of its range.
     """
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
+    require_choice("method", method, METHODS)
     alike: dict[str, Any] = {"exclude_self": exclude_self, "fold_copies": fold_copies}
     if method == "semantic":
         return index.search(values, method="semantic", **alike, **options)

@@ -92,7 +92,7 @@ class Card:
     match: Match
     is_least: bool
     bar: tuple[Segment, ...]
-    carried: WordContributions
+    contributions: WordContributions
     pairs: list[Pair]
     n_pairs: int
     weakest: list[Pair]
@@ -197,7 +197,7 @@ def _card(match: Match, tables: TwoTables, anchor: str, is_least: bool, limits: 
         match=match,
         is_least=is_least,
         bar=_bar(match, match.kinds()),
-        carried=match.word_contributions(limits.words),
+        contributions=match.word_contributions(limits.words),
         pairs=evidence.pairs(position, limits.pairs),
         n_pairs=len(pairs),
         weakest=evidence.weakest(position, WEAKEST) if len(pairs) > PAIRS_FIRST else [],

@@ -140,7 +140,7 @@ class OpenIndex:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts for equal text that the index has."""
+        """The names of the parts that the index has."""
         from pexeso.parts.token_sets.open import parts_of
 
         return tuple(parts_of(self.store))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.compute as pc
 
+from pexeso.errors import InputError
 from pexeso.explain.explanation import locate_column
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.rows import require_reading
+from pexeso.runtime.checks import require_flag
+from pexeso.runtime.formatting import shown
 from pexeso.thresholds.advice import Advice, require_min_precision
 from pexeso.thresholds.advisor import Advisor, column_vectors
 from pexeso.thresholds.labels import ColumnLabel, ValueLabel, read_labels, require_labels
@@ -37,7 +40,7 @@ def tune(
         read = read_labels(labels, reading=reading)
     else:
         reading.require_none("labels")
-        read = labels
+        read = _rows(labels)
     every = require_labels(read)
     prior = advisor.columns(min_precision)
     if isinstance(every[0], ValueLabel):
@@ -45,6 +48,20 @@ def tune(
     return tune_columns(
         every, np.stack([label_curve(opened, label) for label in every]), prior, min_precision
     )
+
+
+def _rows(labels: Any) -> list[Any]:
+    """Return labels that are no file, each with a truth value."""
+    if not isinstance(labels, Iterable):
+        raise InputError(
+            "labels must be the path of a table, or rows: all ValueLabel or all ColumnLabel. Got "
+            f"{shown(labels)} instead."
+        )
+    rows = list(labels)
+    for label in rows:
+        if isinstance(label, ValueLabel | ColumnLabel):
+            require_flag("same", label.same)
+    return rows
 
 
 def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndarray:

@@ -36,7 +36,7 @@ and 2 more columns (-k 2)
 WHY = """\
 75.0 % of the values match (3 of 4) within distance 0.35.
 Of these values: 100.0 % exact, 0.0 % spelling, 0.0 % meaning.
-Carried by: madrid 33.3 %, oslo 33.3 %, rome 33.3 %.
+Word contributions: madrid 33.3 %, oslo 33.3 %, rome 33.3 %.
 
 3 matching pairs:
     Oslo      ~  OSLO    0.000  exact
@@ -415,7 +415,7 @@ def test_a_page_of_an_explanation(run, small_index, places, tmp_path):
     document = json.loads(result.stdout)
     assert document["kinds"]["exact"] == {"pairs": 3, "matched": 3, "share": 1.0}
     assert document["pairs"][0] == ["Oslo", "OSLO", 0.0, "exact"]
-    assert document["carried_by"]["words"][0] == {
+    assert document["word_contributions"]["words"][0] == {
         "query": "madrid",
         "value": "madrid",
         "share": 0.333333,

@@ -55,7 +55,7 @@ def test_a_page_says_what_was_found_and_why():
         "exact 22.9 % (8 values) alias 22.9 % (8 values) spelling 20.0 % (7 values) meaning 20.0 % "
         "(7 values) no match 14.3 % (5 values)" in text
     )
-    assert "Carried by these words Oslo 50.0 % Oslo (lake) 25.0 % and 7 more words" in text
+    assert "Word contributions Oslo 50.0 % Oslo (lake) 25.0 % and 7 more words" in text
     assert "Taken from 2 of the 3 values that match, evenly spread." in text
     assert "30 pairs of values within distance 0.06" in text
     assert "Oslo 5 alias 0.005 5 Oslo (as Oslo )" in text

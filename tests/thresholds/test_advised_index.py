@@ -80,6 +80,14 @@ def test_a_labelled_column_that_is_not_there_is_named_whole(index):
             index.tune(labels)
 
 
+def test_labels_are_a_table_or_rows_with_truth_values(index):
+    with pytest.raises(InputError, match=r"labels must be the path of a table, or rows.*Got None"):
+        index.tune(None)
+    same = [ValueLabel("Oslo", "OSLO", "yes"), ValueLabel("Oslo", "Rome", "no")]
+    with pytest.raises(InputError, match="same must be True or False. Got 'yes' instead"):
+        index.tune(same)
+
+
 def test_labelled_values_are_embedded_as_the_index_does(index):
     labels = [
         ValueLabel("OSLO", "Oslo", True),

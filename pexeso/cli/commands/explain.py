@@ -109,7 +109,7 @@ def explanation_lines(found: Explanation) -> list[str]:
     if pairs:
         lines += [
             f"Of these {match.joinability_of}: {shares(match.kinds())}.",
-            *_carried_line(match),
+            *_contributions_line(match),
         ]
         lines += ["", f"{many(len(pairs), 'matching pair')}:", *pair_lines(pairs, ALL_PAIRS)]
     if found.unmatched:
@@ -138,12 +138,12 @@ def _csv_rows(found: Explanation) -> list[tuple[object, ...]]:
     ]
 
 
-def _carried_line(match: Match) -> list[str]:
-    """Name the words that carry the match, with their shares."""
-    carried = match.word_contributions(N_WORDS)
-    if not carried.words:
+def _contributions_line(match: Match) -> list[str]:
+    """Name the words that contribute most to the match, with their shares."""
+    found = match.word_contributions(N_WORDS)
+    if not found.words:
         return []
-    words = ", ".join(f"{plain(word.label)} {percent(word.share)}" for word in carried.words)
-    more = carried.n_words - len(carried.words)
+    words = ", ".join(f"{plain(word.label)} {percent(word.share)}" for word in found.words)
+    more = found.n_words - len(found.words)
     rest = f", and {many(more, 'more word')}" if more else ""
-    return [f"Carried by: {words}{rest}{carried.extent}."]
+    return [f"Word contributions: {words}{rest}{found.extent}."]
