@@ -147,6 +147,10 @@ def test_what_is_found_is_registered(index, found, connection):
         index.duckdb(connection, ["Oslo"])
     with pytest.raises(InputError, match=r"columns found by similar values.*Got int instead"):
         index.duckdb(connection, 3)
+    with pytest.raises(
+        InputError, match=r"one of DuckDB, such as duckdb.connect\(\).*Got 'own.db'"
+    ):
+        index.duckdb("own.db", found)
 
 
 @pytest.mark.spark
