@@ -101,19 +101,31 @@ def _cell_texts(column: pa.ChunkedArray) -> list[str | None] | None:
     """Return the cells of a column that pandas would refuse, or write otherwise, as texts."""
     import pyarrow as pa
 
-    from pexeso.lake.typed.text import as_text
-
+    if (texts := texts_of_values(column)) is not None:
+        return texts
     types = pa.types
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     if types.is_nested(kind) or types.is_interval(kind):
         return [
             None if each is None else json_line(plain_json(each)) for each in column.to_pylist()
         ]
-    if types.is_temporal(kind) or types.is_decimal(kind):
-        return [text for chunk in column.chunks for text in as_text(chunk).to_pylist()]
     if _holds_bytes(kind):
         return [None if each is None else cell_text(each) for each in column.to_pylist()]
     return None
+
+
+def texts_of_values(column: pa.ChunkedArray) -> list[str | None] | None:
+    """Return dates, times and decimals as the texts that they are read as; None of other types."""
+    import pyarrow as pa
+
+    from pexeso.lake.typed.text import as_text
+
+    types = pa.types
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    is_time = types.is_temporal(kind) and not types.is_interval(kind)  # these have no text
+    if not (is_time or types.is_decimal(kind)):
+        return None
+    return [text for chunk in column.chunks for text in as_text(chunk).to_pylist()]
 
 
 def _nullable(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
