@@ -310,7 +310,10 @@ def test_the_report_for_people_and_programs():
     assert result.to_pandas()["coverage"].tolist() == [0.8]
 
 
-@pytest.mark.parametrize("cells", [[1j, 2, 3, 4, 5], ["\ud800", "b", "c", "d", "e"]])
+@pytest.mark.parametrize(
+    "cells",
+    [[1j, 2, 3, 4, 5], ["\ud800", "b", "c", "d", "e"], [b"\xff", b"\xfe", None, b"a", b""]],
+)
 def test_columns_that_arrow_has_no_type_for_are_texts(cells):
     mine = MINE.assign(odd=pd.Series(cells, index=MINE.index))
     lake = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "4"]))
