@@ -127,6 +127,20 @@ def texts_of_cells(values: Any) -> pa.StringArray:
         raise
 
 
+def cells_to_show(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return cells as Python has them, or as texts where a date is none that Python has.
+
+    Examples
+    --------
+    >>> cells_to_show(pa.array([1, None])), cells_to_show(pa.array([1 << 62], pa.timestamp("us")))
+    ([1, None], [None])
+    """
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError):
+        return texts_of_cells(column).to_pylist()
+
+
 def _can_be_read_again(values: Any) -> bool:
     """Return whether a column stays as it is when it is read: no iterator, and no view of a dict.
 
