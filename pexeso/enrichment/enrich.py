@@ -275,9 +275,10 @@ def enrich_from(
     return _enriched(frame, columns, key, target, first, chosen, exclude_self, {})
 
 
-def _first_of_each_table(found: object) -> list[FoundTable]:
+def _first_of_each_table(found: FoundTable | Iterable[FoundTable]) -> list[FoundTable]:
     first: dict[str, FoundTable] = {}
-    for match in found if isinstance(found, Iterable) else [found]:
+    matches: list[Any] = list(found) if isinstance(found, Iterable) else [found]
+    for match in matches:
         if not all(hasattr(match, name) for name in ("table", "column", "joinability", "join")):
             raise InputError(
                 "What a table is enriched from are columns found by similar values, as "
