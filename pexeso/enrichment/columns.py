@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.frames.columns import arrow_column, column_texts
+from pexeso.frames.columns import arrow_column, texts_of_cells
 from pexeso.frames.tables import NOT_OF_ARROW
 from pexeso.join.aggregation import Groups, aggregated
 from pexeso.join.numbers import read_numbers
@@ -76,7 +76,7 @@ def column_of_values(values: Any, min_number_fraction: float) -> Column:
     numbers = _numbers_of(values)
     if numbers is not None:
         return Column(NUMBER, numbers)
-    texts = trimmed(column_texts(values))
+    texts = trimmed(texts_of_cells(values))
     kind = kind_of(texts, min_number_fraction)
     return Column(kind, read_numbers(texts) if kind == NUMBER else texts)
 

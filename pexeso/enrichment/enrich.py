@@ -219,6 +219,11 @@ def enrich(
             "exclude_tables must be a list of tables of the lake, such as ['cities.csv']. Got "
             f"{shown(exclude_tables)} instead."
         )
+    if not hasattr(index, "search_options"):
+        raise InputError(
+            "index must be an open index, as pexeso.open_index('lake.pexeso') gives it. Got "
+            f"{shown(index)} instead."
+        )
     exclude = frozenset(_excluded(index, name) for name in exclude_tables)
     frame, columns = table_to_enrich(table)
     names = list(columns)
@@ -231,7 +236,7 @@ def enrich(
 
 
 def enrich_from(
-    found: Iterable[FoundTable],
+    found: FoundTable | Iterable[FoundTable],
     table: Any,
     on: str | int,
     *,
@@ -245,7 +250,7 @@ def enrich_from(
 
     Parameters
     ----------
-    found : iterable of Match
+    found : Match or iterable of Match
         Best first; of a table only the first is used.
     table, on, target, exclude_self
         As in `enrich`.
@@ -266,10 +271,21 @@ def enrich_from(
             f"{', '.join(sorted(unknown))}."
         )
     target = _target(names, target, key)
+    first = _first_of_each_table(found)
+    return _enriched(frame, columns, key, target, first, chosen, exclude_self, {})
+
+
+def _first_of_each_table(found: FoundTable | Iterable[FoundTable]) -> list[FoundTable]:
     first: dict[str, FoundTable] = {}
-    for match in found:
+    matches: list[Any] = list(found) if isinstance(found, Iterable) else [found]
+    for match in matches:
+        if not all(hasattr(match, name) for name in ("table", "column", "joinability", "join")):
+            raise InputError(
+                "What a table is enriched from are columns found by similar values, as "
+                f"Index.search gives them. Got {shown(match)} instead."
+            )
         first.setdefault(match.table, match)
-    return _enriched(frame, columns, key, target, first.values(), chosen, exclude_self, {})
+    return list(first.values())
 
 
 def _enriched(

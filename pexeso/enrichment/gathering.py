@@ -365,11 +365,12 @@ def _why_not(
         return CONSTANT, f"{SAID[CONSTANT]}: {str(pc.first(column.cells).as_py())!r}."
     if mine.target is not None and tells_target(compared, mine.target, mine.of_key, rules):
         return TARGET, f"{SAID[TARGET]}: with it a model would be told what it is to predict."
-    for name, others in {
-        **{"the key": [mine.key_column]},
-        **mine.others,
-        **{each: [one] for each, one in added.items()},
-    }.items():
+    # Pairs, not a dictionary: a column of yours may be called as one that is added, or "the key".
+    for name, others in (
+        ("the key", [mine.key_column]),
+        *mine.others.items(),
+        *((each, [one]) for each, one in added.items()),
+    ):
         if any(compared.says_the_same(other, rules.min_copy_fraction) for other in others):
             return COPY, f"{SAID[COPY]}: {name}."
     return None

@@ -23,7 +23,7 @@ from pexeso.explain.key_explanation import (
     RepeatedKey,
     UnmatchedKeys,
 )
-from pexeso.frames.columns import column_texts
+from pexeso.frames.columns import texts_of_cells
 from pexeso.lake.columns import label_columns
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _sample(pair: TablePair, theirs: KeyedTable) -> JoinedRows:
     order = _key_first(pair.mine, len(labels))
     lake_order = _key_first(theirs, len(lake_labels))
     lake_rows = lake_row.take(ours)
-    our_cells = [column_texts(pair.asked.cells[at].take(ours)) for at in order]
+    our_cells = [texts_of_cells(pair.asked.cells[at].take(ours)) for at in order]
     their_cells = [pair.rows.column(at).take(lake_rows) for at in lake_order]
     return JoinedRows(
         tuple(labels[at] for at in order),

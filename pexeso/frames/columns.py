@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from pexeso.errors import QueryError
 from pexeso.lake.readers.plain_arrays import plain
 from pexeso.lake.readers.table import join_chunks, strings
+from pexeso.lake.typed.bad_cells import mended_texts
 from pexeso.lake.typed.text import as_text
 from pexeso.lake.typed.value_texts import float_text
 
@@ -103,6 +105,40 @@ def column_texts(values: Any) -> pa.StringArray:
         texts = _texts(list(values))
         return texts.take(pc.sort_indices(texts))
     return _texts(values if _can_be_read_again(values) else list(values))
+
+
+def texts_of_cells(values: Any) -> pa.StringArray:
+    r"""Return the cells of a column that nothing is searched with as texts, as `column_texts` does.
+
+    Bytes that are no UTF-8 text are no error here: such cells have no text, as those of files.
+
+    Examples
+    --------
+    >>> texts_of_cells([b"\xff", b"a"]).to_pylist()
+    [None, 'a']
+    """
+    try:
+        return column_texts(values)
+    except QueryError as error:
+        with suppress(*_REFUSED, OverflowError, UnicodeEncodeError):
+            column = arrow_column(values)
+            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+            return join_chunks([mended_texts(plain(each), error).texts for each in chunks])
+        raise
+
+
+def cells_to_show(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return cells as Python has them, or as texts where a date is none that Python has.
+
+    Examples
+    --------
+    >>> cells_to_show(pa.array([1, None])), cells_to_show(pa.array([1 << 62], pa.timestamp("us")))
+    ([1, None], [None])
+    """
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError):
+        return texts_of_cells(column).to_pylist()
 
 
 def _can_be_read_again(values: Any) -> bool:

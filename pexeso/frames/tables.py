@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import InputError, MissingPackageError, QueryError
-from pexeso.frames.columns import arrow_column, column_texts, is_polars
+from pexeso.frames.columns import arrow_column, cells_to_show, column_texts, is_polars
 from pexeso.frames.in_pandas import in_pandas
 from pexeso.frames.spark import distinct_values, is_spark_column, is_spark_frame
 from pexeso.lake.columns import find_column
@@ -98,7 +98,7 @@ class Frame:
     def head(self, n_rows: int, n_columns: int) -> list[list[Any]]:
         """Return the first cells of the first columns of a table of one of `KINDS`."""
         first = [self.column(at)[:n_rows] for at in range(min(n_columns, len(self.names)))]
-        return [each.to_pylist() if self.kind == "arrow" else each.to_list() for each in first]
+        return [cells_to_show(each) if self.kind == "arrow" else each.to_list() for each in first]
 
     def whole(self) -> Frame:
         """Return the table as one of `KINDS`: a LazyFrame collected, all else by Arrow.
@@ -332,9 +332,16 @@ def to_polars(table: pa.Table) -> Any:
             f"A table of polars has each name once. Got several columns called {twice!r}: rename "
             "them, or take the table of pandas or Arrow."
         )
+    refused = (
+        polars.exceptions.PolarsError,
+        polars.exceptions.PanicException,  # of lists of intervals; no Exception, to Python
+        pa.ArrowException,
+        TypeError,
+        ValueError,
+    )
     try:
         return polars.from_arrow(table)
-    except (polars.exceptions.PolarsError, pa.ArrowException, TypeError, ValueError) as error:
+    except refused as error:
         raise InputError(
             "Polars cannot hold this table. Take the table of pandas or Arrow. Polars says: "
             f"{error}"

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+from pexeso.errors import OutputError
 from pexeso.io.csv_rows import WRITTEN_END, RowEnds
 from pexeso.io.plain_json import json_line, plain_json
 from pexeso.io.whole_files import written_whole
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NOT_FOR_PARQUET = (NotImplementedError, ValueError, OSError)
+"""What Arrow raises for a type, or a cell, that Parquet has nothing for; OSError for disks, too."""
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
 
 
@@ -43,6 +46,11 @@ def write_file(
         Replace a file that is there.
     escape_formulas : bool
         In CSV: put an apostrophe before cells that a spreadsheet would run as a formula.
+
+    Raises
+    ------
+    OutputError
+        The file is there already, or cannot be written, or Parquet has nothing for a type.
     """
     name = os.fspath(path).lower()
     write = next(writer for ending, writer in WRITERS.items() if name.endswith(ending))
@@ -75,27 +83,49 @@ def write_csv(table: pa.Table, stream: TextIO, *, escape_formulas: bool = False)
 
 
 def _csv_frame(table: pa.Table, *, escape_formulas: bool) -> pd.DataFrame:
-    """Return a table as it is written as CSV: lists as JSON texts, dates and bytes as texts."""
+    """Return a table as it is written as CSV: lists as JSON texts, dates and the like as texts."""
     import pandas as pd
+    import pyarrow as pa
+
+    texts = {at: _cell_texts(column) for at, column in enumerate(table.columns)}
+    apart = {at: cells for at, cells in texts.items() if cells is not None}
+    for at in apart:  # what holds their places is cheap to convert
+        table = table.set_column(at, table.column_names[at], pa.nulls(len(table)))
+    frame = table.to_pandas(types_mapper=_nullable)
+    for at, cells in apart.items():
+        frame.isetitem(at, pd.Series(cells, dtype=object))
+    return _without_formulas(frame) if escape_formulas else frame
+
+
+def _cell_texts(column: pa.ChunkedArray) -> list[str | None] | None:
+    """Return the cells of a column that pandas would refuse, or write otherwise, as texts."""
+    import pyarrow as pa
+
+    if (texts := texts_of_values(column)) is not None:
+        return texts
+    types = pa.types
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if types.is_nested(kind) or types.is_interval(kind):
+        return [
+            None if each is None else json_line(plain_json(each)) for each in column.to_pylist()
+        ]
+    if _holds_bytes(kind):
+        return [None if each is None else cell_text(each) for each in column.to_pylist()]
+    return None
+
+
+def texts_of_values(column: pa.ChunkedArray) -> list[str | None] | None:
+    """Return dates, times and decimals as the texts that they are read as; None of other types."""
     import pyarrow as pa
 
     from pexeso.lake.typed.text import as_text
 
-    for index, field in enumerate(table.schema):
-        if pa.types.is_temporal(field.type):  # first: pandas refuses some, such as nanoseconds
-            texts = [as_text(chunk) for chunk in table.column(index).chunks]
-            table = table.set_column(index, field.name, pa.chunked_array(texts, pa.string()))
-    frame = table.to_pandas(types_mapper=_nullable)
-    for index, field in enumerate(table.schema):
-        if pa.types.is_nested(field.type):
-            cells = table.column(index).to_pylist()
-            texts = [None if each is None else json_line(plain_json(each)) for each in cells]
-            frame.isetitem(index, pd.Series(texts, dtype=object))
-        elif _holds_bytes(field.type):
-            cells = table.column(index).to_pylist()
-            texts = [None if each is None else cell_text(each) for each in cells]
-            frame.isetitem(index, pd.Series(texts, dtype=object))
-    return _without_formulas(frame) if escape_formulas else frame
+    types = pa.types
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    is_time = types.is_temporal(kind) and not types.is_interval(kind)  # these have no text
+    if not (is_time or types.is_decimal(kind)):
+        return None
+    return [text for chunk in column.chunks for text in as_text(chunk).to_pylist()]
 
 
 def _nullable(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
@@ -117,7 +147,6 @@ def _holds_bytes(kind: pa.DataType) -> bool:
         pa.types.is_binary_view,
         pa.types.is_fixed_size_binary,
     )
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return any(each(kind) for each in is_bytes)
 
 
@@ -143,7 +172,28 @@ def _write_csv(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) ->
 def _write_parquet(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:
     import pyarrow.parquet as pq
 
-    pq.write_table(table, path)
+    try:
+        pq.write_table(table, path)
+    except _NOT_FOR_PARQUET as error:
+        for at, field in enumerate(table.schema):
+            if not _fits_parquet(table.select([at])):
+                raise OutputError(
+                    f"A Parquet file cannot hold the column {field.name!r}, of the type "
+                    f"{field.type}. Write the table to a .csv, .arrow or .feather file."
+                ) from error
+        raise
+
+
+def _fits_parquet(table: pa.Table) -> bool:
+    """Return whether Parquet has something for all types and cells; nothing is written."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        pq.write_table(table, pa.MockOutputStream())
+    except _NOT_FOR_PARQUET:
+        return False
+    return True
 
 
 def _write_feather(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:

@@ -15,15 +15,12 @@ def plain_cells(column: pa.ChunkedArray) -> list[Any]:
     """Return the cells of a table as plain JSON.
 
     Numbers, truth values, texts, lists and objects stay; of other types there are the texts that
-    CSV has.
+    CSV has. An interval is a list of its months, days and nanoseconds.
     """
-    import pyarrow as pa
+    from pexeso.frames.writing import texts_of_values
 
-    from pexeso.lake.typed.text import as_text
-
-    if pa.types.is_temporal(column.type):
-        return [text for chunk in column.chunks for text in as_text(chunk).to_pylist()]
-    return [plain_json(cell) for cell in column.to_pylist()]
+    texts = texts_of_values(column)
+    return [plain_json(cell) for cell in column.to_pylist()] if texts is None else texts
 
 
 def json_text(document: Any) -> str:

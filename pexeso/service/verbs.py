@@ -202,12 +202,15 @@ def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Matc
     found = index.search(column, exclude_self=True, **options)
     if not len(found):  # a number of columns is given however low their joinability
         found = index.search(column, exclude_self=True, **options, k=DEFAULT_COLUMNS)
+    name = column.column or "values"
+    if not found.query["distinct"]:
+        raise RequestError("'%s' has no value that a column of the lake could match.", name)
     if not len(found):
         raise RequestError(
             "No column of the lake has a value within distance %s of '%s'. Try a larger "
             "{max_distance}.",
             f"{found.options.max_distance:g}",
-            column.column,
+            name,
         )
     return found[0]
 

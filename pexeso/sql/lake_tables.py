@@ -166,6 +166,8 @@ def _read(
     import duckdb
 
     own = rows.texts
+    if any("duration[" in str(column.type) for column in rows.typed or ()):
+        return None  # Parquet keeps spans of time as numbers, and what they are where Arrow looks
     try:
         with duckdb.connect() as connection:
             names = [each[0] for each in connection.execute(f"FROM {reader} LIMIT 0").description]

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.results import PAIR_FIELDS, Match
+from pexeso.runtime.formatting import shown
 from pexeso.sql.lake_tables import LakeTable, require_duckdb
 
 FOUND, PAIRS = "pexeso_found", "pexeso_pairs"
@@ -45,8 +46,9 @@ def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str
     MissingPackageError
         Duckdb is not installed.
     InputError
-        Something else than columns found by similar values is given, the index was built from
-        Spark's tables, or the names of two tables in memory differ in case alone.
+        `connection` is none, something else than columns found by similar values is given, the
+        index was built from Spark's tables, or the names of two tables in memory differ in case
+        alone.
     TableReadError, PlaceError
         A table cannot be read.
 
@@ -57,6 +59,11 @@ def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str
     ('cities.csv', 'pexeso_found', 'pexeso_pairs')
     """
     require_duckdb()
+    if not all(hasattr(connection, name) for name in ("execute", "register")):
+        raise InputError(
+            "connection must be one of DuckDB, such as duckdb.connect() gives. Got "
+            f"{shown(connection)} instead."
+        )
     several = list(found) if isinstance(found, Iterable) else [found]
     matches = [found] if isinstance(found, Match) else several
     if not all(isinstance(each, Match) for each in matches):

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.join.options import join_options, require_how
+from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import Shown
 from pexeso.transform.programs.as_python import first_as_python
@@ -196,9 +197,10 @@ class TransformJoin(Shown):
         Raises
         ------
         InputError
-            Keys have several rows on both sides, or `how` is neither.
+            Keys have several rows on both sides, or an argument is none of those allowed.
         """
         require_how(how)
+        require_flag("many_to_many", many_to_many)
         if self.multiplies and not many_to_many:
             raise InputError(
                 f"Keys have several rows in both tables (N:M), such as {repeated_key(self)}, so "

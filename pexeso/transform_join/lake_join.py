@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pexeso.composite_search.table_pair import JoinedKeys
 from pexeso.errors import InputError
-from pexeso.frames.columns import column_texts
+from pexeso.frames.columns import column_texts, texts_of_cells
 from pexeso.join.composite_join import FoundKeyRows, written_keys
 from pexeso.join.mapping import JoinMapping
 from pexeso.join.matched_rows import joined_rows
@@ -59,7 +59,7 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
         )
     mapping, mine, theirs = _mapping(joined)
     target = joined.target
-    rows = pa.table([column_texts(cells) for cells in target.cells], names=list(target.names))
+    rows = pa.table([texts_of_cells(cells) for cells in target.cells], names=list(target.names))
     found = FoundKeyRows(
         name,
         spec_of(_labels(target, joined.target_columns)),

@@ -202,6 +202,13 @@ def test_no_column_to_join_with(fail, small_index, tmp_path):
     )
 
 
+def test_a_column_without_values_has_none_to_join_with(fail, small_index, tmp_path):
+    path = tmp_path / "blank.csv"
+    path.write_text("word,n\n,1\n,2\n", encoding="utf-8")
+    said = fail(2, "join", small_index, f"{path}:word")
+    assert said == "Error: 'word' has no value that a column of the lake could match.\n"
+
+
 @pytest.fixture
 def repeated(tmp_path):
     """Write a table with two values that are one place, and one of them twice."""

@@ -378,6 +378,13 @@ def test_a_table_without_rows(run, small_index, tmp_path):
     )
 
 
+def test_a_column_without_values(run, small_index, tmp_path):
+    path = tmp_path / "blank.csv"
+    path.write_text("place,visits\n,1\n,2\n")
+    said = run("search", small_index, f"{path}:place").stderr
+    assert "The query column has no values: there is nothing to look for." in said
+
+
 def test_a_page_of_the_columns_found(run, fail, small_index, places, tmp_path):
     page = tmp_path / "found.html"
     command = ("search", small_index, f"{places}:place", "--html", page)

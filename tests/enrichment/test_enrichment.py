@@ -154,6 +154,29 @@ def wide(**columns):
     )
 
 
+def test_a_copy_of_the_key_is_known_whatever_your_columns_are_called():
+    rows = table_of(name=[f"({each})" for each in NAMES], copy=NAMES, n=["1", "2", "3", "5"])
+    table = MINE.assign(**{"the key": ["x", "y", "x", "y", "x"]})
+    result = enriched(Found("t.csv", rows), table=table)
+    assert rules_of(result) == {"name": "join column", "copy": "copy"}
+
+
+@pytest.mark.parametrize("found", ["t.csv", [3], None])
+def test_what_is_no_found_column_is_refused(found):
+    with pytest.raises(InputError, match=r"found by similar values, as Index.search .*Got "):
+        pexeso.enrich_from(found, MINE, "city")
+
+
+def test_a_match_alone_is_enough():
+    found = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "5"]))
+    assert [each.column for each in pexeso.enrich_from(found, MINE, "city").columns] == ["n"]
+
+
+def test_the_path_of_an_index_is_no_index():
+    with pytest.raises(InputError, match=r"open_index\('lake.pexeso'\) gives it. Got 'my.pexeso'"):
+        pexeso.enrich("my.pexeso", MINE, on="city")
+
+
 def test_columns_that_give_a_number_away_are_left_out():
     sales = WIDE["sales"]
     half = [value if n % 2 else 99 - n for n, value in enumerate(sales)]
@@ -287,7 +310,10 @@ def test_the_report_for_people_and_programs():
     assert result.to_pandas()["coverage"].tolist() == [0.8]
 
 
-@pytest.mark.parametrize("cells", [[1j, 2, 3, 4, 5], ["\ud800", "b", "c", "d", "e"]])
+@pytest.mark.parametrize(
+    "cells",
+    [[1j, 2, 3, 4, 5], ["\ud800", "b", "c", "d", "e"], [b"\xff", b"\xfe", None, b"a", b""]],
+)
 def test_columns_that_arrow_has_no_type_for_are_texts(cells):
     mine = MINE.assign(odd=pd.Series(cells, index=MINE.index))
     lake = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "4"]))

@@ -47,6 +47,12 @@ def test_what_is_joined_and_what_each_column_shares():
     assert parts == [("city", "where", 2, 4), ("year", "when", 4, 5)]
 
 
+def test_bytes_of_yours_that_are_no_text_are_left_empty_in_the_sample():
+    ours = OURS.append_column("photo", [[b"\xff", b"a"] + [b"\xff"] * 5])
+    cells = {row[0][-1] for row in explained(ours=ours).sample.rows}
+    assert cells == {"a", None}
+
+
 def test_keys_without_a_match_are_told_by_the_parts_that_are_there():
     groups = explained().unmatched
     assert [(group.there, group.missing, group.keys) for group in groups] == [

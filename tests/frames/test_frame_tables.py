@@ -156,8 +156,10 @@ def test_what_polars_cannot_hold_is_told_in_a_sentence():
     union = pa.UnionArray.from_dense(
         pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])]
     )
-    with pytest.raises(InputError, match=r"Polars cannot hold this table\. Take the table of"):
-        to_polars(pa.table({"x": union}))
+    spans = pa.array([[(1, 2, 3)]], pa.list_(pa.month_day_nano_interval()))
+    for cells in (union, spans):
+        with pytest.raises(InputError, match=r"Polars cannot hold this table\. Take the table of"):
+            to_polars(pa.table({"x": cells}))
 
 
 def test_types_of_polars_are_kept():

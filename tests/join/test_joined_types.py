@@ -9,6 +9,7 @@ from pexeso.frames import beside
 from pexeso.join.matched_rows import find_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import join_table
+from pexeso.server.pages.joining import first_rows
 
 KEYS = ["a", "b", None]
 ODD = {
@@ -73,6 +74,15 @@ def test_a_joined_table_has_longer_offsets_where_they_are_needed(monkeypatch):
     made = join(pa.table({"key": ["a", "b", "a"], "mine": ["x", "y", "z"]}))
     assert made.schema.types == [pa.large_string()] * 4
     assert made["odd"].to_pylist() == ["1", "2", "1"]
+
+
+def test_dates_that_python_does_not_have_are_shown_as_missing():
+    far = pa.array([(1 << 63) - 1, 0], pa.timestamp("us"))  # "infinity" of DuckDB, and 1970
+    mine = pa.table({"key": ["a", "b"], "until": far})
+    joined = join_table(mine, "key", found_rows(), pa.array(["a", "b"]))
+    assert "<td>1970-01-01 00:00:00</td>" in joined._repr_html_()
+    assert [row["until"] for row in first_rows(joined.table)] == [None, "1970-01-01 00:00:00"]
+    assert joined.table["until"].combine_chunks().equals(far)
 
 
 @pytest.mark.parametrize("name", ["id", None])

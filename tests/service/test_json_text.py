@@ -64,3 +64,15 @@ def test_no_document_has_what_is_no_number():
         "a": None,
         "rows": [None, 2],
     }
+
+
+@pytest.mark.parametrize(
+    ("cells", "plain"),
+    [
+        (pa.array([(1, 2, 3), None], pa.month_day_nano_interval()), [[1, 2, 3], None]),
+        (pa.array([decimal.Decimal("0E-10"), None], pa.decimal128(20, 10)), ["0.0000000000", None]),
+        (pa.array([5, None], pa.timestamp("s")), ["1970-01-01 00:00:05", None]),
+    ],
+)
+def test_cells_that_json_has_no_type_for_are_written(cells, plain):
+    assert plain_cells(pa.chunked_array([cells])) == plain

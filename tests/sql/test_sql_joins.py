@@ -15,6 +15,7 @@ from pexeso.sql.texts import reader_of
 
 TOWNS = ["Oslo", "rome", " MADRID ", "X'y", 'a"b', "a\x00b", None, "Oslo", "Zürich", "nowhere"]
 MINE = pd.DataFrame({"to'wn": TOWNS, "n": range(len(TOWNS))})
+TRAINS = ["Flying Scotsman", "Rheingold", "Chopin Express", "Settebello", "Mistral"]
 NUMBERS = ["1", "2", "2.5", "3", "77"]
 LAKE = {
     "it's;a.csv": "city,note,city\nOslo,x,1\nRome,y,2\nMadrid,,3\nOslo,z,4\nX'y,q,5\nBonn,,6\n",
@@ -41,6 +42,8 @@ def index(tmp_path_factory, spark):
     pq.write_table(pa.table(typed), lake / "typed.parquet")
     numbers = {"x": [1.0, 2.0, 2.5, 3.0, 4.0], "y": [1, 2, 3, 4, 5]}
     pq.write_table(pa.table(numbers), lake / "numbers.parquet")
+    spans = pa.array(range(5), pa.duration("s"))
+    pq.write_table(pa.table({"train": TRAINS, "took": spans}), lake / "spans.parquet")
     rules = pexeso.ColumnRules(kinds=("text", "date", "number"), min_rows=3)
     path = lake.parent / "lake.pexeso"
     return pexeso.build_index(lake, path, model="hashing", dimensions=64, rules=rules)
@@ -95,6 +98,17 @@ def test_columns_of_numbers_are_joined_as_the_join_does(index, column):
 
 
 @pytest.mark.spark
+def test_spans_of_time_which_parquet_keeps_as_numbers_stay_spans(index):
+    mine = pd.DataFrame({"k": TRAINS})
+    match = index.explain(TRAINS, "spans.parquet", "train", max_distance=0).match
+    with duckdb.connect() as database:
+        index.duckdb(database, match)
+        database.register("mine", mine)
+        made = database.sql(match.sql("mine", on="k")).order("took").fetchall()
+    assert [row[2] for row in made] == [dt.timedelta(seconds=each) for each in range(5)]
+
+
+@pytest.mark.spark
 def test_integers_and_dates_of_yours_are_compared_as_their_texts(index):
     mine = pd.DataFrame({"k": [1, 2, 3, 9]})
     match = index.explain(mine["k"], "numbers.parquet", "y").match
@@ -133,6 +147,10 @@ def test_what_is_found_is_registered(index, found, connection):
         index.duckdb(connection, ["Oslo"])
     with pytest.raises(InputError, match=r"columns found by similar values.*Got int instead"):
         index.duckdb(connection, 3)
+    with pytest.raises(
+        InputError, match=r"one of DuckDB, such as duckdb.connect\(\).*Got 'own.db'"
+    ):
+        index.duckdb("own.db", found)
 
 
 @pytest.mark.spark

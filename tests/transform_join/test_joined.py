@@ -368,3 +368,9 @@ def test_rows_without_a_key_join_nothing():
     joined = learn(source, target)
     assert joined.table()["mail"].to_pylist()[-2:] == [None, None]
     assert joined.cardinality == "1:1"
+
+
+def test_many_to_many_is_a_truth_value():
+    joined = pexeso.learn_transformation({"k": ["a", "b"]}, {"k": ["a", "b"]})
+    with pytest.raises(InputError, match=r"many_to_many must be True or False\. Got 'no'"):
+        joined.table(many_to_many="no")

@@ -231,3 +231,10 @@ def test_nothing_to_join_leaves_rows_as_they_are():
         "target:k": [None, None],
     }
     assert len(joined.join(how="inner")) == 0
+
+
+def test_bytes_that_are_no_text_are_joined_as_they_are():
+    target = pa.table({**EMAILS, "photo": [b"\xff"] * len(EMAILS["Email"])})
+    found = learn(TEACHERS, target, columns=["Name"], target_columns=["Email"])
+    assert found.join(how="inner")["photo"].unique().to_pylist() == [b"\xff"]
+    assert found.join(how="inner", aggregate="count")["photo"].unique().to_pylist() == [0]

@@ -272,6 +272,8 @@ def _nothing_alike(result: SearchResult) -> str:
     options, query = result.options, result.query
     if not query["rows"]:
         return "The query column has no rows: there is nothing to look for."
+    if not query["distinct"]:
+        return "The query column has no values: there is nothing to look for."
     n_counted, noun = (
         (query["rows"], "row") if options.joinability_of == ROWS else (query["distinct"], "value")
     )

@@ -152,7 +152,7 @@ class OpenTable:
             types = [_plain(column.type) for column in batches[0].columns]
             return [
                 pa.chunked_array(
-                    [sound(batch.columns[p].cast(kind)) for batch in batches[1:]], kind
+                    [sound(_written_out(batch.columns[p])) for batch in batches[1:]], kind
                 )
                 for p, kind in enumerate(types)
             ]
@@ -452,7 +452,12 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
+def _written_out(values: pa.Array) -> pa.Array:
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
 def _rows_of(typed: TypedTable) -> Iterator[TypedRows]:
-    yield TypedRows(typed.names, [pa.array([], kind) for kind in typed.types])
+    # Arrow makes no array of unions from a list of values.
+    yield TypedRows(typed.names, [pa.nulls(0, kind) for kind in typed.types])
     for batch in typed.batches:
         yield TypedRows(typed.names, list(batch))

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, PexesoError
+from pexeso.frames.columns import cells_to_show
 from pexeso.frames.writing import WRITERS
 from pexeso.join.options import AGGREGATIONS, HOW, VALUES
 from pexeso.server.links import OFF, command_line, fields_of_query, is_on, url
@@ -16,6 +17,7 @@ from pexeso.server.tables import UnknownTableError, safe_name
 from pexeso.service.requests import JoinRequest
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from starlette.requests import Request
 
     from pexeso.service.responses import JoinResponse
@@ -50,13 +52,22 @@ def join(pages: Pages, request: Request) -> Page:
         **_shown(pages, columns, asked, given),
         "problem": None,
         "response": response,
-        "rows": joined.table.slice(0, PREVIEW_ROWS).to_pylist(),
+        "rows": first_rows(joined.table),
         "names": joined.table.column_names,
         "n_rows": joined.table.num_rows,
         "report": joined.report,
         "found": response.match,
     }
     return Page("join.html", shown, response.to_dict)
+
+
+def first_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the first rows of a joined table, as its page shows them."""
+    first = table.slice(0, PREVIEW_ROWS)
+    columns = [cells_to_show(column) for column in first.columns]
+    return [
+        dict(zip(first.column_names, cells, strict=True)) for cells in zip(*columns, strict=True)
+    ]
 
 
 def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:

@@ -155,6 +155,18 @@ def test_typed_columns_are_mended_as_texts_are(tmp_path, ending):
     assert found[3:] in ([], [mended])
 
 
+def test_typed_columns_of_types_that_arrow_hardly_knows_are_read(tmp_path):
+    parts = [pa.array([1, 2]), pa.array(["p", "q"])]
+    union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), parts)
+    coded = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), pa.array([["a"], ["b"]]))
+    path = tmp_path / "t.arrows"
+    write(pa.table({"union": union, "coded": coded}), path)
+    opened = open_table(path)
+    typed = opened.typed_columns(opened.text().columns)
+    assert [column.type for column in typed] == [union.type, pa.list_(pa.string())]
+    assert [column.to_pylist() for column in typed] == [[1, "q"], [["b"], ["a"]]]
+
+
 def test_a_file_whose_offsets_are_damaged_is_refused_still():
     sink = io.BytesIO()
     texts = as_texts([b"caf\xe9", b"ok"])
