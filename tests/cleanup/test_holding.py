@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from holding_kills import renaming
+from holding_kills import forked, renaming, scratch
 from holding_lakes import GONE, contents, plan_of, write_lake
 
 from pexeso.cleanup.set_aside import holding as holding_module
@@ -31,6 +31,7 @@ from pexeso.lake.readers.content import read_content
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ONE = ["sales/2020.csv"]
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -501,6 +502,33 @@ def test_a_table_that_may_not_be_moved_is_refused_and_the_others_go_on(lake, fol
     assert len(done.moved) == 4
     assert "parts" not in [each.table for each in held_tables(folder)]
     assert "parts" not in (folder / JOURNAL).read_text(encoding="ascii").split('"')
+
+
+@pytest.mark.parametrize("closed", ["parts", "parts/more"])
+def test_a_folder_that_cannot_be_written_keeps_no_other_table_from_coming_back(closed):
+    with scratch() as folder:
+        lake, holding = write_lake(Path(folder, "lake")), Path(folder, "lake.holding")
+        before, plan = contents(lake), plan_of(lake)
+        (lake / closed).chmod(0o555)
+        for path in (Path(folder), *Path(folder).rglob("*")):
+            if os.geteuid() == 0:  # who may do everything is nobody in particular here
+                os.chown(path, NOBODY, NOBODY)
+
+        def child():
+            if os.geteuid() == 0:
+                os.setuid(NOBODY)
+            moving._rename_over_nothing = renaming(holding)
+            done = apply_plan(plan)
+            wanted = {"parts": f"there is no permission to change '{lake / closed}'"}
+            assert refusals(done) == (wanted if closed == "parts" else {})
+            assert contents(holding / "copies") == {}
+            assert not list(lake.rglob(".pexeso-*"))
+            assert apply_plan(plan).already == done.moved
+            assert undo(holding).moved == done.moved
+            assert contents(lake) == before
+
+        assert forked(child) == 0
+        (lake / closed).chmod(0o755)
 
 
 def test_another_file_system_is_no_obstacle(lake, tmp_path):

@@ -31,7 +31,6 @@ from pexeso.cleanup.set_aside.moving import (
     copy_whole,
     make_folders,
     remove_empty_folders,
-    remove_tree,
     rename_new,
     require_copied,
     snapshot,
@@ -48,9 +47,11 @@ from pexeso.cleanup.set_aside.places import (
     opened,
     prune,
     reason_of,
+    remove_copy,
     require_inside,
     require_journal,
     require_local,
+    require_removable,
     way_out,
 )
 from pexeso.errors import InputError, PexesoError
@@ -271,8 +272,8 @@ class _Moving:
         leaving, stored = self.leaving(table), self.stored / table
         if os.path.lexists(leaving) and os.path.lexists(stored):
             require_copied(leaving, stored)
-            remove_tree(leaving)
-        remove_tree(self.arriving(table))
+            remove_copy(leaving)
+        remove_copy(self.arriving(table))
 
     def finish_leaving(self, table: str) -> None:
         """Take the original of a whole copy out of the lake."""
@@ -283,9 +284,9 @@ class _Moving:
         except TableRefused:
             rename_new(leaving, source)
             os.rename(stored, self.copy_of(table))
-            remove_tree(self.copy_of(table))
+            remove_copy(self.copy_of(table))
             raise
-        remove_tree(leaving)
+        remove_copy(leaving)
 
 
 class _SettingAside(_Moving):
@@ -354,6 +355,7 @@ class _SettingAside(_Moving):
                 rename_new(stored, source)
                 raise TableRefused("it was changed while it was moved")
             return True
+        require_removable(source)
         copy_whole(source, self.copy_of(table), item.fingerprint)
         rename_new(self.copy_of(table), stored)
         self.finish_leaving(table)
@@ -427,7 +429,7 @@ class _BringingBack(_Moving):
     def _drop_copy(self, table: str) -> None:
         require_copied(self.stored / table, self.lake / table)
         rename_new(self.stored / table, self.copy_of(table))
-        remove_tree(self.copy_of(table))
+        remove_copy(self.copy_of(table))
         remove_empty_folders(self.stored, table)
 
 

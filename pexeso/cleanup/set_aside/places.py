@@ -133,7 +133,7 @@ def opened(folder: Path, lake: Path) -> Iterator[Journal]:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(folder / name)
             for name in os.listdir(folder / COPIES):  # a killed process was making or removing it
-                remove_tree(folder / COPIES / name)
+                remove_copy(folder / COPIES / name)
             sync_folder(folder)
         except OSError as error:
             raise OutputError(
@@ -158,6 +158,35 @@ def prune(journal: Journal, folder: Path) -> None:
     ]
     if len(live) < len(journal.tables):
         journal.replace(live)
+
+
+def require_removable(path: Path) -> None:
+    """Raise TableRefused where a folder could not be removed once its copy is whole."""
+    for folder, _, _ in os.walk(path):
+        may_change = os.stat(folder).st_uid == os.geteuid() and folder != os.fspath(path)
+        if not (os.access(folder, os.W_OK | os.X_OK) or may_change):
+            raise TableRefused(f"there is no permission to change '{folder}'")
+
+
+def remove_copy(path: Path) -> None:
+    """Remove a copy, also where its folders cannot be written: modes are copied, too.
+
+    Raises
+    ------
+    OSError
+        It cannot be removed; the error names it by its whole path.
+    """
+    if not path.is_symlink():
+        for folder, _, _ in os.walk(path):
+            if not os.access(folder, os.W_OK | os.X_OK):
+                with contextlib.suppress(PermissionError):  # told when what is in it is removed
+                    os.chmod(folder, 0o700)
+    try:
+        remove_tree(path)
+    except OSError as error:
+        if isinstance(error.filename, str) and not os.path.isabs(error.filename):
+            error.filename = os.fspath(path)  # a tree is removed by names within its folders
+        raise
 
 
 def require_inside(root: Path, table: str) -> None:
