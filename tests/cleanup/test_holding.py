@@ -504,6 +504,14 @@ def test_a_table_that_may_not_be_moved_is_refused_and_the_others_go_on(lake, fol
     assert "parts" not in (folder / JOURNAL).read_text(encoding="ascii").split('"')
 
 
+def test_a_lake_may_be_named_by_a_folder_in_it(lake, folder):
+    plan = replace(plan_of(lake), lake=str(lake / "sales" / ".."))
+    done = apply_plan(plan)
+    assert (done.moved, done.holding) == (tuple(GONE), str(folder))
+    assert before_undoing(plan).waiting == tuple(GONE)
+    assert undo(plan).moved == tuple(GONE)
+
+
 @pytest.mark.parametrize("closed", ["parts", "parts/more"])
 def test_a_folder_that_cannot_be_written_keeps_no_other_table_from_coming_back(closed):
     with scratch() as folder:

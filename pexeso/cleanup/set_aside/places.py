@@ -53,7 +53,8 @@ def local_lake(lake: str) -> Path:
         raise LakeError(
             f"The lake '{lake}' is not a folder that is there; bring it back to this place."
         )
-    return path
+    # A folder beside "lake/sub/.." would lie in the lake.
+    return path.resolve() if ".." in path.parts else path
 
 
 def require_local(path: str | os.PathLike[str]) -> None:
