@@ -487,6 +487,31 @@ def test_a_disk_that_takes_no_more_ends_the_call(lake, folder, monkeypatch, numb
     assert contents(lake) == before
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_takes_no_more_of_a_folder_ends_the_call(lake, folder, monkeypatch, number):
+    before, plan = contents(lake), plan_of(lake)
+    monkeypatch.setattr(moving, "_rename_over_nothing", renaming(folder))
+    real = shutil.copy2
+
+    def copy(source, target, **options):
+        if os.fspath(source).endswith("part-1.csv"):
+            raise OSError(number, os.strerror(number), str(target))
+        return real(source, target, **options)
+
+    monkeypatch.setattr(shutil, "copy2", copy)
+    done = apply_plan(plan)
+    shown = f"'{lake / 'parts' / 'part-1.csv'}' and '{folder / 'copies'}/"
+    if number == errno.ENOSPC:
+        assert done.waiting == ("parts", "deep/in/side.csv", "copy.csv")
+        assert f"no space is left for {shown}" in done.stopped
+    else:
+        assert refusals(done)["parts"].startswith(shown)
+        assert refusals(done)["parts"].endswith(os.strerror(number))
+        assert len(done.moved) == 4
+    undo(folder)
+    assert contents(lake) == before
+
+
 def test_a_table_that_may_not_be_moved_is_refused_and_the_others_go_on(lake, folder, monkeypatch):
     real = moving._rename_over_nothing
 

@@ -41,6 +41,7 @@ from pexeso.cleanup.set_aside.places import (
     COPIES,
     TABLES,
     default_holding,
+    first_error,
     links,
     local_holding,
     local_lake,
@@ -443,7 +444,8 @@ def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -
             (moved if moving.move(table, each) else already).append(table)
         except TableRefused as error:
             refused.append(Refusal(table, str(error)))
-        except OSError as error:
+        except OSError as gathered:
+            error = first_error(gathered)
             reason = reason_of(error, moving.folder)
             if error.errno not in _ENDS_ALL:
                 refused.append(Refusal(table, reason))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -217,6 +219,22 @@ def links(lake: Path, tables: Iterable[str]) -> dict[Path, str]:
             with contextlib.suppress(OSError, RuntimeError):
                 found[path.resolve(strict=True)] = name
     return found
+
+
+def first_error(error: OSError) -> OSError:
+    """Return the first error of those that `shutil.copytree` has gathered, or the one given.
+
+    It copies on after an error, and keeps of each the two paths and a text that begins with the
+    number: a full disk would not be known as such.
+    """
+    if not isinstance(error, shutil.Error):
+        return error
+    source, target, why = error.args[0][0]
+    number = re.match(r"\[Errno (\d+)\]", str(why))
+    if number is None:
+        return OSError(errno.EIO, str(why), source, None, target)
+    code = int(number[1])
+    return OSError(code, os.strerror(code), source, None, target)
 
 
 def reason_of(error: OSError, path: Path) -> str:
