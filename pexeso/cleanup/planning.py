@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import os
+import re
 from collections.abc import Container
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,11 +15,14 @@ import numpy as np
 from pexeso.cleanup.pipeline import Containments
 from pexeso.cleanup.plan import ContainmentEdge, Deletion, Plan, can_name_table
 from pexeso.cleanup.rebuilds import Rebuilds
-from pexeso.cleanup.set_aside.moving import table_fingerprint
+from pexeso.cleanup.set_aside.moving import TableRefused, table_files, table_fingerprint
 from pexeso.errors import InputError
 from pexeso.io.location import Location
 from pexeso.redundancy.costs import Costs
 from pexeso.redundancy.retention import TIME_LIMIT, Retention, RetentionProblem, plan_retention
+
+_BY_ENGINES = re.compile(r"_SUCCESS|_(common_)?metadata|_(started|committed)_\d+|\..+\.crc")
+"""What engines write beside the files of a table: checksums, footers, and that they have ended."""
 
 
 def plan_deletions(
@@ -63,12 +67,14 @@ def plan_deletions(
     tables = {table.name: number for number, table in enumerate(found.tables)}
     n_bytes = np.array([table.n_bytes for table in found.tables], float)
     accesses = np.array([costs.accesses_of.get(name, costs.accesses) for name in tables])
-    stay = _must_stay(found, lake)
+    mixed, untold = _unsure_folders(found, lake)
+    stay = _must_stay(found, lake) | mixed | untold
     ends = [
         (tables[each.parent], tables[each.child])
         for each in found.edges
         if each.containment == 1.0
         and each.child not in stay
+        and each.parent not in untold
         and (each.parent, each.child) not in refuted
     ]
     parents, children = np.array(ends, np.int64).reshape(-1, 2).T
@@ -201,6 +207,31 @@ def _immovable(found: Containments, lake: Path) -> set[str]:
     led_to = [os.path.join(lake, os.path.relpath(os.path.realpath(path), real)) for path in links]
     inside = [path for path in table_of if not os.path.lexists(path)]
     return {table_of[path] for path in (*links, *led_to, *inside) if path in table_of}
+
+
+def _unsure_folders(found: Containments, lake: Path | Location | None) -> tuple[set[str], set[str]]:
+    """Return the folders of tables that hold other files, and those whose content cannot be told.
+
+    Hidden files, notes, and tables that are newer than an index would leave the lake with their
+    folder, and no statement gives them back. What has symbolic links, is gone or closed has no
+    fingerprint.
+    """
+    mixed: set[str] = set()
+    untold: set[str] = set()
+    if not isinstance(lake, Path):
+        return mixed, untold
+    for name in {name for each in found.edges for name in (each.parent, each.child)}:
+        own = {lake / each.file for each in found.files[name]}
+        if own == {lake / name}:
+            continue
+        try:
+            files = table_files(lake / name)
+        except (TableRefused, OSError):
+            untold.add(name)
+            continue
+        if any(path not in own and not _BY_ENGINES.fullmatch(path.name) for _, path in files):
+            mixed.add(name)
+    return mixed, untold
 
 
 def _held_by(found: Containments, wanted: set[str]) -> dict[str, tuple[str, ...]]:

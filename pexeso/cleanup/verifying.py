@@ -87,6 +87,8 @@ def _of_parent(
         ("spark.sql.caseSensitive", "true"),
         ("spark.sql.session.timeZone", "UTC"),
         ("spark.sql.execution.arrow.pyspark.enabled", "true"),
+        # A statement that reads a file, the table's own even, would not rest on the parent.
+        ("spark.sql.runSQLOnFiles", "false"),
     ):
         session.conf.set(name, value)
     parent, *_ = {each.parent for each in statements}

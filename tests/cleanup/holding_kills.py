@@ -133,7 +133,7 @@ class KillTest:
                 with open(writing, "w", closefd=False) as pipe:
                     pipe.write(str(steps.count))
 
-            status = _forked(child)
+            status = forked(child)
             self.seconds[operation] = time.perf_counter() - started
             self.steps[operation] = int(os.read(reading, 99)) if status == 0 else 0
             os.close(reading)
@@ -177,7 +177,7 @@ class KillTest:
         turned: bool = False,
     ) -> Kill:
         self.start(operation[0])
-        status = _forked(child, seconds)
+        status = forked(child, seconds)
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         name = f"{operation[0]} {'elsewhere' if operation[1] else 'here'}"
         places: Counter[str] = Counter()
@@ -292,7 +292,7 @@ def summary(found: list[Kill], seconds: float) -> str:
     )
 
 
-def _forked(run: Callable[[], None], seconds: float | None = None) -> int:
+def forked(run: Callable[[], None], seconds: float | None = None) -> int:
     """Run in a child, kill it after some seconds, and return how it ended."""
     process = os.fork()
     if process == 0:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from holding_kills import renaming
+from holding_kills import forked, renaming, scratch
 from holding_lakes import GONE, contents, plan_of, write_lake
 
 from pexeso.cleanup.set_aside import holding as holding_module
@@ -31,6 +31,7 @@ from pexeso.lake.readers.content import read_content
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ONE = ["sales/2020.csv"]
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -486,6 +487,31 @@ def test_a_disk_that_takes_no_more_ends_the_call(lake, folder, monkeypatch, numb
     assert contents(lake) == before
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_takes_no_more_of_a_folder_ends_the_call(lake, folder, monkeypatch, number):
+    before, plan = contents(lake), plan_of(lake)
+    monkeypatch.setattr(moving, "_rename_over_nothing", renaming(folder))
+    real = shutil.copy2
+
+    def copy(source, target, **options):
+        if os.fspath(source).endswith("part-1.csv"):
+            raise OSError(number, os.strerror(number), str(target))
+        return real(source, target, **options)
+
+    monkeypatch.setattr(shutil, "copy2", copy)
+    done = apply_plan(plan)
+    shown = f"'{lake / 'parts' / 'part-1.csv'}' and '{folder / 'copies'}/"
+    if number == errno.ENOSPC:
+        assert done.waiting == ("parts", "deep/in/side.csv", "copy.csv")
+        assert f"no space is left for {shown}" in done.stopped
+    else:
+        assert refusals(done)["parts"].startswith(shown)
+        assert refusals(done)["parts"].endswith(os.strerror(number))
+        assert len(done.moved) == 4
+    undo(folder)
+    assert contents(lake) == before
+
+
 def test_a_table_that_may_not_be_moved_is_refused_and_the_others_go_on(lake, folder, monkeypatch):
     real = moving._rename_over_nothing
 
@@ -501,6 +527,41 @@ def test_a_table_that_may_not_be_moved_is_refused_and_the_others_go_on(lake, fol
     assert len(done.moved) == 4
     assert "parts" not in [each.table for each in held_tables(folder)]
     assert "parts" not in (folder / JOURNAL).read_text(encoding="ascii").split('"')
+
+
+def test_a_lake_may_be_named_by_a_folder_in_it(lake, folder):
+    plan = replace(plan_of(lake), lake=str(lake / "sales" / ".."))
+    done = apply_plan(plan)
+    assert (done.moved, done.holding) == (tuple(GONE), str(folder))
+    assert before_undoing(plan).waiting == tuple(GONE)
+    assert undo(plan).moved == tuple(GONE)
+
+
+@pytest.mark.parametrize("closed", ["parts", "parts/more"])
+def test_a_folder_that_cannot_be_written_keeps_no_other_table_from_coming_back(closed):
+    with scratch() as folder:
+        lake, holding = write_lake(Path(folder, "lake")), Path(folder, "lake.holding")
+        before, plan = contents(lake), plan_of(lake)
+        (lake / closed).chmod(0o555)
+        for path in (Path(folder), *Path(folder).rglob("*")):
+            if os.geteuid() == 0:  # who may do everything is nobody in particular here
+                os.chown(path, NOBODY, NOBODY)
+
+        def child():
+            if os.geteuid() == 0:
+                os.setuid(NOBODY)
+            moving._rename_over_nothing = renaming(holding)
+            done = apply_plan(plan)
+            wanted = {"parts": f"there is no permission to change '{lake / closed}'"}
+            assert refusals(done) == (wanted if closed == "parts" else {})
+            assert contents(holding / "copies") == {}
+            assert not list(lake.rglob(".pexeso-*"))
+            assert apply_plan(plan).already == done.moved
+            assert undo(holding).moved == done.moved
+            assert contents(lake) == before
+
+        assert forked(child) == 0
+        (lake / closed).chmod(0o755)
 
 
 def test_another_file_system_is_no_obstacle(lake, tmp_path):

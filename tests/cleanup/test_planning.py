@@ -91,7 +91,11 @@ def test_nothing_goes_that_takes_too_long_or_costs_more_to_rebuild(spark, tmp_pa
 def test_tables_that_were_repaired_stay(spark, tmp_path):
     (tmp_path / "whole.csv").write_text("a,b\n1,x\n2,\n")
     (tmp_path / "short.csv").write_text("a,b\n1,x\n2\n")
+    (tmp_path / "whole.json").write_text('[{"n": 1}, {"n": 2}]')
+    (tmp_path / "some.json").write_text('{"license": "ours", "data": [{"n": 1}]}')
+    (tmp_path / "alone.json").write_text('{"data": [{"n": 1}]}')
     plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
+    assert {each.table for each in plan.delete} == {"alone.json", "whole.csv"}
     assert "short.csv" in plan.keep
 
 

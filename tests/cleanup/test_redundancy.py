@@ -1,6 +1,7 @@
 """Redundant tables of folders, frames and names, with statements that are run or told."""
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from zipfile import ZipFile
@@ -146,6 +147,47 @@ def test_a_folder_with_tables_that_are_not_compared_stays(spark, tmp_path):
     assert {each.table for each in find_by_samples(spark, lake).left_out} == set(reasons)
 
 
+def test_a_folder_with_files_that_no_statement_gives_back_stays(spark, tmp_path):
+    lake = tmp_path / "lake"
+    texts = ("deep/terms.txt", ".git/HEAD", "_notes/read.me", "_SUCCESS", ".old.parquet.crc")
+    for number, name in enumerate(("none", *texts)):
+        folder = lake / f"t{number}"
+        write_parts(folder, WHOLE.slice(5, 20), 1)
+        if name != "none":
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text("precious")
+    write_parts(lake / "linked", WHOLE.slice(5, 20), 1)
+    (lake / "linked" / "deep").mkdir()
+    (lake / "linked" / "deep" / "link").symlink_to(tmp_path)
+    pq.write_table(WHOLE, lake / "whole.parquet")
+    found = find_redundancy(lake, costs=FREE, verified=True)
+    assert ("linked", "t0") in pairs(found)  # and its content cannot be told: it rebuilds nothing
+    plan = found.plan
+    assert {each.table for each in plan.delete} == {"t0", "t4", "t5"}
+    assert set(apply_plan(plan).moved) == {"t0", "t4", "t5"}
+
+
+def test_a_folder_with_a_table_that_is_newer_than_the_index_stays(spark, tmp_path):
+    lake = tmp_path / "lake"
+    write_parts(lake / "some", WHOLE.slice(5, 20), 2)
+    pq.write_table(WHOLE, lake / "whole.parquet")
+    index = build_index(lake, tmp_path / "lake.pexeso", model="lexical", parts=["redundancy"])
+    assert set(gone(find_redundancy(index.path, costs=FREE))) == {"some"}
+    (lake / "some" / "deep").mkdir()
+    (lake / "some" / "deep" / "new.csv").write_text("a,b\n1,2\n")
+    assert gone(find_redundancy(index.path, costs=FREE, verified=True)) == {}
+
+
+def test_a_folder_that_has_gone_since_the_index_rebuilds_nothing(spark, tmp_path):
+    lake = tmp_path / "lake"
+    write_parts(lake / "whole", WHOLE, 2)
+    pq.write_table(WHOLE.slice(5, 20), lake / "some.parquet")
+    index = build_index(lake, tmp_path / "lake.pexeso", model="lexical", parts=["redundancy"])
+    assert gone(find_redundancy(index.path, costs=FREE)) == {"some.parquet": "whole"}
+    shutil.rmtree(lake / "whole")
+    assert gone(find_redundancy(index.path, costs=FREE, verified=True)) == {}
+
+
 def test_tables_inside_a_file_stay(spark, tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
@@ -171,12 +213,15 @@ def test_tables_inside_a_file_stay(spark, tmp_path):
         ("SELECT * FROM `b.parquet`", "cannot be compared"),
         ("DROP VIEW `a.parquet`", "cannot be compared"),
         ("SELECT reflect('java.lang.System', 'exit', 1)", "may not name reflect"),
+        ("SELECT * FROM parquet.`{folder}/child.parquet`", "cannot be compared"),
+        ("SELECT * FROM text.`{folder}/child.parquet`", "cannot be compared"),
         ("SELECT `Java_Method` ('java.lang.System', 'exit', 1)", "may not name Java_Method"),
     ],
 )
 def test_statements_give_their_table_or_the_reason_why_not(spark, tmp_path, statement, reason):
     pq.write_table(WHOLE, tmp_path / "a.parquet")
     pq.write_table(WHOLE.slice(0, 4), tmp_path / "child.parquet")
+    statement = statement.replace("{folder}", str(tmp_path))
     told = verify_statements(spark, tmp_path, [Statement("child.parquet", "a.parquet", statement)])
     if reason is None:
         assert told == {}

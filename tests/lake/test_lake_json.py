@@ -186,6 +186,25 @@ def test_keys_that_are_there_twice_count_with_their_last_value():
     assert parse(text).notes == ["objects with a key twice were read with its last value: 1"]
 
 
+@pytest.mark.parametrize(
+    ("document", "is_all"),
+    [
+        ({"data": CITIES}, True),
+        ({"result": {"records": CITIES}}, True),
+        ({"data": CITIES, "license": "ours"}, False),
+        ({"data": CITIES, "other": [{"a": 1}]}, False),
+        ({"result": {"records": CITIES, "total": 2}}, False),
+        ({"columns": ["city", "n"], "data": [["Oslo", 7]]}, True),
+        ({"columns": ["city", "n"], "data": [["Oslo", 7]], "index": ["north"]}, False),
+        ({"columns": [{"name": "city", "unit": "none"}], "data": [["Oslo"]]}, False),
+        ({"city": ["Oslo", "Bodø"], "n": [7, 5]}, True),
+    ],
+)
+def test_what_stands_beside_the_rows_is_told(document, is_all):
+    told = [] if is_all else ["what stands beside the array of rows was left out"]
+    assert parse(json.dumps(document)).notes == told
+
+
 def test_a_minority_of_items_that_are_no_objects_is_left_out():
     table = parse('[{"a": 1}, {"a": 2}, "end"]')
     assert table.n_rows == 2

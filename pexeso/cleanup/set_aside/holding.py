@@ -31,7 +31,6 @@ from pexeso.cleanup.set_aside.moving import (
     copy_whole,
     make_folders,
     remove_empty_folders,
-    remove_tree,
     rename_new,
     require_copied,
     snapshot,
@@ -42,15 +41,18 @@ from pexeso.cleanup.set_aside.places import (
     COPIES,
     TABLES,
     default_holding,
+    first_error,
     links,
     local_holding,
     local_lake,
     opened,
     prune,
     reason_of,
+    remove_copy,
     require_inside,
     require_journal,
     require_local,
+    require_removable,
     way_out,
 )
 from pexeso.errors import InputError, PexesoError
@@ -271,8 +273,8 @@ class _Moving:
         leaving, stored = self.leaving(table), self.stored / table
         if os.path.lexists(leaving) and os.path.lexists(stored):
             require_copied(leaving, stored)
-            remove_tree(leaving)
-        remove_tree(self.arriving(table))
+            remove_copy(leaving)
+        remove_copy(self.arriving(table))
 
     def finish_leaving(self, table: str) -> None:
         """Take the original of a whole copy out of the lake."""
@@ -283,9 +285,9 @@ class _Moving:
         except TableRefused:
             rename_new(leaving, source)
             os.rename(stored, self.copy_of(table))
-            remove_tree(self.copy_of(table))
+            remove_copy(self.copy_of(table))
             raise
-        remove_tree(leaving)
+        remove_copy(leaving)
 
 
 class _SettingAside(_Moving):
@@ -354,6 +356,7 @@ class _SettingAside(_Moving):
                 rename_new(stored, source)
                 raise TableRefused("it was changed while it was moved")
             return True
+        require_removable(source)
         copy_whole(source, self.copy_of(table), item.fingerprint)
         rename_new(self.copy_of(table), stored)
         self.finish_leaving(table)
@@ -427,7 +430,7 @@ class _BringingBack(_Moving):
     def _drop_copy(self, table: str) -> None:
         require_copied(self.stored / table, self.lake / table)
         rename_new(self.stored / table, self.copy_of(table))
-        remove_tree(self.copy_of(table))
+        remove_copy(self.copy_of(table))
         remove_empty_folders(self.stored, table)
 
 
@@ -441,7 +444,8 @@ def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -
             (moved if moving.move(table, each) else already).append(table)
         except TableRefused as error:
             refused.append(Refusal(table, str(error)))
-        except OSError as error:
+        except OSError as gathered:
+            error = first_error(gathered)
             reason = reason_of(error, moving.folder)
             if error.errno not in _ENDS_ALL:
                 refused.append(Refusal(table, reason))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -53,7 +55,8 @@ def local_lake(lake: str) -> Path:
         raise LakeError(
             f"The lake '{lake}' is not a folder that is there; bring it back to this place."
         )
-    return path
+    # A folder beside "lake/sub/.." would lie in the lake.
+    return path.resolve() if ".." in path.parts else path
 
 
 def require_local(path: str | os.PathLike[str]) -> None:
@@ -133,7 +136,7 @@ def opened(folder: Path, lake: Path) -> Iterator[Journal]:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(folder / name)
             for name in os.listdir(folder / COPIES):  # a killed process was making or removing it
-                remove_tree(folder / COPIES / name)
+                remove_copy(folder / COPIES / name)
             sync_folder(folder)
         except OSError as error:
             raise OutputError(
@@ -158,6 +161,35 @@ def prune(journal: Journal, folder: Path) -> None:
     ]
     if len(live) < len(journal.tables):
         journal.replace(live)
+
+
+def require_removable(path: Path) -> None:
+    """Raise TableRefused where a folder could not be removed once its copy is whole."""
+    for folder, _, _ in os.walk(path):
+        may_change = os.stat(folder).st_uid == os.geteuid() and folder != os.fspath(path)
+        if not (os.access(folder, os.W_OK | os.X_OK) or may_change):
+            raise TableRefused(f"there is no permission to change '{folder}'")
+
+
+def remove_copy(path: Path) -> None:
+    """Remove a copy, also where its folders cannot be written: modes are copied, too.
+
+    Raises
+    ------
+    OSError
+        It cannot be removed; the error names it by its whole path.
+    """
+    if not path.is_symlink():
+        for folder, _, _ in os.walk(path):
+            if not os.access(folder, os.W_OK | os.X_OK):
+                with contextlib.suppress(PermissionError):  # told when what is in it is removed
+                    os.chmod(folder, 0o700)
+    try:
+        remove_tree(path)
+    except OSError as error:
+        if isinstance(error.filename, str) and not os.path.isabs(error.filename):
+            error.filename = os.fspath(path)  # a tree is removed by names within its folders
+        raise
 
 
 def require_inside(root: Path, table: str) -> None:
@@ -187,6 +219,22 @@ def links(lake: Path, tables: Iterable[str]) -> dict[Path, str]:
             with contextlib.suppress(OSError, RuntimeError):
                 found[path.resolve(strict=True)] = name
     return found
+
+
+def first_error(error: OSError) -> OSError:
+    """Return the first error of those that `shutil.copytree` has gathered, or the one given.
+
+    It copies on after an error, and keeps of each the two paths and a text that begins with the
+    number: a full disk would not be known as such.
+    """
+    if not isinstance(error, shutil.Error):
+        return error
+    source, target, why = error.args[0][0]
+    number = re.match(r"\[Errno (\d+)\]", str(why))
+    if number is None:
+        return OSError(errno.EIO, str(why), source, None, target)
+    code = int(number[1])
+    return OSError(code, os.strerror(code), source, None, target)
 
 
 def reason_of(error: OSError, path: Path) -> str:

@@ -17,6 +17,7 @@ _DEPTH = 3
 _USUAL_NAMES = frozenset(
     ("data", "records", "rows", "results", "items", "features", "values", "entries", "docs")
 )
+_BESIDE = "what stands beside the array of rows was left out"
 _WAY_OUT = "a table is an array of objects or of rows, or an object of equally long columns"
 
 
@@ -95,8 +96,13 @@ def _of_object(shown: str, found: dict[str, object], notes: list[str]) -> Iterat
     if kind == "FeatureCollection" and isinstance(features, list) and features:
         return _of_features([item for item in features if isinstance(item, dict)], notes)
     if (rows := _split(shown, found)) is not None:
+        described = any(isinstance(name, dict) for name in found.get("columns") or ())
+        if described or found.keys() - {"columns", "data"}:
+            notes.append(_BESIDE)
         return rows
     if (records := _only_records(shown, found)) is not None:
+        if not _is_alone(found, records):
+            notes.append(_BESIDE)
         return _of_array(shown, records, notes)
     if found and all(isinstance(value, list) for value in found.values()):
         return _of_columns(shown, found)
@@ -157,6 +163,13 @@ def _only_records(shown: str, found: dict[str, object]) -> list[object] | None:
             for inner, each in value.items()
         }
     return None
+
+
+def _is_alone(found: object, records: list[object]) -> bool:
+    """Return whether an object holds an array, maybe in objects of it, and nothing else."""
+    while isinstance(found, dict) and len(found) == 1:
+        (found,) = found.values()
+    return found is records
 
 
 def _of_columns(shown: str, found: dict[str, object]) -> Iterator[Record]:
