@@ -37,7 +37,7 @@ class FileFormat:
 
 
 FORMATS = (
-    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=2),
+    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=3),
     FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=2),
     FileFormat("json", (".json", ".geojson"), is_text=True, reader=2),
     FileFormat("parquet", (".parquet",), reader=4),
@@ -53,7 +53,7 @@ FORMATS = (
         holds_several=True,
         reader=3,
     ),
-    FileFormat("archive", (".zip",), holds_several=True, reader=4),
+    FileFormat("archive", (".zip",), holds_several=True, reader=5),
 )
 """All formats that are read."""
 

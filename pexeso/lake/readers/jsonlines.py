@@ -9,6 +9,7 @@ import codecs
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
@@ -33,6 +34,7 @@ ROWS_A_CHUNK = 4096
 """Rows that are made into columns at a time."""
 
 _MAX_DEPTH = 8
+_OBJECTS = re.compile(rb'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _LINES_ENDS = (".jsonl", ".ndjson")
 
 
@@ -235,8 +237,15 @@ class _Repeats:
         return found
 
 
-def starts_as_json(data: bytes) -> bool:
+def starts_as_json(data: bytes, *, is_sure: bool = False) -> bool:
     r"""Return whether a text begins with an array of objects, or a line that is an object.
+
+    Parameters
+    ----------
+    data
+        The text.
+    is_sure
+        Whether nothing else may begin so: the first object has a key.
 
     Examples
     --------
@@ -246,6 +255,8 @@ def starts_as_json(data: bytes) -> bool:
     False
     """
     begin = data[:_FIRST_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
+    if is_sure and not _OBJECTS.match(begin):
+        return False
     if begin.startswith(b"["):
         return begin[1:].lstrip().startswith(b"{")
     line = begin.partition(b"\n")[0].decode("utf-8", errors="replace")
