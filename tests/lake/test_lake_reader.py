@@ -408,7 +408,7 @@ def test_a_pathological_text_takes_bounded_time():
 @pytest.mark.parametrize(
     ("name", "n_columns", "n_rows"),
     [
-        pytest.param("wikitables", 13_445, 57_958, marks=pytest.mark.long),
+        pytest.param("wikitables", 13_445, 57_939, marks=pytest.mark.long),
         ("fivethirtyeight", 8_617, 204_291),
         ("pudding", 1_089, 81_586),
     ],

@@ -38,8 +38,8 @@ class FileFormat:
 
 FORMATS = (
     FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=3),
-    FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=2),
-    FileFormat("json", (".json", ".geojson"), is_text=True, reader=2),
+    FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=3),
+    FileFormat("json", (".json", ".geojson"), is_text=True, reader=3),
     FileFormat("parquet", (".parquet",), reader=4),
     FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=4),
     FileFormat("orc", (".orc",), reader=3),
