@@ -35,6 +35,9 @@ ROWS_A_CHUNK = 4096
 
 _MAX_DEPTH = 8
 _OBJECTS = re.compile(rb'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
+_BETWEEN = re.compile(r"[\s,\x1e]*")
+_SURPLUS_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
+"""A text, or a comma behind the last item, which only hands and careless programs write."""
 _LINES_ENDS = (".jsonl", ".ndjson")
 
 
@@ -206,7 +209,7 @@ class JsonRows:
         repeats = _Repeats()
         text = self.data.decode(self.encoding, "replace")
         try:
-            self._document = _loads(text, repeats)
+            self._document = _document_of(text, repeats)
         except RecursionError as error:
             raise TableReadError(f"{self.shown} is nested more deeply than can be read.") from error
         except json.JSONDecodeError as error:
@@ -287,6 +290,46 @@ def _loads(text: str, repeats: _Repeats) -> object:
             parse_constant=_constant,
             parse_int=_whole_number,
         )
+
+
+def _document_of(text: str, repeats: _Repeats) -> object:
+    """Read JSON as `_loads`, and what people take for it: see `_sequence`."""
+    try:
+        return _loads(text, repeats)
+    except json.JSONDecodeError:
+        for mended in (text, _SURPLUS_COMMA.sub(lambda found: found[1] or "", text)):
+            repeats.n_objects = 0
+            try:
+                return _sequence(mended, repeats)
+            except json.JSONDecodeError:
+                continue
+        raise
+
+
+def _sequence(text: str, repeats: _Repeats) -> object:
+    """Read objects or arrays that follow each other without being items of an array.
+
+    Tools write objects so, each over several lines, or all in one; a comma may follow each.
+
+    Examples
+    --------
+    >>> _sequence('{"a": 1},{"a": 2}', _Repeats())
+    [{'a': 1}, {'a': 2}]
+    """
+    decoder = json.JSONDecoder(
+        object_pairs_hook=repeats.object_of, parse_constant=_constant, parse_int=_whole_number
+    )
+    found: list[object] = []
+    start = _BETWEEN.match(text, 0).end()  # type: ignore[union-attr]
+    while start < len(text):
+        value, end = decoder.raw_decode(text, start)
+        found.append(value)
+        start = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]
+    if len(found) == 1:
+        return found[0]
+    if not found or {type(value) for value in found} not in ({dict}, {list}):
+        raise json.JSONDecodeError("Extra data", text, 0)
+    return found
 
 
 def _constant(name: str) -> float | None:
