@@ -45,7 +45,7 @@ FORMATS = (
     FileFormat("orc", (".orc",), reader=3),
     FileFormat("avro", (".avro",), reader=3),
     FileFormat(
-        "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=2
+        "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=3
     ),
     FileFormat(
         "database",
