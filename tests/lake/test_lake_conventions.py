@@ -35,7 +35,13 @@ def test_a_header_without_a_name_for_the_names_of_rows_stands_above_the_others(t
 
 @pytest.mark.parametrize(
     "rows",
-    ["1,Oslo,x\n1,Bern,x\n", "1,Oslo,\n2,Bern,\n", ",Oslo,1\n,Bern,2\n", "1,Oslo,x\n2,Bern\n"],
+    [
+        "1,Oslo,x\n1,Bern,x\n",
+        "1,Oslo,\n2,Bern,\n",
+        ",Oslo,1\n,Bern,2\n",
+        "1,Oslo,x\n2,Bern\n",
+        "a,Sea, Oslo\nb,Hill, Bern\n",
+    ],
 )
 def test_longer_rows_without_names_of_their_own_get_a_column_at_the_end(rows):
     assert read(f"city,people\n{rows}").names == ["city", "people", ""]
@@ -135,6 +141,11 @@ def test_facts_above_a_blank_line_are_not_of_the_table(above):
 def test_a_short_header_above_a_blank_line_stays():
     table = read("country,people\n\nOslo,Norway,7\nBern,Switzerland,1\nLima,Peru,9\n")
     assert table.n_rows == 3
+
+
+def test_a_narrower_table_above_a_blank_line_is_not_left_out():
+    table = read("n,city\n1,Oslo\n2,Bern\n3,Lima\n\nn,city,x\n4,Rome,5\n6,Bonn,7\n8,Graz,9\n")
+    assert (table.names, table.n_rows) == (["n", "city", ""], 7)
 
 
 def test_columns_aligned_by_spaces_are_read():

@@ -228,7 +228,7 @@ def _rows_above_gap(sample: str, rows: list[tuple[int, Row]], width: int) -> int
     """Return how many rows stand above the table where a blank line parts them from it.
 
     They are facts such as ``Created,2021-03-04``: each has fewer cells than the table has columns,
-    and the row behind the blank line has a name for each.
+    and the row behind the blank line has a name for each. A narrower table is none of them.
     """
     gap = _first_gap(sample)
     n = sum(line < gap for line, _ in rows)
@@ -236,6 +236,9 @@ def _rows_above_gap(sample: str, rows: list[tuple[int, Row]], width: int) -> int
     if not n or len(below) <= _MIN_ROWS or any(len(row) >= width for _, row in rows[:n]):
         return 0
     if sum(1 for cell in below[0] if cell.strip()) < width:
+        return 0
+    above = [row for _, row in rows[:n]]
+    if n > _MIN_ROWS and compare(above[0], column_kinds(above[1:], width))[1]:
         return 0
     n_alike, n_other = compare(below[0], column_kinds(below[1:], width))
     return n if not n_alike and (n_other or n > 1) else 0

@@ -26,7 +26,10 @@ def have_row_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool
     if len(rows) < _MIN_NAMED_ROWS or any(len(row) != width for row in rows):
         return False
     names = {row[0] for row in rows}
-    return len(names) == len(rows) and "" not in names and any(row[-1].strip() for row in rows)
+    if len(names) < len(rows) or "" in names:
+        return False
+    # A space is that of a text with a delimiter in it.
+    return any(row[-1].strip() for row in rows) and not any(row[-1][:1] == " " for row in rows)
 
 
 def are_names(header: Sequence[str]) -> bool:
