@@ -41,6 +41,7 @@ def test_a_header_without_a_name_for_the_names_of_rows_stands_above_the_others(t
         ",Oslo,1\n,Bern,2\n",
         "1,Oslo,x\n2,Bern\n",
         "a,Sea, Oslo\nb,Hill, Bern\n",
+        "a, b,c\nd,e,f\n",
     ],
 )
 def test_longer_rows_without_names_of_their_own_get_a_column_at_the_end(rows):
@@ -146,6 +147,21 @@ def test_a_short_header_above_a_blank_line_stays():
 def test_a_narrower_table_above_a_blank_line_is_not_left_out():
     table = read("n,city\n1,Oslo\n2,Bern\n3,Lima\n\nn,city,x\n4,Rome,5\n6,Bonn,7\n8,Graz,9\n")
     assert (table.names, table.n_rows) == (["n", "city", ""], 7)
+
+
+def test_tags_below_the_header_are_no_row():
+    table = read("Country,People,Note\n#country,#affected +f,\nKenya,5,a\nChad,7,b\n")
+    assert table.names == ["Country", "People", "Note"]
+    assert rows_of(table) == [["Kenya", "5", "a"], ["Chad", "7", "b"]]
+    assert table.notes == ["the row of tags below the header was left out"]
+    assert read("tag,n\n#free,#1\n#love,#2\n").n_rows == 2
+
+
+def test_descriptions_below_codes_are_a_second_row_of_the_header():
+    body = "".join(f"05US{n},Place {n},{n * 7}\n" for n in range(10, 16))
+    table = read(f"GEO_ID,NAME,B01E\nGeography,Name of area,Estimate\n{body}")
+    assert table.names == ["GEO_ID Geography", "NAME Name of area", "B01E Estimate"]
+    assert read(f"GEO_ID,NAME,B01E\n05US9,Place 9,unknown\n{body}").n_rows == 7
 
 
 def test_columns_aligned_by_spaces_are_read():

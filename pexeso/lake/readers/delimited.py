@@ -21,6 +21,7 @@ from pexeso.lake.readers.layout.beginning import (
 )
 from pexeso.lake.readers.layout.conventions import (
     are_names,
+    are_tags,
     have_row_names,
     with_inner_marks,
     without_formulas,
@@ -329,6 +330,10 @@ def _collect(
             rows = rows[taken[-1] + 1 :] if taken else rows
             if len(header) < n_header_rows or not any(rows):
                 continue
+            first = next(position for position, row in enumerate(rows) if row)
+            if header and are_tags(rows[first]):
+                notes.append("the row of tags below the header was left out")
+                del rows[: first + 1]
             filled = [row for row in rows if row]
             if len(header) == 1 and have_row_names(header[0], filled):
                 header[0] = ["", *header[0]]

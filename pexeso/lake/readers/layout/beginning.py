@@ -388,14 +388,16 @@ def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> b
         return is_below_groups and _are_years_below_groups(rows, of_numbers)
     if is_below_groups:
         return n_other > 0 or _names_answers(rows)
-    has_key, _ = compare(row, [None if kind == NUMBER else kind for kind in kinds])
+    has_key, n_no_key = compare(row, [None if kind == NUMBER else kind for kind in kinds])
     if has_key:  # a date or code like those below
         return False
     n_columns = len(of_numbers) - of_numbers.count(None)
     begins_with_digit = any(
         kind and cell.strip()[:1].isdigit() for cell, kind in zip(row, of_numbers, strict=False)
     )
-    return n_other >= max(2, n_columns / 2) and not begins_with_digit
+    # What stands over numbers as well as over dates or codes, and is like none, names both.
+    n_names = n_other + n_no_key if n_other else 0
+    return n_names >= max(2, n_columns / 2) and not begins_with_digit
 
 
 def _names_answers(rows: list[Row]) -> bool:

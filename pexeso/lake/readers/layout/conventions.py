@@ -12,6 +12,7 @@ from pexeso.lake.readers.layout.kinds import NUMBER, has_value, kind_of
 _FORMULA_MARKS = (b'="', b'=\0"\0', b'\0=\0"')
 _FORMULA = r'(?s)^="([^"]*)"$'
 """How portals write codes for spreadsheets, which would read ``01234`` as a number."""
+_TAG = re.compile(r"\s*#[a-z][a-z_]*\s*(?:\+\s*[a-z0-9_]+\s*)*$", re.IGNORECASE)
 _MIN_NAMED_ROWS = 2
 _MAX_ODD_LINE = 1 << 16
 
@@ -29,7 +30,23 @@ def have_row_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool
     if len(names) < len(rows) or "" in names:
         return False
     # A space is that of a text with a delimiter in it.
-    return any(row[-1].strip() for row in rows) and not any(row[-1][:1] == " " for row in rows)
+    return any(row[-1].strip() for row in rows) and not any(
+        cell[:1] == " " for row in rows for cell in row
+    )
+
+
+def are_tags(row: Sequence[str]) -> bool:
+    """Return whether a row below a header says by tags what its columns hold.
+
+    Aid organisations share tables so.
+
+    Examples
+    --------
+    >>> are_tags(["#country", "#affected +f", ""]), are_tags(["#1", "#2"])
+    (True, False)
+    """
+    tags = [cell for cell in row if cell.strip()]
+    return len(tags) > 1 and all(map(_TAG.match, tags))
 
 
 def are_names(header: Sequence[str]) -> bool:
