@@ -107,6 +107,19 @@ def test_documents_under_the_name_of_a_table_say_what_they_are(begin, kind):
         read(begin)
 
 
+@pytest.mark.parametrize(
+    ("data", "n_nulls"),
+    [
+        (b"city,people\nOslo,7090\0\nBern,1345\n", 1),
+        (b"city,people\nOslo,7090\nBern,1345\n" + bytes(500), 500),
+    ],
+)
+def test_a_few_nulls_in_a_text_are_left_out(data, n_nulls):
+    table = read(data)
+    assert rows_of(table) == [["Oslo", "7090"], ["Bern", "1345"]]
+    assert table.notes == [f"NUL characters were left out: {n_nulls}"]
+
+
 @pytest.mark.parametrize("text", [" ", "  \n\n\t\n"])
 def test_white_space_alone_is_empty(text):
     with pytest.raises(TableReadError, match=r"^t\.csv is empty: it has no header row\.$"):

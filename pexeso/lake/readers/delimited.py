@@ -47,6 +47,8 @@ _MIN_LONGER = 0.25
 _CELLS_A_CHUNK = 1 << 18
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROL_FRACTION = 0.1
+_ANY_CONTROL = re.compile(_CONTROL.pattern.encode())
+_MAX_NULL_FRACTION = 0.1
 _SELDOM_TABLES = (".txt",)
 _END_OF_TEXT = b"\x1a"
 """What old programs write behind a text."""
@@ -90,7 +92,7 @@ def parse_delimited(
     TableReadError
         The text is binary, empty, no table, or cannot be parsed.
     """
-    encoding = _encoding(shown, data, options)
+    encoding, data = _encoding(shown, data, options)
     notes = [encoding.note] if encoding.note else []
     given = data = data.removesuffix(_END_OF_TEXT)
     if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not given:
@@ -114,13 +116,31 @@ def parse_delimited(
     return Table(names, columns, encoding.name, dialect.delimiter, notes + parsed.notes)
 
 
-def _encoding(shown: str, data: bytes, options: ReadingOptions) -> Encoding:
+def _encoding(shown: str, data: bytes, options: ReadingOptions) -> tuple[Encoding, bytes]:
+    """Return the encoding of a text, and the text without what is none of it."""
     if options.encoding is not None:
-        return Encoding(options.encoding)
+        return Encoding(options.encoding), data
     encoding = detect_encoding(data)
+    if encoding is None and (text := _without_nulls(data)) is not None:
+        n_nulls = len(data) - len(text)
+        return Encoding("utf-8", f"NUL characters were left out: {n_nulls:,}"), text
     if encoding is None:
         raise TableReadError(f"{shown} is binary, not delimited text.")
-    return encoding
+    return encoding, data
+
+
+def _without_nulls(data: bytes) -> bytes | None:
+    """Return a text without the NULs that programs write for empty cells, or to fill a file up.
+
+    None where there are many others, or bytes that no text has.
+    """
+    body = data.rstrip(b"\0")
+    text = body.replace(b"\0", b"")
+    if len(body) - len(text) > _MAX_NULL_FRACTION * len(body):
+        return None
+    found = detect_encoding(text)
+    is_text = found is not None and found.name == "utf-8" and found.note is None
+    return text if is_text and not _ANY_CONTROL.search(text) else None
 
 
 def _layout(
