@@ -58,3 +58,17 @@ def test_a_few_names_tell_the_encoding(encoding, places):
 def test_letters_of_several_bytes_are_taken_for_none_of_one(encoding, places):
     data = "\n".join(places.split()).encode(encoding)
     assert data.decode(detect_encoding(data).name) == data.decode(encoding)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        "\u201ca\u201d it\u2019s x\u2013y",
+        "12\xb0C \xa35 \xbd 2\xba",
+        "\u20ac5 7\xa0\u20ac",
+        "a\u2026",
+    ],
+)
+def test_marks_without_letters_are_those_of_windows(cells):
+    text = "\n".join(cells.split(" "))
+    assert detect_encoding(text.encode("cp1252")).name == "cp1252"

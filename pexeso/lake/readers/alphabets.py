@@ -79,8 +79,10 @@ _ALPHABETS: tuple[tuple[str, tuple[str, ...]], ...] = (
 Where several fit equally well, the first is the likeliest.
 """
 
+_MOST_LIKELY = "cp1252"
 _SEVERAL_BYTES = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 
+_AT_ENDS = "\xaa\xba\xb2\xb3\xb9\xbc\xbd\xbe"
 _WORD = re.compile(r"[^\W\d_]+")
 _CONTROL = re.compile(r"[\x80-\x9f]")
 _MARK_AMID = re.compile(
@@ -91,11 +93,12 @@ _MARK_AMID = re.compile(
 """Marks within a word, but for dashes and apostrophes; before a letter beyond ASCII or another such
 mark, but for quotation marks; and those of which frames are drawn."""
 _NOT_WEST = re.compile(
-    r"[^\x00-\x7f]{3}|[ªº](?=.)|(?<=.)þ|ç(?=[^aouáàâãóôõúü])", re.IGNORECASE | re.DOTALL
+    r"[^\x00-\x7f]{3}|[ªº]|(?<=.)þ|ç(?=[bcdfghjklmnpqrstvwxz])", re.IGNORECASE | re.DOTALL
 )
 """What no word of a language of the west has: many such letters in a row, or one where it never is.
 
-``ª`` and ``º`` end a word, ``þ`` begins one, and ``ç`` stands before a, o or u or at the end.
+``ª`` and ``º`` end a word, where they do not count, ``þ`` begins one, and ``ç`` stands before a
+vowel or at the end.
 """
 
 
@@ -122,6 +125,8 @@ def encoding_of_letters(evidence: bytes) -> str | None:
     >>> encoding_of_letters("東京, 大阪".encode("cp932")) is None
     True
     """
+    if _has_marks_alone(_decoded(evidence, _MOST_LIKELY)):
+        return _MOST_LIKELY
     best, best_text, best_fit = None, "", 0.0
     may_have_several_bytes = any(_decoded(evidence, name) is not None for name in _SEVERAL_BYTES)
     for name, alphabets in _ALPHABETS:
@@ -134,6 +139,21 @@ def encoding_of_letters(evidence: bytes) -> str | None:
         if fit >= least and fit > best_fit:
             best, best_text, best_fit = name, text, fit
     return best
+
+
+def _has_marks_alone(text: str | None) -> bool:
+    """Return whether a text has quotation marks, signs of currencies and the like, but no letter.
+
+    Beyond ASCII, that is; and each stands where such marks do.
+    """
+    if text is None or _CONTROL.search(text) or _MARK_AMID.search(text):
+        return False
+    return all(word.isascii() for word in _words(text))
+
+
+def _words(text: str) -> set[str]:
+    """Return the different words of a text, without the ordinals and powers at their ends."""
+    return {word.rstrip(_AT_ENDS) for word in _WORD.findall(text)}
 
 
 def _decoded(evidence: bytes, name: str) -> str | None:
@@ -176,12 +196,12 @@ def _letters_of(text: str, is_word: Callable[[str], bool]) -> tuple[list[str], i
 
     And how many there are in all, with the marks and controls that stand where none does.
     """
-    words = {word for word in _WORD.findall(text) if not word.isascii()}
+    words = {word for word in _words(text) if not word.isascii()}
     others = {word: [letter for letter in word if letter > "\x7f"] for word in words}
     n = sum(map(len, others.values()))
     n_odd = len(_CONTROL.findall(text)) + len(_MARK_AMID.findall(text))
     letters = [letter for word in words if is_word(word) for letter in others[word]]
-    return [letter for letter in letters if letter not in "ªº"], n + n_odd
+    return letters, n + n_odd
 
 
 @cache
