@@ -57,14 +57,6 @@ def test_texts_protected_from_spreadsheets_are_read_as_these_show_them():
     assert rows_of(wide) == [["001", "x"], ["002", "y"]]
 
 
-def test_headers_that_are_repeated_are_no_rows():
-    table = read("city,country,n\nOslo,Norway,1\ncity,country,n\nBern,Switzerland,2\n")
-    assert rows_of(table) == [["Oslo", "Norway", "1"], ["Bern", "Switzerland", "2"]]
-    assert table.notes == ["rows that repeat the header were left out: 1"]
-    numbers = read("0,1\n5,6\n0,1\n7,8\n")
-    assert rows_of(numbers) == [["5", "6"], ["0", "1"], ["7", "8"]]
-
-
 def test_delimiters_in_a_single_column_are_part_of_its_texts():
     table = read("place\nOslo\nWashington, DC\nBern\nSan Juan, PR, USA\nLima,\nRome\nBonn\n")
     assert rows_of(table) == [

@@ -20,7 +20,6 @@ from pexeso.lake.readers.layout.beginning import (
     separator_line,
 )
 from pexeso.lake.readers.layout.conventions import (
-    are_names,
     are_tags,
     have_row_names,
     with_inner_marks,
@@ -341,7 +340,6 @@ def _collect(
     """Turn rows into the header and columns, making all rows as wide as the header."""
     header: list[list[str]] = []
     builder: _ColumnBuilder | None = None
-    n_repeats = 0
     for rows, is_last in _with_last(parsed.chunks()):
         if builder is None:
             n_filled = [position for position, row in enumerate(rows) if row]
@@ -363,9 +361,6 @@ def _collect(
         if is_last and (n_below := rows_below(rows, builder.width)):
             notes.append(_note_on_rows_below(rows[-n_below:]))
             rows = rows[:-n_below]
-        if len(header) == 1 and header[0] in rows and are_names(header[0]):
-            n_repeats += rows.count(header[0])
-            rows = [row for row in rows if row != header[0]]
         if rows := [row for row in rows if row]:
             builder.add(rows)
     if not header and builder is None:
@@ -381,8 +376,6 @@ def _collect(
     given = [*joined, *([""] * (builder.width - len(joined)))]
     names, n_too_big = cells_to_column(given, max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
-    if n_repeats:
-        notes.append(f"rows that repeat the header were left out: {n_repeats:,}")
     names, *columns = without_formulas([names, *builder.columns()], parsed.data, notes)
     return [clean_name(name or "") for name in names.to_pylist()], columns
 

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.lake.readers.layout.dialect import Dialect
-from pexeso.lake.readers.layout.kinds import NUMBER, has_value, kind_of
 
 _FORMULA_MARKS = (b'="', b'=\0"\0', b'\0=\0"')
 _FORMULA = r'(?s)^="([^"]*)"$'
@@ -49,11 +48,6 @@ def are_tags(row: Sequence[str]) -> bool:
     return len(tags) > 1 and all(map(_TAG.match, tags))
 
 
-def are_names(header: Sequence[str]) -> bool:
-    """Return whether a header cannot be a row as well: two of its cells are words."""
-    return sum(has_value(cell) and kind_of(cell) != NUMBER for cell in header) > 1
-
-
 def with_inner_marks(line: str, dialect: Dialect, width: int) -> list[str] | None:
     r"""Return the cells of a line in which quotation marks within quoted cells are not doubled.
 
@@ -73,10 +67,12 @@ def with_inner_marks(line: str, dialect: Dialect, width: int) -> list[str] | Non
     closing = re.compile(rf"(?<!{mark}){mark}(?:{mark}{mark})*(?={cut}|$)")
     doubled = re.compile(rf"(?<!{mark})(?:{mark}{mark})+(?={cut}|$)")
     cells: list[str] = []
-    start, is_odd = 0, False
+    start, is_odd, has_closing = 0, False, True
     while start <= len(line):
         if line.startswith(mark, start):
-            found = closing.search(line, start + 1) or doubled.search(line, start + 1)
+            found = closing.search(line, start + 1) if has_closing else None
+            has_closing = found is not None  # none is looked for again: each look takes the line
+            found = found or doubled.search(line, start + 1)
             if found is None:
                 return None
             text, end = line[start + 1 : found.end() - 1], found.end()
