@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import time
 
 import pytest
 
@@ -300,3 +301,10 @@ def test_what_people_take_for_json_is_read(name, text):
 def test_other_values_behind_each_other_are_no_table(text):
     with pytest.raises(TableReadError, match=r"is no readable JSON: .* in line [0-9]+"):
         parse_json("t.json", text.encode(), max_cell_bytes=1 << 20)
+
+
+def test_a_text_that_never_ends_takes_bounded_time():
+    start = time.perf_counter()
+    with pytest.raises(TableReadError, match="is no readable JSON: Unterminated string"):
+        parse_json("t.json", b'["' + b'\\"' * 300_000, max_cell_bytes=1 << 20)
+    assert time.perf_counter() - start < 20

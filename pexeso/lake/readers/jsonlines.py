@@ -36,8 +36,11 @@ ROWS_A_CHUNK = 4096
 _MAX_DEPTH = 8
 _OBJECTS = re.compile(rb'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _BETWEEN = re.compile(r"[\s,\x1e]*")
-_SURPLUS_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
-"""A text, or a comma behind the last item, which only hands and careless programs write."""
+_SURPLUS_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s*[\]}])', re.DOTALL)
+"""A text, or a comma behind the last item, which only hands and careless programs write.
+
+A text that never ends is one as well: it would be looked through anew from each of its marks.
+"""
 _LINES_ENDS = (".jsonl", ".ndjson")
 
 
