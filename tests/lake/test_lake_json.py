@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import time
 
 import pytest
 
@@ -294,3 +295,35 @@ def test_wrong_bytes_of_json_are_noted(data, note):
 def test_json_in_an_encoding_of_unicode_needs_no_note(encoding):
     table = parse('[{"a":"caf\u00e9"}]'.encode(encoding))
     assert (table.columns[0].to_pylist(), table.notes) == (["caf\u00e9"], [])
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{\n  "a": 1,\n  "b": "x"\n}\n{\n  "a": 2,\n  "b": ",]"\n}\n',
+        '{"a":1,"b":"x"}{"a":2,"b":",]"}',
+        '{"a":1,"b":"x"},\n{"a":2,"b":",]"},\n',
+        '\x1e{"a":1,"b":"x"}\n\x1e{"a":2,"b":",]"}\n',
+        '[{"a":1,"b":"x"},{"a":2,"b":",]",},]',
+        '["a","b"]\n[1,"x"]\n[2,",]"]\n',
+        '[{"page":1,"pages":1},[{"a":1,"b":"x"},{"a":2,"b":",]"}]]',
+    ],
+)
+def test_what_people_take_for_json_is_read(name, text):
+    table = parse_json(name, text.encode(), max_cell_bytes=1 << 20)
+    assert table.names == ["a", "b"]
+    assert [column.to_pylist() for column in table.columns] == [["1", "2"], ["x", ",]"]]
+
+
+@pytest.mark.parametrize("text", ['"a"\n"b"\n', "1 2 3", "[1, 2"])
+def test_other_values_behind_each_other_are_no_table(text):
+    with pytest.raises(TableReadError, match=r"is no readable JSON: .* in line [0-9]+"):
+        parse_json("t.json", text.encode(), max_cell_bytes=1 << 20)
+
+
+def test_a_text_that_never_ends_takes_bounded_time():
+    start = time.perf_counter()
+    with pytest.raises(TableReadError, match="is no readable JSON: Unterminated string"):
+        parse_json("t.json", b'["' + b'\\"' * 300_000, max_cell_bytes=1 << 20)
+    assert time.perf_counter() - start < 20

@@ -71,9 +71,16 @@ class OpenTable:
 
     @property
     def format(self) -> str:
-        """Format of the rows: that of the name, else that of the content."""
+        """Format of the rows: that of the name, else that of the content.
+
+        JSON is told by its content under a name of delimited text, too.
+        """
         found = format_of(self.source.shown)
-        if found is not None:
+        if found is not None and (
+            found.name != "delimited"
+            or self.options
+            or not starts_as_json(self._data, is_sure=True)
+        ):
             return found.name
         if self._data.startswith(_PARQUET_MAGIC):
             return "parquet"

@@ -19,9 +19,15 @@ from pexeso.lake.readers.layout.beginning import (
     join_header,
     separator_line,
 )
+from pexeso.lake.readers.layout.conventions import (
+    are_tags,
+    have_row_names,
+    with_inner_marks,
+    without_formulas,
+)
 from pexeso.lake.readers.layout.dialect import Dialect, detect_dialect
 from pexeso.lake.readers.layout.ending import MAX_ROWS_BELOW, rows_below
-from pexeso.lake.readers.layout.prose import require_table
+from pexeso.lake.readers.layout.prose import require_no_document, require_table
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
     Table,
@@ -40,7 +46,11 @@ _MIN_LONGER = 0.25
 _CELLS_A_CHUNK = 1 << 18
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROL_FRACTION = 0.1
+_ANY_CONTROL = re.compile(_CONTROL.pattern.encode())
+_MAX_NULL_FRACTION = 0.1
 _SELDOM_TABLES = (".txt",)
+_END_OF_TEXT = b"\x1a"
+"""What old programs write behind a text."""
 
 
 def parse_delimited(
@@ -81,14 +91,18 @@ def parse_delimited(
     TableReadError
         The text is binary, empty, no table, or cannot be parsed.
     """
-    encoding = _encoding(shown, data, options)
+    encoding, data = _encoding(shown, data, options)
     notes = [encoding.note] if encoding.note else []
-    given = data
+    given = data = data.removesuffix(_END_OF_TEXT)
     if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not given:
         notes.append("control characters were read as what Windows-1252 has in their place")
     sample = _decoded(data, encoding.name).read(_SAMPLE_CHARACTERS)
     if _looks_binary(sample):
         raise TableReadError(f"{shown} is binary, not delimited text.")
+    if options.delimiter is None and options.skip_rows is None:
+        require_no_document(shown, sample)
+    if len(sample) < _SAMPLE_CHARACTERS and not sample.strip("\ufeff \t\r\n"):
+        raise TableReadError(f"{shown} is empty: it has no header row.")
     # A setting of the whole process, so it is only ever raised; the limit on cells is applied to
     # what was parsed.
     csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
@@ -101,13 +115,31 @@ def parse_delimited(
     return Table(names, columns, encoding.name, dialect.delimiter, notes + parsed.notes)
 
 
-def _encoding(shown: str, data: bytes, options: ReadingOptions) -> Encoding:
+def _encoding(shown: str, data: bytes, options: ReadingOptions) -> tuple[Encoding, bytes]:
+    """Return the encoding of a text, and the text without what is none of it."""
     if options.encoding is not None:
-        return Encoding(options.encoding)
+        return Encoding(options.encoding), data
     encoding = detect_encoding(data)
+    if encoding is None and (text := _without_nulls(data)) is not None:
+        n_nulls = len(data) - len(text)
+        return Encoding("utf-8", f"NUL characters were left out: {n_nulls:,}"), text
     if encoding is None:
         raise TableReadError(f"{shown} is binary, not delimited text.")
-    return encoding
+    return encoding, data
+
+
+def _without_nulls(data: bytes) -> bytes | None:
+    """Return a text without the NULs that programs write for empty cells, or to fill a file up.
+
+    None where there are many others, or bytes that no text has.
+    """
+    body = data.rstrip(b"\0")
+    text = body.replace(b"\0", b"")
+    if len(body) - len(text) > _MAX_NULL_FRACTION * len(body):
+        return None
+    found = detect_encoding(text)
+    is_text = found is not None and found.name == "utf-8" and found.note is None
+    return text if is_text and not _ANY_CONTROL.search(text) else None
 
 
 def _layout(
@@ -220,6 +252,8 @@ class _ParsedRows:
                     n_plain += 1
                     first_plain = first_plain or n_lines_done + 1
                     taken = taken[:1]
+            if len(taken) == 1:
+                row = with_inner_marks(taken[0], self.dialect, width) or row
             n_lines_done += len(taken)
             rows.append(row)
             if len(rows) * width >= _CELLS_A_CHUNK:
@@ -314,8 +348,16 @@ def _collect(
             rows = rows[taken[-1] + 1 :] if taken else rows
             if len(header) < n_header_rows or not any(rows):
                 continue
-            width = _width(header, [row for row in rows if row])
-            builder = _ColumnBuilder(shown, width, max_cell_bytes, len(parsed.data))
+            first = next(position for position, row in enumerate(rows) if row)
+            if header and are_tags(rows[first]):
+                notes.append("the row of tags below the header was left out")
+                del rows[: first + 1]
+            filled = [row for row in rows if row]
+            if len(header) == 1 and have_row_names(header[0], filled):
+                header[0] = ["", *header[0]]
+                notes.append("the first column has no name in the header: rows are called by it")
+            width = _width(header, filled)
+            builder = _ColumnBuilder(shown, width, max_cell_bytes, parsed)
         if is_last and (n_below := rows_below(rows, builder.width)):
             notes.append(_note_on_rows_below(rows[-n_below:]))
             rows = rows[:-n_below]
@@ -324,7 +366,7 @@ def _collect(
     if not header and builder is None:
         raise TableReadError(f"{shown} is empty: it has no header row.")
     width = max(map(len, header), default=0)
-    builder = builder or _ColumnBuilder(shown, width, max_cell_bytes, len(parsed.data))
+    builder = builder or _ColumnBuilder(shown, width, max_cell_bytes, parsed)
     n_added = builder.width - width
     if header and n_added > 0:
         notes.append(
@@ -334,7 +376,8 @@ def _collect(
     given = [*joined, *([""] * (builder.width - len(joined)))]
     names, n_too_big = cells_to_column(given, max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
-    return [clean_name(name or "") for name in names.to_pylist()], builder.columns()
+    names, *columns = without_formulas([names, *builder.columns()], parsed.data, notes)
+    return [clean_name(name or "") for name in names.to_pylist()], columns
 
 
 def _with_last(
@@ -379,19 +422,24 @@ def _width(header: list[list[str]], rows: list[list[str]]) -> int:
 class _ColumnBuilder:
     """Columns made from lists of rows, and counts of what had to be repaired."""
 
-    def __init__(self, shown: str, width: int, max_cell_bytes: int, n_bytes: int):
+    def __init__(self, shown: str, width: int, max_cell_bytes: int, parsed: _ParsedRows):
         check_width(shown, width)
-        self.shown, self.n_bytes = shown, n_bytes
+        self.shown, self.n_bytes = shown, len(parsed.data)
+        self.delimiter = parsed.dialect.delimiter
         self.width = width
         self.max_cell_bytes = max_cell_bytes
         self.pieces: list[list[pa.StringArray]] = [[] for _ in range(width)]
-        self.n_rows = self.n_short = self.n_long = self.n_too_big = 0
+        self.n_rows = self.n_short = self.n_long = self.n_joined = self.n_too_big = 0
 
     def add(self, rows: list[list[str]]) -> None:
         self.n_rows += len(rows)
         check_cells(self.shown, self.n_rows, self.width, self.n_bytes)
         lengths = Counter(map(len, rows))
         if set(lengths) != {self.width}:
+            if self.width == 1:  # what is a delimiter elsewhere is one of the texts' own here
+                rows = [[self.delimiter.join(row).rstrip(self.delimiter)] for row in rows]
+                self.n_joined += lengths.total() - lengths[1]
+                lengths = Counter([1])
             self.n_short += sum(n for length, n in lengths.items() if length < self.width)
             self.n_long += sum(n for length, n in lengths.items() if length > self.width)
             padding = [""] * self.width
@@ -412,6 +460,11 @@ class _ColumnBuilder:
             )
         if self.n_long:
             notes.append(f"rows longer than the header lost their surplus cells: {self.n_long:,}")
+        if self.n_joined:
+            notes.append(
+                f"rows of the one column that hold a {self.delimiter!r} were read whole: "
+                f"{self.n_joined:,}"
+            )
         n_too_big = self.n_too_big + n_too_big_names
         if n_too_big:
             notes.append(too_big_note(n_too_big, self.max_cell_bytes))

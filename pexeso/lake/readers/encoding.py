@@ -8,6 +8,8 @@ import json
 import re
 from dataclasses import dataclass
 
+from pexeso.lake.readers.alphabets import encoding_of_letters
+
 _MARKS = (
     # UTF-32 before UTF-16: the mark of one starts with that of the other.
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -61,9 +63,10 @@ def detect_encoding(data: bytes) -> Encoding | None:
 
     A byte order mark decides. Without one, text that is UTF-8 throughout is UTF-8; text that is
     mostly UTF-8 (more multi-byte characters than stray bytes) is UTF-8 with replacement characters.
-    Other text is guessed by charset-normalizer from the lines that hold non-ASCII bytes (at most 16
-    KiB of them): several single-byte encodings often fit equally well, and then Windows-1252, by
-    far the most frequent in files, is taken.
+    Other text is guessed from the lines that hold non-ASCII bytes (at most 16 KiB of them): by
+    whether the letters are those of one alphabet, else by charset-normalizer. Several single-byte
+    encodings often fit equally well, and then Windows-1252, by far the most frequent in files, is
+    taken.
 
     Parameters
     ----------
@@ -179,6 +182,8 @@ def _evidence(data: bytes) -> bytes:
 
 
 def _guess(evidence: bytes) -> str:
+    if (found := encoding_of_letters(evidence)) is not None:
+        return found
     from charset_normalizer import from_bytes  # few files need it
 
     matches = from_bytes(evidence, cp_isolation=_CANDIDATES, enable_fallback=False)

@@ -14,6 +14,7 @@ That is its position, or the keys that lead to it.
 Record = Mapping[Key, object]
 
 _DEPTH = 3
+_FACTS_AND_RECORDS = 2
 _USUAL_NAMES = frozenset(
     ("data", "records", "rows", "results", "items", "features", "values", "entries", "docs")
 )
@@ -57,6 +58,9 @@ def _no_table(shown: str, reason: str) -> TableReadError:
 def _of_array(shown: str, items: list[object], notes: list[str]) -> Iterator[Record]:
     if not items:
         raise TableReadError(f"{shown} is empty: its array has no item.")
+    if (records := _beside_facts(items)) is not None:
+        items = records
+        notes.append("facts beside the array of objects were left out")
     n_objects = sum(isinstance(item, dict) for item in items)
     n_arrays = sum(isinstance(item, list) for item in items)
     if n_objects > len(items) - n_objects:
@@ -68,6 +72,18 @@ def _of_array(shown: str, items: list[object], notes: list[str]) -> Iterator[Rec
     if not n_objects and not n_arrays:
         return ({"value": item} for item in items)
     raise _no_table(shown, "its array mixes objects, arrays and single values")
+
+
+def _beside_facts(items: list[object]) -> list[object] | None:
+    """Return the array of objects that stands beside an object of facts; None where none does.
+
+    Services answer so: the first item says how many pages there are.
+    """
+    if len(items) != _FACTS_AND_RECORDS or sum(isinstance(item, dict) for item in items) != 1:
+        return None
+    records = next(item for item in items if not isinstance(item, dict))
+    is_table = isinstance(records, list) and bool(records)
+    return records if is_table and all(isinstance(row, dict) for row in records) else None
 
 
 def _of_rows(

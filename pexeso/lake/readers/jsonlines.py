@@ -9,6 +9,7 @@ import codecs
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
@@ -33,6 +34,13 @@ ROWS_A_CHUNK = 4096
 """Rows that are made into columns at a time."""
 
 _MAX_DEPTH = 8
+_OBJECTS = re.compile(rb'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
+_BETWEEN = re.compile(r"[\s,\x1e]*")
+_SURPLUS_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s*[\]}])', re.DOTALL)
+"""A text, or a comma behind the last item, which only hands and careless programs write.
+
+A text that never ends is one as well: it would be looked through anew from each of its marks.
+"""
 _LINES_ENDS = (".jsonl", ".ndjson")
 
 
@@ -204,7 +212,7 @@ class JsonRows:
         repeats = _Repeats()
         text = self.data.decode(self.encoding, "replace")
         try:
-            self._document = _loads(text, repeats)
+            self._document = _document_of(text, repeats)
         except RecursionError as error:
             raise TableReadError(f"{self.shown} is nested more deeply than can be read.") from error
         except json.JSONDecodeError as error:
@@ -235,8 +243,15 @@ class _Repeats:
         return found
 
 
-def starts_as_json(data: bytes) -> bool:
+def starts_as_json(data: bytes, *, is_sure: bool = False) -> bool:
     r"""Return whether a text begins with an array of objects, or a line that is an object.
+
+    Parameters
+    ----------
+    data
+        The text.
+    is_sure
+        Whether nothing else may begin so: the first object has a key.
 
     Examples
     --------
@@ -246,6 +261,8 @@ def starts_as_json(data: bytes) -> bool:
     False
     """
     begin = data[:_FIRST_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
+    if is_sure and not _OBJECTS.match(begin):
+        return False
     if begin.startswith(b"["):
         return begin[1:].lstrip().startswith(b"{")
     line = begin.partition(b"\n")[0].decode("utf-8", errors="replace")
@@ -276,6 +293,46 @@ def _loads(text: str, repeats: _Repeats) -> object:
             parse_constant=_constant,
             parse_int=_whole_number,
         )
+
+
+def _document_of(text: str, repeats: _Repeats) -> object:
+    """Read JSON as `_loads`, and what people take for it: see `_sequence`."""
+    try:
+        return _loads(text, repeats)
+    except json.JSONDecodeError:
+        for mended in (text, _SURPLUS_COMMA.sub(lambda found: found[1] or "", text)):
+            repeats.n_objects = 0
+            try:
+                return _sequence(mended, repeats)
+            except json.JSONDecodeError:
+                continue
+        raise
+
+
+def _sequence(text: str, repeats: _Repeats) -> object:
+    """Read objects or arrays that follow each other without being items of an array.
+
+    Tools write objects so, each over several lines, or all in one; a comma may follow each.
+
+    Examples
+    --------
+    >>> _sequence('{"a": 1},{"a": 2}', _Repeats())
+    [{'a': 1}, {'a': 2}]
+    """
+    decoder = json.JSONDecoder(
+        object_pairs_hook=repeats.object_of, parse_constant=_constant, parse_int=_whole_number
+    )
+    found: list[object] = []
+    start = _BETWEEN.match(text, 0).end()  # type: ignore[union-attr]
+    while start < len(text):
+        value, end = decoder.raw_decode(text, start)
+        found.append(value)
+        start = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]
+    if len(found) == 1:
+        return found[0]
+    if not found or {type(value) for value in found} not in ({dict}, {list}):
+        raise json.JSONDecodeError("Extra data", text, 0)
+    return found
 
 
 def _constant(name: str) -> float | None:

@@ -13,6 +13,7 @@ from pexeso.lake.typed.cells import cell_text
 _ROWS_LOOKED_AT = 200
 _HEADER_WITHIN = 50
 _YEARS = range(1000, 3000)
+_LIKELY_YEARS = range(1700, 2101)
 _PLACEHOLDERS = frozenset(("n/a", "na", "nan", "none", "null", "missing", "nil", "tbd", "unknown"))
 
 Row = Sequence[object]
@@ -77,6 +78,8 @@ def find_table(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> TablePlace
     if not grid.filled:
         return None
     head = grid.header()
+    if not grid.is_header(head) and grid.is_header_with_gaps(head - 1, head):
+        head -= 1
     notes = []
     if not grid.is_header(head):
         end = grid.end(head - 1)
@@ -117,6 +120,8 @@ class _Grid:
         if not candidates:
             return self.filled[0]
         first = candidates[0]
+        if (whole := self._first_whole_header()) is not None and whole > first:
+            return whole
         if self._stands_alone(first):
             for later in candidates[1:]:
                 if self._is_all_names(later) and (
@@ -127,6 +132,29 @@ class _Grid:
                     break
         return first
 
+    def _first_whole_header(self) -> int | None:
+        """Return the first row of names for all columns, below facts such as a date and an author.
+
+        None where there is none, or a row above it names columns as well.
+        """
+        for number in self.filled[:_HEADER_WITHIN]:
+            is_all_names = self._is_all_names(number)
+            n_unlike = self._n_unlike_below(number) if is_all_names else 0
+            if self.counts[number] >= self.usual > 2:
+                return number if n_unlike else None
+            if 2 * n_unlike >= self.counts[number] or (n_unlike and self.counts[number] > 2):
+                return None
+        return None
+
+    def is_header_with_gaps(self, number: int, head: int) -> bool:
+        """Return whether the row above the first of the table names some of its columns."""
+        if number < 0 or self.counts[number] < 2 or not self._is_all_names(number):
+            return False
+        return self._n_unlike_below(number) > 0 and all(
+            is_blank(above) or not is_blank(below)
+            for above, below in zip(self.rows[number], self.rows[head], strict=True)
+        )
+
     def _stands_alone(self, number: int) -> bool:
         """Return whether what follows a row is blank, or narrower where the row is narrow too."""
         if number + 1 >= len(self.rows):
@@ -136,7 +164,7 @@ class _Grid:
 
     def is_header(self, number: int) -> bool:
         """Return whether the cells of a row are names of what is below them."""
-        if self._is_all_names(number) or self._is_sequence(number):
+        if self._is_all_texts(number):
             return True
         names, values = 0, 0
         for column, value in enumerate(self.rows[number]):
@@ -184,19 +212,38 @@ class _Grid:
         return bool(below) and sum(isinstance(cell, str) for cell in below) <= 0.2 * len(below)
 
     def _differs_below(self, number: int) -> bool:
-        return any(self._is_unlike_below(number, c) for c in range(len(self.rows[number])))
+        return self._n_unlike_below(number) > 0
+
+    def _n_unlike_below(self, number: int) -> int:
+        return sum(self._is_unlike_below(number, c) for c in range(len(self.rows[number])))
+
+    def _names_years(self, number: int) -> bool:
+        """Return whether all that is no text are years, and what is below them mostly is not."""
+        row = self.rows[number]
+        columns = [c for c, v in enumerate(row) if not is_blank(v) and not isinstance(v, str)]
+        if not columns or not all(_is_year(row[c]) for c in columns):
+            return False
+        below = [cell for c in columns for cell in self._below(number, c)]
+        return 4 * sum(map(_is_year, below)) < len(below)
 
     def is_second_header(self, number: int, head: int) -> bool:
         """Return whether the row below the header is a header too: of units, or of parts."""
-        if number >= len(self.rows) or not self.counts[number] or not self._is_all_names(number):
+        if number >= len(self.rows) or not self.counts[number]:
             return False
-        unlike = sum(
-            self._is_unlike_below(number, column) for column in range(len(self.rows[number]))
-        )
+        if not self._is_all_names(number):
+            return self._is_all_texts(head) and self._are_years_of_groups(number, head)
+        unlike = self._n_unlike_below(number)
         return 2 * unlike >= self.counts[number] and unlike > 0 and self._is_all_texts(head)
 
+    def _are_years_of_groups(self, number: int, head: int) -> bool:
+        """Return whether a row has years, also where the name of a group above it goes on."""
+        pairs = zip(self.rows[head], self.rows[number], strict=True)
+        goes_on = any(is_blank(above) and not is_blank(below) for above, below in pairs)
+        return goes_on and self._names_years(number)
+
     def _is_all_texts(self, number: int) -> bool:
-        return self._is_all_names(number) or self._is_sequence(number)
+        """Return whether a row holds texts alone, or numbers and dates that are names as well."""
+        return self._is_all_names(number) or self._is_sequence(number) or self._names_years(number)
 
     def is_group_row(self, number: int, head: int) -> bool:
         """Return whether the row above the header names groups of its columns."""
@@ -282,6 +329,10 @@ class _Grid:
         below = sum(number >= end for number in self.filled)
         notes = [f"rows above the header were left out: {above:,}"] if above else []
         return notes + ([f"rows below the table were left out: {below:,}"] if below else [])
+
+
+def _is_year(value: object) -> bool:
+    return type(value) in (int, float) and float(value).is_integer() and int(value) in _LIKELY_YEARS
 
 
 def _name(value: object) -> str:

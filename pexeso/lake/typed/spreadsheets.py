@@ -6,6 +6,7 @@ They are read in a process of their own: a damaged one can end it, or keep it bu
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import zipfile
 import zlib
@@ -33,6 +34,8 @@ _NAMED = {
     b"%pdf": "PDF",
     b"{\\rt": "rich text",
 }
+_TEXT = re.compile(rb"[\t\r\n\x20-\x7e]+|\xef\xbb\xbf.+|\xff\xfe.+", re.DOTALL)
+"""How texts begin, with a byte order mark or without."""
 _PARTS = {
     "xl/workbook.bin": ".xlsb",
     "xl/workbook.xml": ".xlsx",
@@ -132,10 +135,12 @@ def _check(source: FileSource, path: Path) -> tuple[str, int]:
     if not start:
         raise TableReadError(f"{source.shown} is empty: it has no bytes.")
     what = next((name for mark, name in _NAMED.items() if start.lower().startswith(mark)), None)
-    raise TableReadError(
-        f"{source.shown} is no readable spreadsheet: "
-        + (f"it holds {what}; save it as .xlsx." if what else "it starts like none.")
-    )
+    said = "it starts like none"
+    if what is not None:
+        said = f"it holds {what}; save it as .xlsx"
+    elif _TEXT.fullmatch(start):
+        said = "it holds text; call it .csv to have it read"
+    raise TableReadError(f"{source.shown} is no readable spreadsheet: {said}.")
 
 
 def _packed(source: FileSource, stream: BinaryIO) -> tuple[str, int]:

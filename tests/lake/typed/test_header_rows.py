@@ -89,3 +89,53 @@ def test_a_note_is_no_note_where_rows_above_begin_alike() -> None:
     body = [["Note: a", 1, 2.5], ["Note: b", 3, 4.5], ["Note: c", 5, 6.5]]
     assert find_table([HEADER, *body, ["Note: d", _, _]]).end == 5
     assert find_table([HEADER, *body, ["Source: d", _, _]]).end == 4
+
+
+GROUPS = [["city", "Men", _, "Women", _], [_, 2019, 2020, 2019, 2020]]
+OF_GROUPS = [["Oslo", 1, 2, 3, 4], ["Bodø", 5, 6, 7, 8]]
+
+
+@pytest.mark.parametrize("n_rows", [2, 12])
+@pytest.mark.parametrize("merged", [[], [(0, 0, 1, 0), (0, 1, 0, 2), (0, 3, 0, 4)]])
+@pytest.mark.parametrize("above", [0, 2])
+def test_years_below_groups_are_names(n_rows, merged, above) -> None:
+    title = [["Table 1", _, _, _, _], [_] * 5][:above]
+    merged = [(top + above, left, bottom + above, right) for top, left, bottom, right in merged]
+    place = find_table([*title, *GROUPS, *(OF_GROUPS * 6)[:n_rows]], merged)
+    assert place.names == ["city", "Men 2019", "Men 2020", "Women 2019", "Women 2020"]
+    assert (place.first, place.end) == (above + 2, above + 2 + n_rows)
+
+
+@pytest.mark.parametrize(
+    "header", [["city", 2020, "x"], ["city", 2015, 2010], ["city", "n", 1999.0]]
+)
+def test_years_are_names_in_any_order_and_alone(header) -> None:
+    place = find_table([header, *BODY])
+    assert (place.names, place.first) == (
+        [f"{name:g}" if type(name) is float else str(name) for name in header],
+        1,
+    )
+
+
+def test_years_over_years_are_data() -> None:
+    rows = [["Oslo", 1924], ["Bodø", 1816], ["Moss", 1720]]
+    assert find_table(rows).first == 0
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        [["Created:", datetime.date(2020, 1, 1), _], ["Author:", "Ann", _], [_, _, _]],
+        [["Created:", datetime.date(2020, 1, 1), _], ["Author:", "Ann", _]],
+        [["Year", 2020, _], ["Unit", "persons", _], [_, _, _], [_, _, _]],
+    ],
+)
+def test_facts_above_the_header_are_not_of_the_table(above) -> None:
+    place = find_table([*above, HEADER, *BODY])
+    assert (place.names, place.first) == (HEADER, len(above) + 1)
+
+
+def test_a_header_with_gaps_stays_the_header() -> None:
+    body = [["Oslo", 7, "a", 12, 30], ["Bodø", 9, "b", 2, 31], ["Moss", 4, "c", 22, 3]]
+    place = find_table([["city", _, "kind", _, "n"], *body])
+    assert (place.names, place.first) == (["city", "", "kind", "", "n"], 1)

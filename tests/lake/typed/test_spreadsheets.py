@@ -247,6 +247,9 @@ def test_what_is_no_spreadsheet_by_its_start_says_what_it_is() -> None:
     for start, what in ((b"<html><table>", "HTML"), (b'<?xml version="1.0"?>', "XML")):
         with pytest.raises(TableReadError, match=f"it holds {what}; save it as .xlsx"):
             spreadsheets.tables_in(source(start, "old.xls"))
+    for start in (b"city\tpeople\n", "città\tn\n".encode("utf-16"), b"\xef\xbb\xbfcity;n\n"):
+        with pytest.raises(TableReadError, match=r"it holds text; call it \.csv to have it read"):
+            spreadsheets.tables_in(source(start, "old.xls"))
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as archive:
         archive.writestr("a.csv", "a\n1\n")

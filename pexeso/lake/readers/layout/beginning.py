@@ -118,6 +118,8 @@ def find_beginning(
         return Beginning()
     width = _usual_width([row for line, row in rows if line >= n_comments])
     start = 0 if at_start else _start(rows, width, n_comments)
+    if not at_start and start == 0 and not n_comments:
+        start = _rows_above_gap(sample, rows, width)
     table = [row for _, row in rows[start:]]
     if not at_start and start == 0 and not n_comments and _is_title_of_plain(table, width):
         start, table = 1, table[1:]
@@ -219,6 +221,37 @@ def _rows_above_blank(rows: list[Row], width: int) -> int:
             return n + 1 if sum(1 for cell in below if cell.strip()) >= width else 0
         if n_values >= width:
             return 0
+    return 0
+
+
+def _rows_above_gap(sample: str, rows: list[tuple[int, Row]], width: int) -> int:
+    """Return how many rows stand above the table where a blank line parts them from it.
+
+    They are facts such as ``Created,2021-03-04``: each has fewer cells than the table has columns,
+    and the row behind the blank line has a name for each. A narrower table is none of them.
+    """
+    gap = _first_gap(sample)
+    n = sum(line < gap for line, _ in rows)
+    below = [row for _, row in rows[n:]]
+    if not n or len(below) <= _MIN_ROWS or any(len(row) >= width for _, row in rows[:n]):
+        return 0
+    if sum(1 for cell in below[0] if cell.strip()) < width:
+        return 0
+    above = [row for _, row in rows[:n]]
+    if n > _MIN_ROWS and compare(above[0], column_kinds(above[1:], width))[1]:
+        return 0
+    n_alike, n_other = compare(below[0], column_kinds(below[1:], width))
+    return n if not n_alike and (n_other or n > 1) else 0
+
+
+def _first_gap(sample: str) -> int:
+    """Return the number of the first blank line below other ones; 0 where there is none."""
+    is_below = False
+    lines = islice(io.StringIO(sample[:_MAX_CHARACTERS], newline=""), MAX_LINES_ABOVE)
+    for number, line in enumerate(lines):
+        if _BLANK.match(line) and is_below:
+            return number
+        is_below = is_below or not _BLANK.match(line)
     return 0
 
 
@@ -355,14 +388,16 @@ def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> b
         return is_below_groups and _are_years_below_groups(rows, of_numbers)
     if is_below_groups:
         return n_other > 0 or _names_answers(rows)
-    has_key, _ = compare(row, [None if kind == NUMBER else kind for kind in kinds])
+    has_key, n_no_key = compare(row, [None if kind == NUMBER else kind for kind in kinds])
     if has_key:  # a date or code like those below
         return False
     n_columns = len(of_numbers) - of_numbers.count(None)
     begins_with_digit = any(
         kind and cell.strip()[:1].isdigit() for cell, kind in zip(row, of_numbers, strict=False)
     )
-    return n_other >= max(2, n_columns / 2) and not begins_with_digit
+    # What stands over numbers as well as over dates or codes, and is like none, names both.
+    n_names = n_other + n_no_key if n_other else 0
+    return n_names >= max(2, n_columns / 2) and not begins_with_digit
 
 
 def _names_answers(rows: list[Row]) -> bool:

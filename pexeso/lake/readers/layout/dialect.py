@@ -103,8 +103,8 @@ def _detect_delimiter(sample: str, extension: str, complete: bool) -> Dialect:
         return Dialect(found)
     if (otherwise := _regular_otherwise(sample, complete)) is not None:
         return otherwise
-    if (found := _odd_delimiter(sample, complete)) is not None:
-        return Dialect(found)
+    if (odd := _odd_delimiter(sample, complete)) is not None:
+        return odd
     if all(set(counts) <= {1} for counts in widths.values()) and not _has_rare_delimiter(
         sample, complete
     ):
@@ -183,13 +183,15 @@ def _regular_otherwise(sample: str, complete: bool) -> Dialect | None:
     return None
 
 
-def _odd_delimiter(sample: str, complete: bool) -> str | None:
-    """Return a delimiter that is seldom one, where it cuts all rows alike and no other does."""
+def _odd_delimiter(sample: str, complete: bool) -> Dialect | None:
+    """Return a dialect that is seldom one, where it cuts all rows alike and no other does."""
     for delimiter in _ODD_DELIMITERS:
         if delimiter not in sample:
             continue
+        # Columns are aligned by as many spaces as it takes.
+        dialect = Dialect(delimiter, skipinitialspace=delimiter == " " and "   " in sample)
         least = _MIN_WIDTH_OF_ODD.get(delimiter, 2)
-        reader = csv.reader(io.StringIO(sample, newline=""), **Dialect(delimiter).csv_options())
+        reader = csv.reader(io.StringIO(sample, newline=""), **dialect.csv_options())
         rows = [row for row in reader if row]
         if not complete and len(rows) > 1:
             rows.pop()
@@ -199,7 +201,7 @@ def _odd_delimiter(sample: str, complete: bool) -> str | None:
             and all(len(row) == len(rows[0]) for row in rows)
             and _are_columns(rows, delimiter)
         ):
-            return delimiter
+            return dialect
     return None
 
 

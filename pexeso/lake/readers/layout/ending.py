@@ -13,15 +13,17 @@ _NOUNS = (
 )
 _DONE = r"updated|generated|exported|downloaded|retrieved|created|prepared by|compiled by"
 _SELDOM_NAMES = r"last updated|end of (?:file|data|report|table)"
+_COUNT = r"\([0-9]+ rows?(?: affected| selected)?\)\s*$"
+"""What programs of databases write below the rows that they give."""
 _MARK = re.compile(
     rf"\s*(?:(?:{_NOUNS}|{_DONE}|{_SELDOM_NAMES})\b\s*(?:[:.(]|by\b|on\b|at\b|from\b|$)"
     r"|data (?:from|as of|source)\b|[*†‡§¶©¹²³]+\s*\S|\([a-z0-9*]\)\s|\[[a-z0-9*]\]\s"
-    r"|\d\)\s|[#%]\s*\w|//|--)",
+    rf"|\d\)\s|[#%]\s*\w|//|--|{_COUNT})",
     re.IGNORECASE,
 )
 _SURE = re.compile(
     rf"\s*(?:(?:{_NOUNS}|{_DONE})\b\s*[:.]|(?:{_DONE})\s+(?:by|on|at|from)\b"
-    rf"|(?:{_SELDOM_NAMES})\b|data (?:from|as of)\b)",
+    rf"|(?:{_SELDOM_NAMES})\b|data (?:from|as of)\b|{_COUNT})",
     re.IGNORECASE,
 )
 """Of the marks those that no name has: a film is called Contact, and a domain ``*.example.com``."""

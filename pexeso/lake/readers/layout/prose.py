@@ -13,7 +13,37 @@ _MIN_ALIKE = 0.8
 _MIN_ROWS = 2
 _MIN_ALIGNED = 0.7
 _WORDS_OF_PROSE = 5
+_DOCUMENTS = (
+    ("<!doctype html", "HTML"),
+    ("<html", "HTML"),
+    ("<table", "HTML"),
+    ("<?xml", "XML"),
+    ("{\\rtf", "rich text"),
+    ("%pdf-", "PDF"),
+)
+_SAMPLE_OF_BEGIN = 1 << 10
+_LONGEST_MARK = max(len(mark) for mark, _ in _DOCUMENTS)
 _GAP = re.compile(r"(?<=\S)[ ]{2,}(?=\S)")
+
+
+def require_no_document(shown: str, sample: str) -> None:
+    """Raise TableReadError if a text begins as a document of another kind does.
+
+    Portals answer with a page that says what went wrong, and it is saved under the name of the
+    table.
+
+    Examples
+    --------
+    >>> require_no_document("t.csv", "<!DOCTYPE html><p>Not found</p>")
+    Traceback (most recent call last):
+    pexeso.errors.TableReadError: t.csv holds HTML, not delimited text; download it again as CSV.
+    """
+    begin = sample[:_SAMPLE_OF_BEGIN].lstrip("\ufeff \t\r\n")[:_LONGEST_MARK].lower()
+    for mark, kind in _DOCUMENTS:
+        if begin.startswith(mark):
+            raise TableReadError(
+                f"{shown} holds {kind}, not delimited text; download it again as CSV."
+            )
 
 
 def require_table(shown: str, sample: str, dialect: Dialect, *, complete: bool = True) -> None:

@@ -1,0 +1,177 @@
+"""What programs and portals put into delimited text by conventions of their own."""
+
+import json
+
+import pytest
+
+from pexeso.errors import TableReadError
+from pexeso.lake.containers.reader import read_table
+from pexeso.lake.readers.delimited import parse_delimited
+
+
+def read(text, extension=".csv"):
+    data = text.encode() if isinstance(text, str) else text
+    return parse_delimited(f"t{extension}", data, extension, max_cell_bytes=1 << 20)
+
+
+def rows_of(table):
+    return [
+        list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"city","people"\n"1","Oslo",709037\n"2","Bern",134591\n',
+        "city\tpeople\n1\tOslo\t709037\n2\tBern\t134591\n",
+    ],
+)
+def test_a_header_without_a_name_for_the_names_of_rows_stands_above_the_others(text):
+    table = read(text, ".tsv" if "\t" in text else ".csv")
+    assert table.names == ["", "city", "people"]
+    assert rows_of(table) == [["1", "Oslo", "709037"], ["2", "Bern", "134591"]]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "1,Oslo,x\n1,Bern,x\n",
+        "1,Oslo,\n2,Bern,\n",
+        ",Oslo,1\n,Bern,2\n",
+        "1,Oslo,x\n2,Bern\n",
+        "a,Sea, Oslo\nb,Hill, Bern\n",
+        "a, b,c\nd,e,f\n",
+    ],
+)
+def test_longer_rows_without_names_of_their_own_get_a_column_at_the_end(rows):
+    assert read(f"city,people\n{rows}").names == ["city", "people", ""]
+
+
+def test_texts_protected_from_spreadsheets_are_read_as_these_show_them():
+    table = read('id,"=""zip"""\n="001",="01234"\n="002","=""00501"""\n"=""""",="a"="b"\n')
+    assert table.names == ["id", "zip"]
+    assert rows_of(table) == [["001", "01234"], ["002", "00501"], [None, '="a"="b"']]
+    assert table.notes == ['cells such as ="01234" were read as the text in them: 6']
+    wide = read('id,zip\r\n="001",x\r\n="002",y\r\n'.encode("utf-16"))
+    assert rows_of(wide) == [["001", "x"], ["002", "y"]]
+
+
+def test_delimiters_in_a_single_column_are_part_of_its_texts():
+    table = read("place\nOslo\nWashington, DC\nBern\nSan Juan, PR, USA\nLima,\nRome\nBonn\n")
+    assert rows_of(table) == [
+        [place]
+        for place in ("Oslo", "Washington, DC", "Bern", "San Juan, PR, USA", "Lima", "Rome", "Bonn")
+    ]
+    assert table.notes == ["rows of the one column that hold a ',' were read whole: 3"]
+
+
+@pytest.mark.parametrize(
+    ("line", "row"),
+    [
+        ('"TV 42" screen",big,1', ['TV 42" screen', "big", "1"]),
+        ('"a "b" c","d, ""e""",1', ['a "b" c', 'd, "e"', "1"]),
+    ],
+)
+def test_quotation_marks_inside_quoted_cells_are_kept(line, row):
+    table = read(f'item,size,n\n"Tube, long",x,0\n{line}\nPan,"s, m",2\n')
+    assert rows_of(table) == [["Tube, long", "x", "0"], row, ["Pan", "s, m", "2"]]
+
+
+@pytest.mark.parametrize("below", ["(3 rows)\n", "\n(3 rows affected)\n", "\x1a"])
+def test_what_old_programs_and_databases_write_below_the_rows_is_left_out(below):
+    table = read(f"city,people\nOslo,1\nBern,2\nLima,3\n{below}")
+    assert rows_of(table) == [["Oslo", "1"], ["Bern", "2"], ["Lima", "3"]]
+
+
+@pytest.mark.parametrize(
+    ("begin", "kind"),
+    [
+        ("<!DOCTYPE html>\n<html>\n<p>Not found", "HTML"),
+        ("\ufeff\n<HTML>\n<p>x", "HTML"),
+        ('<?xml version="1.0"?>\n<rows>\n<row/>', "XML"),
+        ("{\\rtf1\\ansi\nHello, you", "rich text"),
+        ("%PDF-1.4\n1 0 obj\nendobj", "PDF"),
+    ],
+)
+def test_documents_under_the_name_of_a_table_say_what_they_are(begin, kind):
+    with pytest.raises(TableReadError, match=rf"^t\.csv holds {kind}, not delimited text; "):
+        read(begin)
+
+
+@pytest.mark.parametrize(
+    ("data", "n_nulls"),
+    [
+        (b"city,people\nOslo,7090\0\nBern,1345\n", 1),
+        (b"city,people\nOslo,7090\nBern,1345\n" + bytes(500), 500),
+    ],
+)
+def test_a_few_nulls_in_a_text_are_left_out(data, n_nulls):
+    table = read(data)
+    assert rows_of(table) == [["Oslo", "7090"], ["Bern", "1345"]]
+    assert table.notes == [f"NUL characters were left out: {n_nulls}"]
+
+
+@pytest.mark.parametrize("text", [" ", "  \n\n\t\n"])
+def test_white_space_alone_is_empty(text):
+    with pytest.raises(TableReadError, match=r"^t\.csv is empty: it has no header row\.$"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"city": "Oslo", "n": 1}, {"city": "Bern", "n": 2}]',
+        '{"city": "Oslo", "n": 1}\n{"city": "Bern", "n": 2}\n',
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.txt"])
+def test_json_under_the_name_of_delimited_text_is_read_as_json(tmp_path, text, name):
+    (tmp_path / name).write_text(text)
+    table = read_table(tmp_path / name)
+    assert (table.names, rows_of(table)) == (["city", "n"], [["Oslo", "1"], ["Bern", "2"]])
+    cell = json.dumps({"a": 1}).replace('"', '""')
+    (tmp_path / name).write_text(f'id,facts\n1,"{cell}"\n2,"{cell}"\n')
+    assert read_table(tmp_path / name).names == ["id", "facts"]
+
+
+@pytest.mark.parametrize(
+    "above", ["Report,People\nCreated,2021-03-04\n\n", "\nA,B\nC,D\n\n\n", "Report,People\n\n"]
+)
+def test_facts_above_a_blank_line_are_not_of_the_table(above):
+    table = read(f"{above}city,country,people\nOslo,Norway,709037\nBern,Switzerland,134591\n")
+    assert table.names == ["city", "country", "people"]
+    assert table.n_rows == 2
+
+
+def test_a_short_header_above_a_blank_line_stays():
+    table = read("country,people\n\nOslo,Norway,7\nBern,Switzerland,1\nLima,Peru,9\n")
+    assert table.n_rows == 3
+
+
+def test_a_narrower_table_above_a_blank_line_is_not_left_out():
+    table = read("n,city\n1,Oslo\n2,Bern\n3,Lima\n\nn,city,x\n4,Rome,5\n6,Bonn,7\n8,Graz,9\n")
+    assert (table.names, table.n_rows) == (["n", "city", ""], 7)
+
+
+def test_tags_below_the_header_are_no_row():
+    table = read("Country,People,Note\n#country,#affected +f,\nKenya,5,a\nChad,7,b\n")
+    assert table.names == ["Country", "People", "Note"]
+    assert rows_of(table) == [["Kenya", "5", "a"], ["Chad", "7", "b"]]
+    assert table.notes == ["the row of tags below the header was left out"]
+    assert read("tag,n\n#free,#1\n#love,#2\n").n_rows == 2
+
+
+def test_descriptions_below_codes_are_a_second_row_of_the_header():
+    body = "".join(f"05US{n},Place {n},{n * 7}\n" for n in range(10, 16))
+    table = read(f"GEO_ID,NAME,B01E\nGeography,Name of area,Estimate\n{body}")
+    assert table.names == ["GEO_ID Geography", "NAME Name of area", "B01E Estimate"]
+    assert read(f"GEO_ID,NAME,B01E\n05US9,Place 9,unknown\n{body}").n_rows == 7
+
+
+def test_columns_aligned_by_spaces_are_read():
+    table = read(
+        "name      people    area\nOslo      709       454\nBern      134       52\n", ".txt"
+    )
+    assert table.names == ["name", "people", "area"]
+    assert rows_of(table) == [["Oslo", "709", "454"], ["Bern", "134", "52"]]
