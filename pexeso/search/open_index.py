@@ -13,8 +13,8 @@ import pyarrow as pa
 from pexeso.errors import EmbedderError
 from pexeso.io.location import Location, locate
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.containers.table_names import name_within
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.table_names import name_within
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
 from pexeso.parts.metadata import require_contents, stored_normaliser
 from pexeso.parts.models import embedder_folder, number_of_model, store_of_model

@@ -3,8 +3,8 @@
 import pytest
 
 from pexeso.io.location import locate
+from pexeso.lake.containers.table_names import name_within
 from pexeso.lake.files import find_tables
-from pexeso.lake.table_names import name_within
 
 
 @pytest.fixture
