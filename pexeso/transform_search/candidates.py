@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.errors import IndexCorruptError
 from pexeso.store.texts import take_texts
@@ -41,7 +42,7 @@ class Candidate:
         The more, the likelier.
     table, label : str
     texts : pyarrow large_string array (v,)
-        Its distinct values, cleaned.
+        Its distinct values, cleaned, by code point.
     partners : int32 (v,)
         For each the number of the query value that shares most with it, or -1.
     strengths : int32 (v,)
@@ -111,13 +112,17 @@ def find_candidates(
                 if table != exclude_table
             ]
             for score, table, label, at in sorted(found)[:limit]:
-                values = slice(batch.bounds[at], batch.bounds[at + 1])
+                first, end = batch.bounds[at : at + 2].tolist()
+                # The order of values in a partition changes with it, and programs that are learned
+                # depend on that of their examples.
+                order = pc.sort_indices(batch.texts[first:end])
+                values = first + order.to_numpy()
                 best.append(
                     Candidate(
                         -score,
                         table,
                         label,
-                        batch.texts[values],
+                        batch.texts[first:end].take(order),
                         shared.partners[values],
                         shared.strengths[values],
                     )
