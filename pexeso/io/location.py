@@ -466,14 +466,3 @@ def _from_filesystem(filesystem: Any, path: str) -> Path | Location:
         raise InputError(f"The path {path!r} has '.' or '..' parts: give it without them.")
     path = filesystem._strip_protocol(path).rstrip("/")
     return Location(f"{protocol}://{path.lstrip('/')}", path, given=filesystem)
-
-
-def name_within(lake: Path | Location, file: str | os.PathLike[str]) -> str | None:
-    """Return the name of a file below a folder or place, or None where it does not lie there."""
-    if isinstance(lake, Location):
-        below = f"{lake}/"
-        return str(file).removeprefix(below) if str(file).startswith(below) else None
-    folder, path = Path(os.path.realpath(lake)), Path(os.path.realpath(file))
-    if path == folder:
-        return path.name
-    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else None

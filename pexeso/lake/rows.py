@@ -9,8 +9,9 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.io.location import Location, locate
 from pexeso.lake.columns import find_column, label_columns
-from pexeso.lake.containers.formats import format_of, table_format
+from pexeso.lake.containers.formats import table_format
 from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
+from pexeso.lake.containers.table_names import holds_several, is_file
 from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.files import TableFile
 from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
@@ -60,9 +61,9 @@ def table_path(
         raise InputError(
             f"A table is named by its path relative to the lake, without '..'. Got {table!r}."
         )
-    if _is_file(root):
+    if is_file(root):
         member = table.removeprefix(root.name)
-        if not table.startswith(root.name) or (member and not _holds_several(root)):
+        if not table.startswith(root.name) or (member and not holds_several(root)):
             raise InputError(
                 f"The lake is the one file {root}; its table is {root.name!r}. Got {table!r}."
             )
@@ -98,18 +99,6 @@ def table_to_read(
     """
     file = table_file(lake, table)
     return f"{file.path}{file.member or ''}", reading_options(file.reading)
-
-
-def _holds_several(file: Path | Location) -> bool:
-    found = format_of(file.name)
-    return found is not None and found.holds_several
-
-
-def _is_file(root: Path | Location) -> bool:
-    if isinstance(root, Path):
-        return os.path.isfile(root)
-    found = root.look()
-    return found is not None and found.kind == "file"
 
 
 def read_rows(

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pexeso.errors import EmbedderError
-from pexeso.io.location import Location, locate, name_within
+from pexeso.io.location import Location, locate
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.containers.table_names import name_within
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
 from pexeso.parts.metadata import require_contents, stored_normaliser

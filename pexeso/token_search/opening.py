@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pexeso.io.location import Location, locate, name_within
+from pexeso.io.location import Location, locate
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.containers.table_names import name_within
 from pexeso.parts.metadata import has_aliases, require_contents
 from pexeso.parts.token_sets.open import Shard, open_shards
 from pexeso.store.local.reader import Store

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from embed.vocabulary import hash_strings
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.mixing import mixed
 from pexeso.store.texts import take_texts
 from pexeso.transform.lake_search.shared_grams import QueryGrams, SharedGrams
 from pexeso.transform.texts import cleaned
@@ -41,7 +43,7 @@ class Candidate:
         The more, the likelier.
     table, label : str
     texts : pyarrow large_string array (v,)
-        Its distinct values, cleaned.
+        Its distinct values, cleaned, in the order of `order_of`.
     partners : int32 (v,)
         For each the number of the query value that shares most with it, or -1.
     strengths : int32 (v,)
@@ -111,19 +113,30 @@ def find_candidates(
                 if table != exclude_table
             ]
             for score, table, label, at in sorted(found)[:limit]:
-                values = slice(batch.bounds[at], batch.bounds[at + 1])
+                first, end = batch.bounds[at : at + 2].tolist()
+                order = order_of(batch.texts[first:end])
+                values = first + order
                 best.append(
                     Candidate(
                         -score,
                         table,
                         label,
-                        batch.texts[values],
+                        batch.texts[first:end].take(pa.array(order)),
                         shared.partners[values],
                         shared.strengths[values],
                     )
                 )
             best = sorted(best, key=lambda each: each.rank)[:limit]
     return Candidates(tuple(best), n_compared)
+
+
+def order_of(texts: pa.Array) -> np.ndarray:
+    """Return the order in which programs are learned from texts, by their hashes: int64 (n,).
+
+    It is the same however a partition holds them. Neighbours have nothing in common: of examples
+    that begin alike fewer programs are learned.
+    """
+    return np.argsort(mixed(hash_strings(texts.cast(pa.large_string()))), kind="stable")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from pexeso.io.location import name_within
+from pexeso.lake.containers.table_names import name_within
 from tests.acquisition_search.indexes import opened_lake, write_lake
 
 ZIPS = ["07003", "10001", "10002", "02139"]

@@ -8,6 +8,7 @@ import json
 import random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -16,6 +17,8 @@ from pexeso.errors import InputError
 from pexeso.index import build_index, open_index
 from pexeso.search.open_index import open_without_models
 from pexeso.service.verbs import Service
+from pexeso.transform.lake_search.shared_grams import QueryGrams
+from pexeso.transform_search.candidates import find_candidates, order_of
 from pexeso.transform_search.searches import TransformSearches
 
 pytestmark = pytest.mark.spark
@@ -210,6 +213,21 @@ def test_fewer_candidates_are_those_that_share_most(index):
     found = index.search(NAMES, method="transform", max_candidates=few, fold_copies=False)
     assert found.stats["candidates"] == 2
     assert {each.table for each in found} <= {"mails.csv", "old/mails.csv", "pages/wiki.csv"}
+
+
+def test_candidates_do_not_depend_on_how_values_lie_in_partitions(index):
+    """Programs are learned from examples in their order, so an update must not change it."""
+    query = QueryGrams.of(pa.array(NAMES, pa.large_string()))
+    found = find_candidates(index.store, query, 100).columns
+    assert {(each.table, each.label) for each in found} >= set(PLANTED)
+    for each in found:
+        turned = each.texts[::-1]
+        assert turned.take(pa.array(order_of(turned))).equals(each.texts)
+    [mails] = [each for each in found if each.table == "mails.csv"]
+    right = {_address(name): name for name in NAMES}
+    pairs = list(zip(*mails.pairs(query.texts), strict=True))
+    assert len(pairs) == 50
+    assert sum(right[theirs] == mine for mine, theirs in pairs) > 40
 
 
 def test_the_own_table_is_left_out_when_asked(index, lake):
