@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pexeso.answers.by_method import AnySearchResult
     from pexeso.answers.combined import CombinedResult
     from pexeso.build.add_part import Added
-    from pexeso.build.job import Update
+    from pexeso.build.report import Update
     from pexeso.composite_search.results import CompositeResult
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.diagnostics.info import IndexInfo
@@ -895,7 +895,7 @@ def build_index(
 ) -> Index:
     """Index a lake of tables.
 
-    This runs on Spark, which needs Java 17 or newer (one comes with the package).
+    Lakes of more than some megabytes are indexed on Spark, with the Java that comes along.
 
     Parameters
     ----------
@@ -907,13 +907,13 @@ def build_index(
     overwrite : bool
         Replace an index that is there; it stays in use until the new one is complete.
     master : str, optional
-        ``"local[*]"`` by default, or the address of a Spark cluster.
+        ``"local[*]"`` by default, or the address of a Spark cluster. All is done there if given.
     conf : mapping, optional
         Spark settings.
     progress : callable, optional
         Called with the name of each stage as it starts; see `pexeso.build.job.stage_names`.
     **options
-        See `pexeso.options.BuildOptions`: `model` ("hashing"), `dimensions`, `metric`,
+        See `pexeso.options.BuildOptions`: `model` ("lexical"), `dimensions`, `metric`,
         `n_partitions`, `rules`, `parts` (for joins by equal values), ...
 
     Returns

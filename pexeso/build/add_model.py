@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from embed.registry import check_model
-from pexeso.build.build import session_for
+from pexeso.build.build import workers_for
 from pexeso.build.compact import rewrite_catalog
-from pexeso.build.job import BuildJob, Update, build_bar, folder_counts
+from pexeso.build.job import BuildJob, build_bar
 from pexeso.build.recorded import options_of
+from pexeso.build.report import Update, folder_counts
 from pexeso.errors import InputError
 from pexeso.io.location import Location
 from pexeso.options import BuildOptions
@@ -81,8 +82,8 @@ def add_model(
             dimensions=dimensions,
             value_vectors=value_vectors,
         )
-        with session_for(None, writer, master, conf) as spark:
-            job = BuildJob(writer, options, store=store, spark=spark, progress=progress)
+        with workers_for(None, writer, master, conf) as workers:
+            job = BuildJob(writer, options, store=store, workers=workers, progress=progress)
             # Folders of an index are kept as they are, so the models there are copied to a new one.
             shutil.copytree(store.embedder_folder, writer.embedder_folder, dirs_exist_ok=True)
             job.stage("catalog", lambda folder, meter: rewrite_catalog(job))

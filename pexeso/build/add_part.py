@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from pexeso.build.append import require_files
-from pexeso.build.build import session_for
+from pexeso.build.build import workers_for
 from pexeso.build.job import BuildJob, build_bar
 from pexeso.build.lake_source.changes import (
     CHANGED,
@@ -114,9 +116,13 @@ def add_parts(
             if set(part.choices) & set(every) > set(part.choices) & set(options.parts)
         ]
         source = require_files(store, None) if new else None
-        with session_for(source, writer, master, conf) as spark:
+        with workers_for(source, writer, master, conf) as workers:
             job = BuildJob(
-                writer, replace(options, parts=every), store=store, spark=spark, progress=progress
+                writer,
+                replace(options, parts=every),
+                store=store,
+                workers=workers,
+                progress=progress,
             )
             left_out = [] if source is None else _read_again(job, source)
             written = {
@@ -147,9 +153,16 @@ def _read_again(job: BuildJob, source: FolderSource) -> list[str]:
     job.stage(
         "changes", lambda folder, meter: find_changes(job, source, folder, compare="modified")
     )
-    same = job.frame("changes", "changes").where(f"change = '{UNCHANGED}'")
+    if source.is_small():
+        changes = pq.read_table(job.stages.folder("changes") / "changes")
+        same = changes.filter(pc.equal(changes["change"], UNCHANGED))
+    else:
+        same = job.frame("changes", "changes").where(f"change = '{UNCHANGED}'")
     job.read(source, same.select(LISTING_SCHEMA.names))
-    no_table = job.records("table").where("reason is not null").select("table").toArrow()["table"]
+    tables = job.records_at_hand("table", ["table", "reason"])
+    if tables is None:
+        tables = job.records("table").select("table", "reason").toArrow()
+    no_table = tables["table"].filter(tables["reason"].is_valid())
     was_table = Catalog(job.index.catalog_files).tables(
         ["table", "reason"], among=no_table.combine_chunks()
     )

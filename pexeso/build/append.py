@@ -12,8 +12,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pexeso.build.build import session_for
-from pexeso.build.job import BuildJob, Update, build_bar, folder_counts, ids_of
+from pexeso.build.build import workers_for
+from pexeso.build.job import BuildJob, build_bar, ids_of
 from pexeso.build.lake_source.changes import (
     CHANGED,
     CLOSED,
@@ -29,6 +29,7 @@ from pexeso.build.lake_source.changes import (
 )
 from pexeso.build.lake_source.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.recorded import options_of
+from pexeso.build.report import Update, folder_counts
 from pexeso.build.stages import Facts
 from pexeso.errors import InputError, LakeError
 from pexeso.io.location import Location
@@ -96,8 +97,10 @@ def append(
         path, update=True, purpose=f"append {json.dumps(asked, sort_keys=True)}"
     ) as writer:
         store = open_store_anywhere(path)  # the one that the writer locked
-        with session_for(source, writer, master, conf) as spark:
-            job = BuildJob(writer, options_of(store), store=store, spark=spark, progress=progress)
+        with workers_for(source, writer, master, conf) as workers:
+            job = BuildJob(
+                writer, options_of(store), store=store, workers=workers, progress=progress
+            )
             return _append(job, source, delete_missing, compare)
 
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from embed.registry import check_model
 from pexeso.build import tasks
 from pexeso.build.job import BuildJob, build_bar
 from pexeso.build.lake_source.source import LISTING, SKIPPED, Source, source_of
 from pexeso.build.recorded import described
+from pexeso.build.workers import Workers, has_session
 from pexeso.errors import LakeError, OutputError, SparkError
 from pexeso.io.location import Location
 from pexeso.lake.containers.formats import READERS
@@ -30,9 +33,6 @@ from pexeso.spark.session import spark_session
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_writer
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SMALL_LAKE_SETTINGS = {
     # Java's best compiler and its parallel collector cost more than they save in a build of a
@@ -75,9 +75,9 @@ def build(
     purpose = f"build {json.dumps(asked, sort_keys=True)}"
     with (
         open_writer(path, overwrite=overwrite, purpose=purpose) as writer,
-        session_for(source, writer, master, conf) as spark,
+        workers_for(source, writer, master, conf) as workers,
     ):
-        job = BuildJob(writer, options, spark=spark, progress=progress)
+        job = BuildJob(writer, options, workers=workers, progress=progress)
         listing = job.list_tables(source)
         if not listing["tables"]:
             writer.keep = False
@@ -98,22 +98,33 @@ def build(
 
 
 @contextmanager
-def session_for(
+def workers_for(
     source: Source | None, writer: BuildWriter, master: str | None, conf: Mapping[str, Any] | None
-) -> Iterator[SparkSession]:
-    """Return a Spark session for work on an index, and turn what it raises into errors of ours."""
+) -> Iterator[Workers]:
+    """Return what runs the tasks of work on an index, and turn what it raises into errors of ours.
+
+    A master, settings, or a session that is there say that the work is for Spark.
+    """
     small = source is None or source.is_small()
     settings = {**(SMALL_LAKE_SETTINGS if small else {}), **(conf or {})}
-    with (
-        spark_session(master, conf=settings) as spark,
-        worker_errors_made_plain(
-            f"building '{writer.name}'",
-            f"the index '{writer.name}' was not written. Free some space and run the command "
-            "again, which goes on with the stages that are finished, or choose another place.",
-        ),
-    ):
-        yield spark
-    make_archive_later()
+    only_spark = master is not None or bool(conf) or not small or has_session()
+    workers = Workers(partial(spark_session, master, conf=settings), only_spark=only_spark)
+    try:
+        with (
+            workers,
+            worker_errors_made_plain(
+                f"building '{writer.name}'",
+                f"the index '{writer.name}' was not written. Free some space and run the command "
+                "again, which goes on with the stages that are finished, or choose another place.",
+            ),
+        ):
+            yield workers
+    except SparkError:
+        if not workers.has_spark and not writer.resumed:
+            writer.keep = False  # it could not be started, and little was done before
+        raise
+    if workers.has_spark:
+        make_archive_later()
 
 
 @contextmanager
@@ -130,12 +141,9 @@ def worker_errors_made_plain(doing: str, if_full: str) -> Iterator[None]:
     if_full : str
         What it means that the disk is full, and what to do.
     """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except (PySparkException, Py4JError, ConnectionError) as error:
+    except _errors_of_spark() as error:
         text = str(error)
         if (own := tasks.error_in(text)) is not None:
             raise own from error
@@ -149,3 +157,13 @@ def worker_errors_made_plain(doing: str, if_full: str) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OutputError(f"The disk is full: {if_full}") from error
         raise
+
+
+def _errors_of_spark() -> tuple[type[Exception], ...]:
+    """Return what Spark raises: nothing where it was never started, which takes half a second."""
+    if "pyspark.sql" not in sys.modules:
+        return ()
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return (PySparkException, Py4JError, ConnectionError)

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pexeso.build import in_driver
-from pexeso.build.build import session_for
-from pexeso.build.job import BuildJob, Update, build_bar, folder_counts
+from pexeso.build.build import workers_for
+from pexeso.build.job import BuildJob, build_bar
 from pexeso.build.lake_source.changes import live_rows
 from pexeso.build.numbering import write_numbered, write_tables
 from pexeso.build.recorded import options_of
+from pexeso.build.report import Update, folder_counts
 from pexeso.io.location import Location
 from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
 from pexeso.runtime.progress import with_bar
@@ -71,8 +72,8 @@ def compact(
         }
         if not any(chosen.values()) and len(store.manifest.catalogs) == 1:
             return Update(store.manifest.generation, False, of_parts=folder_counts())
-        with session_for(None, writer, master, conf) as spark:
-            job.spark = spark
+        with workers_for(None, writer, master, conf) as workers:
+            job.workers = workers
             job.stage("catalog", lambda folder, meter: rewrite_catalog(job))
             written = {part.name: part.rewrite(job, chosen[part.name]) for part in job.parts}
             kept = {

@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.job import BuildJob, Update, folder_counts, ids_of
+from pexeso.build.job import BuildJob, ids_of
 from pexeso.build.recorded import options_of
+from pexeso.build.report import Update, folder_counts
 from pexeso.errors import InputError
 from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog

@@ -29,22 +29,26 @@ from pexeso.store.local.reader import Store
 if TYPE_CHECKING:
     from pexeso.build.stages import Facts
 
+ATTEMPTS = pa.schema([("folder", pa.string())])
+"""What `write_records` yields."""
 
-def fits_the_driver(facts: Facts, skipped: Path) -> bool:
+
+def fits_the_driver(facts: Facts, skipped: Path | None = None) -> bool:
     """Return whether the driver can hold the records of a lake.
 
     Parameters
     ----------
     facts : dict
         Of the stage that read them.
-    skipped : Path
+    skipped : Path, optional
         A folder of Parquet: the files that are no tables, of which a lake may have millions however
         few its records are.
     """
     n_bytes = facts.get("report", {}).get("bytes_out")
     if n_bytes is None:
         return False
-    return fits_in_driver(n_bytes + sum(map(_n_bytes, skipped.glob("*.parquet"))))
+    others = () if skipped is None else skipped.glob("*.parquet")
+    return fits_in_driver(n_bytes + sum(map(_n_bytes, others)))
 
 
 def catalog_fits(store: Store, *kinds: str) -> bool:
@@ -63,6 +67,11 @@ def catalog_fits(store: Store, *kinds: str) -> bool:
             with damage_made_plain(path):
                 n_bytes += _n_bytes(path)
     return fits_in_driver(n_bytes)
+
+
+def folder_fits(folder: Path) -> bool:
+    """Return whether this process can do with the files in a folder what tasks would."""
+    return fits_in_driver(sum(map(_n_bytes, folder.rglob("*.parquet"))))
 
 
 def _n_bytes(path: Path) -> int:
@@ -93,7 +102,7 @@ def write_records(
     finally:
         for writer in writers.values():
             writer.close()
-    yield pa.RecordBatch.from_pydict({"folder": pa.array([name], pa.string())})
+    yield pa.RecordBatch.from_pydict({"folder": pa.array([name])}, ATTEMPTS)
 
 
 def gather_records(attempts: Path, names: Sequence[str], folder: Path) -> None:
@@ -118,9 +127,9 @@ def gather_records(attempts: Path, names: Sequence[str], folder: Path) -> None:
 
 def read_records(folder: Path, kind: str, names: Sequence[str]) -> pa.Table:
     """Return some fields of all records of a kind that a stage left."""
-    empty = record_schema.SCHEMA.empty_table().select(names)
+    empty = record_schema.SCHEMA.empty_table().select(list(names))
     files = sorted((folder / f"record={kind}").glob("*.parquet"))
-    return pa.concat_tables([empty, *(pq.read_table(file, columns=names) for file in files)])
+    return pa.concat_tables([empty, *(pq.read_table(file, columns=list(names)) for file in files)])
 
 
 def write_catalog(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.recorded import described
 from pexeso.build.report import REPORT_FILE, BuildReport, StageReport, TaskMeter
 from pexeso.build.stages import Facts, Stages
+from pexeso.build.workers import Workers
 from pexeso.errors import InputError
 from pexeso.io.location import read_parquet, spark_path
 from pexeso.lake import record_schema
@@ -45,7 +46,7 @@ from pexeso.lake.catalog import (
 )
 from pexeso.lake.left_out.groups import ReasonGroup, in_words, left_out
 from pexeso.options import BuildOptions
-from pexeso.parts.base import IndexPart, OfParts, Written
+from pexeso.parts.base import IndexPart, Written
 from pexeso.parts.models import models_of
 from pexeso.runtime.progress import StageProgress, stage_bar
 from pexeso.store.files import write_document
@@ -92,64 +93,6 @@ def build_bar() -> AbstractContextManager[StageProgress]:
     return stage_bar(stage_names())
 
 
-@dataclass(frozen=True, repr=False)
-class Update(OfParts):
-    """What an update did.
-
-    Attributes
-    ----------
-    generation : int
-        Of the index now in place.
-    committed : bool
-        False where there was nothing to do.
-    new, changed, deleted : int
-        Tables that came, that were replaced, and that went.
-    missing : int
-        Tables of the index whose files are no longer in the lake, and which were left in the index.
-    unchanged, closed : int
-        Tables left as they are; the latter since what holds them cannot be opened.
-    reread : int
-        Tables that were replaced, whatever their files, since pexeso reads their format in another
-        way than when they were indexed.
-    columns_added, columns_deleted : int
-        Indexed columns.
-    left_out : tuple of ReasonGroup
-        Of what an append read: tables, then columns, that are left out, by reason.
-    of_parts : dict
-        For each part how many folders came and were rewritten: ``partitions_added``,
-        ``partitions_rewritten``, and the same of ``shards``, those of token sets.
-    """
-
-    generation: int
-    committed: bool
-    new: int = 0
-    changed: int = 0
-    deleted: int = 0
-    missing: int = 0
-    unchanged: int = 0
-    reread: int = 0
-    closed: int = 0
-    columns_added: int = 0
-    columns_deleted: int = 0
-    left_out: tuple[ReasonGroup, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form."""
-        return {**super().to_dict(), "left_out": [group.to_dict() for group in self.left_out]}
-
-
-def folder_counts(
-    added: Folders | None = None, rewritten: Mapping[str, Sequence[int]] | None = None
-) -> dict[str, int]:
-    """Count the folders that an update added to each part, and those that it wrote anew."""
-    counts: dict[str, int] = {}
-    for part in registry.registered():
-        for done, folders in (("added", added), ("rewritten", rewritten)):
-            name = f"{part.folders_are}_{done}"
-            counts[name] = counts.get(name, 0) + len((folders or {}).get(part.name, ()))
-    return counts
-
-
 class BuildJob:
     """A build or an update of an index.
 
@@ -159,7 +102,7 @@ class BuildJob:
     ----------
     store : Store, optional
         The index that is updated; none where one is built.
-    spark : SparkSession, optional
+    workers : Workers, optional
         Needed for stages.
     progress : callable, optional
         Called with the name of each stage as it starts.
@@ -171,11 +114,11 @@ class BuildJob:
         options: BuildOptions,
         *,
         store: Store | None = None,
-        spark: SparkSession | None = None,
+        workers: Workers | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.writer, self.options, self.store = writer, options, store
-        self.spark = spark
+        self._workers = workers
         self.tell = progress or (lambda stage: None)
         self.stages = Stages(writer.scratch, progress, self._keep)
         self._digest: str | None = None
@@ -190,6 +133,22 @@ class BuildJob:
         if self.store is None:
             raise InputError("This job builds an index, and updates none.")
         return self.store
+
+    @property
+    def workers(self) -> Workers:
+        """What runs the tasks."""
+        if self._workers is None:
+            raise InputError("This job has no workers: it can do no stage.")
+        return self._workers
+
+    @workers.setter
+    def workers(self, workers: Workers) -> None:
+        self._workers = workers
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of Spark, started where no stage has needed it so far."""
+        return self.workers.spark
 
     @property
     def parts(self) -> list[IndexPart]:
@@ -208,7 +167,7 @@ class BuildJob:
         """Do a stage, unless it is finished, and keep what its tasks measured among its facts."""
 
         def measured(folder: Path) -> Facts:
-            meter, started = TaskMeter(self.spark.sparkContext), time.perf_counter()
+            meter, started = self.workers.meter(), time.perf_counter()
             facts = work(folder, meter) or {}
             report = meter.report(name, time.perf_counter() - started)
             made_from = {} if self._digest is None else {_LISTING: self._digest}
@@ -218,18 +177,13 @@ class BuildJob:
 
     def report(self) -> BuildReport:
         """Return what the stages did, those that an earlier attempt finished included."""
-        context = self.spark.sparkContext
         found = (self.stages.finished(stage) for stage in self.stages.names)
         stages = tuple(
             StageReport.from_dict(facts["report"]) for facts in found if facts and "report" in facts
         )
         return BuildReport(
             stages,
-            {
-                "master": context.master,
-                "cores": context.defaultParallelism,
-                "taken_up": self.stages.resumed,
-            },
+            {**self.workers.facts, "taken_up": self.stages.resumed},
         )
 
     def list_tables(self, source: Source) -> Facts:
@@ -239,7 +193,7 @@ class BuildJob:
         """
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
-            return source.list_into(self.spark, folder)
+            return source.list_into(None if source.is_small() else self.spark, folder)
 
         self.stages.forget("list")  # a listing of another time says nothing of the lake as it is
         found = self.stage("list", work)
@@ -253,34 +207,37 @@ class BuildJob:
         self._digest = found["digest"]
         return found
 
-    def read(self, source: Source, listing: DataFrame | Path, n_bytes: int | None = None) -> Facts:
+    def read(
+        self, source: Source, listing: DataFrame | pa.Table | Path, n_bytes: int | None = None
+    ) -> Facts:
         """Read tables in tasks, into the records that the catalog and the parts want of each.
 
         Parameters
         ----------
-        listing : DataFrame or Path
-            The files; of a small lake sooner read from the folder that a stage left.
+        listing : DataFrame, pa.Table or Path
+            The files; of a small lake a table, or sooner read from the folder that a stage left.
         n_bytes : int, optional
             Of all files; added up unless it is known.
         """
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
-            from pyspark.sql import functions as sql
-
-            total = n_bytes
-            if total is None:
-                files = read_parquet(self.spark, listing) if isinstance(listing, Path) else listing
-                total = files.agg(sql.sum("n_bytes")).first()[0]
+            total = self._bytes_of(listing) if n_bytes is None else n_bytes
             wanted = [part.records for part in self.parts]
             options = replace(self.options, normaliser=self.options.normaliser.kept_in(folder))
             records = folder / "records"
             records.mkdir()
-            source.read_into(
-                self.spark, records, listing, total or 0, options, wanted, meter.measured
-            )
-            return {"bytes": total or 0}
+            source.read_into(self.workers, records, listing, total, options, wanted, meter)
+            return {"bytes": total}
 
         return self.stage("read", work)
+
+    def _bytes_of(self, listing: DataFrame | pa.Table | Path) -> int:
+        if isinstance(listing, pa.Table):
+            return pc.sum(listing["n_bytes"]).as_py() or 0
+        from pyspark.sql import functions as sql
+
+        files = read_parquet(self.spark, listing) if isinstance(listing, Path) else listing
+        return files.agg(sql.sum("n_bytes")).first()[0] or 0
 
     def write_catalog(self, first_id: int, skipped: Path) -> Facts:
         """Write the catalog, number the kept columns, and store their values by these numbers.
@@ -318,21 +275,35 @@ class BuildJob:
         return {part.name: part.write(self) for part in self.parts}
 
     def write_folders(
-        self, stage: str, n_folders: int, fill: Callable[[int, Path], tasks.Filled]
+        self,
+        stage: str,
+        n_folders: int,
+        fill: Callable[[int, Path], tasks.Filled],
+        *,
+        placed: Path | None = None,
     ) -> list[FolderEntry]:
         """Write each folder in a task of its own.
 
         Folders that are already complete are left as they are.
+
+        Parameters
+        ----------
+        placed : Path, optional
+            What the folders are made of: if that is little, and Spark was not started, this process
+            writes them. Not given for what hangs on the number of threads, one in Spark's tasks.
         """
         writer, first = self.writer, self._n_folders
         self._n_folders += n_folders
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
-            numbers = self.spark.range(0, n_folders, 1, n_folders)
             targets = [writer.partition_target(first + number) for number in range(n_folders)]
             write = partial(tasks.write_folders, targets=targets, fill=fill)
-            found = numbers.mapInArrow(meter.measured(write), "number long, entry string")
-            pq.write_table(found.toArrow().sort_by("number"), folder / _WRITTEN)
+            here = (
+                placed is not None and self.workers.may_work_here and in_driver.folder_fits(placed)
+            )
+            measured = (meter.measured_here if here else meter.measured)(write)
+            found = self.workers.run(measured, tasks.ENTRIES, n_folders, here=here)
+            pq.write_table(found.sort_by("number"), folder / _WRITTEN)
             return {}
 
         if self.stages.finished(stage) and not writer.has_partitions(self._written(stage)):
@@ -360,6 +331,16 @@ class BuildJob:
         """
         frame = self.spark.createDataFrame(pa.table({"number": pa.array(numbers, pa.int64())}))
         return frame.repartition(max(1, len(numbers))).mapInArrow(read, spark_schema(schema))
+
+    def records_at_hand(self, kind: str, names: Sequence[str]) -> pa.Table | None:
+        """Return some fields of the records of one kind where this process is to do with them.
+
+        None where there are many, or where Spark was started: `records` has them then.
+        """
+        read = self.stages.finished("read") or {}
+        if not self.workers.may_work_here or not in_driver.fits_the_driver(read):
+            return None
+        return in_driver.read_records(self.stages.folder("read") / "records", kind, names)
 
     def left_out(self) -> tuple[ReasonGroup, ...]:
         """Count what this job read and left out, by reason."""

@@ -134,11 +134,11 @@ def _write(
     order: Sequence[str],
     first_id: int | None,
 ) -> Written:
-    from pyspark.sql import functions as sql
-
     _remove_earlier(folder, kind)
     if isinstance(records, pa.Table):
         return _write_here(records, folder, kind, schema, order, first_id)
+    from pyspark.sql import functions as sql
+
     rows = _with_fields(
         records, [name for name in schema.names if first_id is None or name != "column_id"]
     )

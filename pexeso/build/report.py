@@ -1,25 +1,32 @@
-"""What each stage of a build did: rows, bytes, seconds, and how unevenly its tasks took them.
+"""What an update did, and what each stage of a build took: rows, bytes and seconds.
+
+How unevenly its tasks took them is told too.
 
 Tasks measure themselves (:class:`TaskMeter`) and send a few numbers back when they end, through a
-Spark accumulator; no page of Spark's and no listener is needed. What comes back has one size,
-however many tasks there were.
+Spark accumulator where they run on Spark; no page of Spark's and no listener is needed. What comes
+back has one size, however many tasks there were.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pexeso import registry
 from pexeso.errors import InputError
+from pexeso.parts.base import OfParts
 from pexeso.spark.workers import freeze_imports
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+
+    from pexeso.lake.left_out.groups import ReasonGroup
+    from pexeso.store.manifest import FolderEntry
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -140,20 +147,81 @@ class BuildReport:
         return cls(tuple(map(StageReport.from_dict, stages)), dict(document.get("facts") or {}))
 
 
+@dataclass(frozen=True, repr=False)
+class Update(OfParts):
+    """What an update did.
+
+    Attributes
+    ----------
+    generation : int
+        Of the index now in place.
+    committed : bool
+        False where there was nothing to do.
+    new, changed, deleted : int
+        Tables that came, that were replaced, and that went.
+    missing : int
+        Tables of the index whose files are no longer in the lake, and which were left in the index.
+    unchanged, closed : int
+        Tables left as they are; the latter since what holds them cannot be opened.
+    reread : int
+        Tables that were replaced, whatever their files, since pexeso reads their format in another
+        way than when they were indexed.
+    columns_added, columns_deleted : int
+        Indexed columns.
+    left_out : tuple of ReasonGroup
+        Of what an append read: tables, then columns, that are left out, by reason.
+    of_parts : dict
+        For each part how many folders came and were rewritten: ``partitions_added``,
+        ``partitions_rewritten``, and the same of ``shards``, those of token sets.
+    """
+
+    generation: int
+    committed: bool
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
+    missing: int = 0
+    unchanged: int = 0
+    reread: int = 0
+    closed: int = 0
+    columns_added: int = 0
+    columns_deleted: int = 0
+    left_out: tuple[ReasonGroup, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {**super().to_dict(), "left_out": [group.to_dict() for group in self.left_out]}
+
+
+def folder_counts(
+    added: Mapping[str, Sequence[FolderEntry]] | None = None,
+    rewritten: Mapping[str, Sequence[int]] | None = None,
+) -> dict[str, int]:
+    """Count the folders that an update added to each part, and those that it wrote anew."""
+    counts: dict[str, int] = {}
+    for part in registry.registered():
+        for done, folders in (("added", added), ("rewritten", rewritten)):
+            name = f"{part.folders_are}_{done}"
+            counts[name] = counts.get(name, 0) + len((folders or {}).get(part.name, ()))
+    return counts
+
+
 class TaskMeter:
     """Measures the tasks of one stage.
 
     Parameters
     ----------
-    context : pyspark.SparkContext
-        ``spark.sparkContext``.
+    context : callable
+        Returns ``spark.sparkContext``; called where a task is to run on Spark.
     """
 
-    def __init__(self, context: SparkContext) -> None:
-        self._sums = context.accumulator(empty_sums(), _Adding())
+    def __init__(self, context: Callable[[], SparkContext]) -> None:
+        self._context = context
+        self._sums: Any = None
+        self._here = empty_sums()
 
     def measured(self, task: Task) -> Task:
-        """Return a task that does the same, and measures rows, bytes and seconds.
+        """Return a task for Spark that does the same, and measures rows, bytes and seconds.
 
         Parameters
         ----------
@@ -165,6 +233,8 @@ class TaskMeter:
         callable
             Counts when its rows have been asked for to the end.
         """
+        if self._sums is None:
+            self._sums = self._context().accumulator(empty_sums(), _Adding())
         sums = self._sums
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -174,6 +244,16 @@ class TaskMeter:
             finally:
                 sums.add(measure.sums())
                 freeze_imports()
+
+        return run
+
+    def measured_here(self, task: Task) -> Task:
+        """Do as `measured` for a task that runs in this process."""
+
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            measure = _Measure()
+            yield from measure.given(task(measure.taken(batches)))
+            self._here = added(self._here, measure.sums())
 
         return run
 
@@ -191,7 +271,7 @@ class TaskMeter:
         StageReport
             Without the fields of tasks, where no measured task has ended.
         """
-        sums = self._sums.value
+        sums = self._here if self._sums is None else added(self._here, self._sums.value)
         if not sums["tasks"]:
             return StageReport(stage, seconds)
         return StageReport(

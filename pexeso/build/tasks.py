@@ -25,6 +25,9 @@ from pexeso.lake.records import Records, lake_records
 from pexeso.parts.base import Batches, Filled
 from pexeso.store.local.target import PartitionTarget, entry_to_json
 
+ENTRIES = pa.schema([("number", pa.int64()), ("entry", pa.string())])
+"""What `write_folders` yields."""
+
 _OWN_ERROR = re.compile(r"pexeso\.errors\.(\w+): ([^\n]+)")
 
 

@@ -159,14 +159,14 @@ def _memory() -> Finding:
     available = _available_memory()
     if available is None:
         return Finding(
-            "memory", None, "not known on this system", "Have 4 GB free for building an index."
+            "memory", None, "not known on this system", "Have 4 GB free for indexing larger lakes."
         )
     ok = True if available >= LOW_MEMORY_BYTES else None
     way_out = (
         ""
         if ok
-        else "Building starts Spark, which takes about 2 GB: set spark.driver.memory lower, or "
-        "free some."
+        else "Indexing larger lakes starts Spark, which takes about 2 GB: set spark.driver.memory "
+        "lower, or free some."
     )
     return Finding("memory", ok, f"{_size(available)} available", way_out)
 

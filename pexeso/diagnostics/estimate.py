@@ -11,21 +11,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pexeso.build.job import stage_names
+from pexeso.build.workers import reads_here
 from pexeso.errors import LakeError
 from pexeso.lake.files import find_tables
 from pexeso.options import BuildOptions
 from pexeso.parts.base import OfParts, PartEstimate
 from pexeso.parts.estimation.sample import LakeSample, by_format, choose_sample
-from pexeso.parts.estimation.stages import shared_seconds
+from pexeso.parts.estimation.stages import FIXED_SECONDS, shared_seconds
 from pexeso.registry import asked, registered
 
 SAMPLE_FILES = 200
 SAMPLE_BYTES = 64 << 20
 """Largest sample, on disk; a single larger file is sampled only where there is no smaller one."""
 
-BASE_BYTES = 1_780_000_000
-"""Memory of a build of a small lake in local mode: of Java, and of the processes of Python with the
-packages that they load."""
+BASE_BYTES, BASE_BYTES_HERE = 1_780_000_000, 500_000_000
+"""Memory of a build of a small lake: in local mode of Java, and of the processes of Python with the
+packages that they load; and of one process without Spark."""
 
 JAVA_BYTES_PER_POSTING, MOST_JAVA_BYTES = 1024, 1 << 30
 """What Java takes besides as the lake grows, up to its limit of 2 GiB (``spark.driver.memory``)."""
@@ -59,6 +60,7 @@ class Estimate(OfParts):
         Of a build on this machine, at its highest: Java's, and that of training the model or of one
         task for each core.
     cores : int
+        That index it: 1 where Spark is not started.
     seconds : dict of str to float
         By stage of a build (`pexeso.build.job.stage_names`; ``start`` is that of Java and Spark),
         on this machine, at the rates measured on the sample, and as busy as the machine was when
@@ -129,26 +131,26 @@ def estimate_build(
             "its name."
         )
     chosen = choose_sample(files, options.seed, sample_files, sample_bytes)
-    sample = LakeSample.read(
-        files, chosen, options, [part.records for part in asked(options.parts)], progress
-    )
+    n_bytes = sum(file.n_bytes for file in files)
+    wanted = [part.records for part in asked(options.parts)]
+    here = set(options.models) == {"lexical"} and reads_here(n_bytes, len(wanted))
+    sample = LakeSample.read(files, chosen, options, wanted, progress, on_spark=not here)
     if not sample.count("value"):
         raise LakeError(
             f"None of the {len(chosen)} files of '{lake}' that were sampled has a column that "
             "can be a join key. "
             "Sample more files, or change the rules that choose columns."
         )
-    n_bytes = sum(file.n_bytes for file in files)
     found = [part.estimate(sample) for part in registered()]
     postings = sample.lake_pairs("value")
     largest_task = max(
         READ_MEMORY_FACTOR * max(file.n_bytes for file in files),
         *(each.memory_bytes for each in found),
     )
-    java = min(MOST_JAVA_BYTES, JAVA_BYTES_PER_POSTING * postings)
+    java = BASE_BYTES + min(MOST_JAVA_BYTES, JAVA_BYTES_PER_POSTING * postings)
     # Training, in the driver, and tasks take their memory one after the other.
-    memory_bytes = (
-        BASE_BYTES + java + max(sample.cores * largest_task, *(each.driver_bytes for each in found))
+    memory_bytes = (BASE_BYTES_HERE if here else java) + max(
+        sample.cores * largest_task, *(each.driver_bytes for each in found)
     )
     return Estimate(
         lake=os.fspath(lake),
@@ -184,6 +186,7 @@ def _seconds(
             factor=sample.factor,
         )
     )
+    seconds = Counter(sample.seconds_of(seconds, FIXED_SECONDS))
     for each in found:
         seconds.update(each.seconds)
     stages = ("start", *stage_names(len(sample.options.models)))

@@ -21,7 +21,7 @@ from pexeso.errors import InputError
 
 @pytest.mark.spark
 def test_tasks_measure_rows_bytes_and_seconds(spark):
-    meter = TaskMeter(spark.sparkContext)
+    meter = TaskMeter(lambda: spark.sparkContext)
 
     def every_second(batches):
         number = 0
@@ -45,7 +45,7 @@ def test_tasks_measure_rows_bytes_and_seconds(spark):
 
 @pytest.mark.spark
 def test_nothing_measured_is_nothing_said(spark):
-    report = TaskMeter(spark.sparkContext).report("commit", 0.25)
+    report = TaskMeter(lambda: spark.sparkContext).report("commit", 0.25)
     assert report.to_dict() == {"stage": "commit", "seconds": 0.25}
 
 

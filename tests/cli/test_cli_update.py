@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from pexeso.build.job import Update
+from pexeso.build.report import Update
 from pexeso.cli.commands.maintain.update import append_summary
 from pexeso.index import open_index
 

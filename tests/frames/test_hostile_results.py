@@ -10,7 +10,7 @@ from pexeso.acquisition_search.plans import AcquisitionPlan, PlanJoin, PlanTable
 from pexeso.acquisition_search.results import AcquisitionResult
 from pexeso.answers.combined import CombinedMatch, CombinedResult
 from pexeso.build.add_part import Added
-from pexeso.build.job import Update
+from pexeso.build.report import Update
 from pexeso.cleanup.acting import PlanCheck
 from pexeso.cleanup.plan import Deletion, Plan
 from pexeso.cleanup.redundancy import Redundancy

@@ -18,7 +18,7 @@ SPARK_MODULES = {
     *(
         f"pexeso.{name}"
         for name in (
-            *(f"build.{name}" for name in ("build", "job", "numbering", "report")),
+            *(f"build.{name}" for name in ("build", "job", "numbering", "report", "workers")),
             *(
                 f"build.lake_source.{name}"
                 for name in ("changes", "listing", "source", "spark_tables")

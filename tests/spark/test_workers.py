@@ -56,6 +56,6 @@ def test_a_worker_that_ran_a_measured_task_has_frozen_its_imports(spark):
         frame = spark.range(0, 1, 1, 1).mapInArrow(task, "frozen long")
         return frame.toArrow().column("frozen").to_pylist()
 
-    run(TaskMeter(spark.sparkContext).measured(frozen))
+    run(TaskMeter(lambda: spark.sparkContext).measured(frozen))
     # Idle workers take turns, and another may never have run a task of ours.
     assert max(count for _ in range(6) for count in run(frozen)) > 1000

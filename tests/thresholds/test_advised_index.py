@@ -84,7 +84,7 @@ def test_labels_are_a_table_or_rows_with_truth_values(index):
     with pytest.raises(InputError, match=r"labels must be the path of a table, or rows.*Got None"):
         index.tune(None)
     same = [ValueLabel("Oslo", "OSLO", "yes"), ValueLabel("Oslo", "Rome", "no")]
-    with pytest.raises(InputError, match="same must be True or False. Got 'yes' instead"):
+    with pytest.raises(InputError, match=r"same must be True or False\. Got 'yes' instead"):
         index.tune(same)
 
 

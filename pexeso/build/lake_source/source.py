@@ -7,7 +7,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pexeso.build import tasks
-from pexeso.build.in_driver import gather_records, write_records
+from pexeso.build.in_driver import ATTEMPTS, gather_records, write_records
 from pexeso.build.lake_source.listing import list_lake, skipped_row
 from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables, frame_records
-from pexeso.build.report import Task
 from pexeso.build.stages import Facts
+from pexeso.build.workers import reads_here
 from pexeso.errors import LakeError
 from pexeso.io.location import Location, is_url, read_parquet, require_utf8, spark_path
 from pexeso.io.parquet_folder import write_parquet_folder
@@ -32,6 +32,8 @@ from pexeso.store.local.removal import remove_tree
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from pexeso.build.report import Task, TaskMeter
+    from pexeso.build.workers import Workers
     from pexeso.lake.records import Records
     from pexeso.options import BuildOptions
 
@@ -64,10 +66,6 @@ SPARK_PREFIX = "spark:"
 _SPARK_NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,2}", re.ASCII)
 
 
-Measured = Callable[[Task], Task]
-"""Makes a task measure itself; see `pexeso.build.report.TaskMeter.measured`."""
-
-
 class Source(Protocol):
     """Tables, and how tasks read them.
 
@@ -85,28 +83,28 @@ class Source(Protocol):
     def is_small(self) -> bool:
         """Return whether the lake is small enough for settings that suit a build of a minute."""
 
-    def list_into(self, spark: SparkSession, folder: Path) -> Facts:
+    def list_into(self, spark: SparkSession | None, folder: Path) -> Facts:
         """Write a listing of the tables and the skipped files as Parquet, and return its facts.
 
-        The facts are the number of tables and of skipped files, the bytes, and a digest of the
-        listing.
+        A small lake needs no session. The facts are the number of tables and of skipped files,
+        the bytes, and a digest of the listing.
         """
 
     def read_into(
         self,
-        spark: SparkSession,
+        workers: Workers,
         folder: Path,
-        listing: DataFrame | Path,
+        listing: DataFrame | pa.Table | Path,
         n_bytes: int,
         options: BuildOptions,
         wanted: Sequence[Records],
-        measured: Measured,
+        meter: TaskMeter,
     ) -> None:
         """Write the records of the listed tables as Parquet, including those that are `wanted`.
 
         Records have the schema `pexeso.lake.record_schema.SCHEMA`, and lie in a folder for each
-        kind, ``record=KIND``; tasks go through `measured`. The listing is a frame, or the folder of
-        its Parquet files.
+        kind, ``record=KIND``; tasks go through `meter`. The listing is a frame, or the folder of
+        its Parquet files; of a small lake it may be a table.
         """
 
 
@@ -177,7 +175,7 @@ class FolderSource:
                     return False
         return True
 
-    def list_into(self, spark: SparkSession, folder: Path) -> Facts:
+    def list_into(self, spark: SparkSession | None, folder: Path) -> Facts:
         """See `Source.list_into`."""
         if self._single is not None or self.is_small():  # sooner done than Spark's first job
             found, skipped = find_tables(self.root)
@@ -190,16 +188,15 @@ class FolderSource:
 
     def read_into(
         self,
-        spark: SparkSession,
+        workers: Workers,
         folder: Path,
-        listing: DataFrame | Path,
+        listing: DataFrame | pa.Table | Path,
         n_bytes: int,
         options: BuildOptions,
         wanted: Sequence[Records],
-        measured: Measured,
+        meter: TaskMeter,
     ) -> None:
         """See `Source.read_into`."""
-        cores = spark.sparkContext.defaultParallelism
         read = partial(
             tasks.read_tables,
             root=self.root,
@@ -209,20 +206,22 @@ class FolderSource:
             wanted=wanted,
         )
         if self.is_small():
-            n_tasks = min(4 * cores, cores + n_bytes // SMALL_READ_BYTES)
-            files = pq.read_table(listing) if isinstance(listing, Path) else listing.toArrow()
-            hands = dealt_hands(files, n_tasks)
-            numbers = spark.range(0, len(hands), 1, len(hands))
-            task = measured(partial(_read_hands, hands, read))
+            files = pq.read_table(listing) if isinstance(listing, Path) else listing
+            files = files if isinstance(files, pa.Table) else files.toArrow()
+            here = workers.may_work_here and reads_here(n_bytes, len(wanted))
+            hands = dealt_hands(files, 1 if here else _n_small_tasks(workers.spark, n_bytes))
             attempts = folder.with_name("attempts")
+            measured = meter.measured_here if here else meter.measured
+            task = measured(partial(_read_hands, hands, read))
             write = partial(write_records, task=task, folder=attempts)
-            done = numbers.mapInArrow(write, "folder string").collect()
-            gather_records(attempts, [row.folder for row in done], folder)
+            done = workers.run(write, ATTEMPTS, len(hands), here=here)
+            gather_records(attempts, done["folder"].to_pylist(), folder)
             return
+        spark = workers.spark
         n_tasks = n_reading_tasks(spark, n_bytes)
         files = read_parquet(spark, listing) if isinstance(listing, Path) else listing
         schema = spark_schema(record_schema.SCHEMA)
-        _write_by_kind(deal_out(files, n_tasks).mapInArrow(measured(read), schema), folder)
+        _write_by_kind(deal_out(files, n_tasks).mapInArrow(meter.measured(read), schema), folder)
 
 
 class SparkSource:
@@ -246,7 +245,7 @@ class SparkSource:
         """Nobody has looked."""
         return False
 
-    def list_into(self, spark: SparkSession, folder: Path) -> Facts:
+    def list_into(self, spark: SparkSession | None, folder: Path) -> Facts:
         """See `Source.list_into`."""
         found = self._tables(spark)
         if not found:
@@ -260,17 +259,17 @@ class SparkSource:
 
     def read_into(
         self,
-        spark: SparkSession,
+        workers: Workers,
         folder: Path,
-        listing: DataFrame | Path,
+        listing: DataFrame | pa.Table | Path,
         n_bytes: int,
         options: BuildOptions,
         wanted: Sequence[Records],
-        measured: Measured,
+        meter: TaskMeter,
     ) -> None:
         """See `Source.read_into`."""
         frame = frame_records(
-            self._tables(spark),
+            self._tables(workers.spark),
             options.rules,
             options.normaliser,
             max_table_bytes=options.max_table_bytes,
@@ -339,6 +338,12 @@ def _read_hands(
     """Read the files of the hands whose numbers come in."""
     numbers = (number for batch in batches for number in batch.column(0).to_pylist())
     yield from read(batch for number in numbers for batch in hands[number].to_batches())
+
+
+def _n_small_tasks(spark: SparkSession, n_bytes: int) -> int:
+    """Return how many tasks read the files of a small lake."""
+    cores = spark.sparkContext.defaultParallelism
+    return min(4 * cores, cores + n_bytes // SMALL_READ_BYTES)
 
 
 def n_reading_tasks(spark: SparkSession, n_bytes: int) -> int:

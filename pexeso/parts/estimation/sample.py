@@ -37,6 +37,8 @@ class LakeSample:
         For each of these what stands in some fields of its records.
     seconds : float
         That reading took, on one core.
+    on_spark : bool
+        Whether the lake is indexed on Spark, or in one process.
     """
 
     files: Sequence[TableFile]
@@ -44,6 +46,7 @@ class LakeSample:
     records: Sequence[pa.Table]
     seconds: float
     options: BuildOptions
+    on_spark: bool = True
 
     @classmethod
     def read(
@@ -53,6 +56,8 @@ class LakeSample:
         options: BuildOptions,
         wanted: Sequence[Records],
         progress: Callable[[int, int], None] | None = None,
+        *,
+        on_spark: bool = True,
     ) -> LakeSample:
         """Read the chosen files.
 
@@ -73,7 +78,7 @@ class LakeSample:
             seconds += time.perf_counter() - started
             if progress is not None:
                 progress(done, len(chosen))
-        return cls(files, chosen, records, seconds, options)
+        return cls(files, chosen, records, seconds, options, on_spark)
 
     @property
     def exact(self) -> bool:
@@ -87,8 +92,8 @@ class LakeSample:
 
     @cached_property
     def cores(self) -> int:
-        """Cores of this machine."""
-        return len(os.sched_getaffinity(0))
+        """Cores that index the lake."""
+        return len(os.sched_getaffinity(0)) if self.on_spark else 1
 
     @cached_property
     def factor(self) -> float:
@@ -97,6 +102,21 @@ class LakeSample:
         See `pexeso.parts.estimation.stages.machine_factor`.
         """
         return machine_factor(self.cores)
+
+    def seconds_of(
+        self, stages: Mapping[str, float], fixed: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Return the seconds of stages, without what Spark takes where it is not started.
+
+        Parameters
+        ----------
+        fixed : dict of str to float
+            What they take for the smallest lake on Spark, on the machine of the constants.
+        """
+        if self.on_spark:
+            return dict(stages)
+        spared = {stage: self.factor * fixed.get(stage, 0.0) for stage in stages}
+        return {stage: max(0.0, seconds - spared[stage]) for stage, seconds in stages.items()}
 
     @cached_property
     def bytes_by_format(self) -> Counter[str]:

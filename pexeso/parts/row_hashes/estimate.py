@@ -80,6 +80,7 @@ def estimate(sample: LakeSample) -> PartEstimate:
         stage: sample.factor * (FIXED_SECONDS[stage] + each * cells / min(sample.cores, 1 << 30))
         for stage, each in SECONDS_PER_CELL.items()
     }
+    seconds = sample.seconds_of(seconds, FIXED_SECONDS)
     memory = 2 * n_bytes // max(1, found.shards)
     return PartEstimate({"redundancy": asdict(found)}, n_bytes, memory, seconds)
 

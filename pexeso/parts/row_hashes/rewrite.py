@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from pexeso.lake.record_schema import SCHEMA
 from pexeso.parts.base import Written
+from pexeso.parts.copied import folders_fit, rows_of_folders
 from pexeso.parts.deletion import with_deleted, worn_shards
 from pexeso.parts.row_hashes.entries import hash_shard_entries
 from pexeso.parts.row_hashes.open import PIECES, open_hash_shard
-from pexeso.parts.row_hashes.write import divide_and_write
+from pexeso.parts.row_hashes.write import divide_and_write, fit_one_shard
 from pexeso.redundancy.pieces import FIELDS
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -47,6 +48,10 @@ def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
     if not numbers:
         return Written([])
     read = partial(read_shards, store=job.index)
+    if folders_fit(hash_shard_entries(job.index)[number] for number in numbers):
+        pieces = rows_of_folders(numbers, read, PIECES_SCHEMA).read_all()
+        if fit_one_shard(pieces, job.options):
+            return Written(divide_and_write(job, pieces))
     return Written(divide_and_write(job, job.read_folders(numbers, read, PIECES_SCHEMA)))
 
 

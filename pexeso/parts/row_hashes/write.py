@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from pexeso.parts.base import Written
-from pexeso.parts.divide import divide
+from pexeso.parts.divide import divide, write_one_shard
 from pexeso.parts.row_hashes.entries import FORM
 from pexeso.parts.row_hashes.open import PIECES, TABLES
 from pexeso.parts.row_hashes.records import RECORD
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pexeso.build.job import BuildJob
     from pexeso.build.stages import Facts
+    from pexeso.options import BuildOptions
     from pexeso.store.manifest import FolderEntry
 
 PIECE_BYTES = 512
@@ -34,32 +35,47 @@ PIECE_BYTES = 512
 
 _ORDER = ("table", "first_row")
 _PLACED = "pieces"
+_SIZES = ("hashes", "codes", "facts")
+"""What differs in size from piece to piece."""
 
 
 def write(job: BuildJob) -> Written:
     """Write shards of the pieces that the job has read."""
-    return Written(divide_and_write(job, job.records(RECORD).select(*FIELDS)))
+    pieces = job.records_at_hand(RECORD, FIELDS)
+    if pieces is None or not fit_one_shard(pieces, job.options):
+        pieces = job.records(RECORD).select(*FIELDS)
+    return Written(divide_and_write(job, pieces))
 
 
-def divide_and_write(job: BuildJob, pieces: DataFrame) -> list[FolderEntry]:
+def fit_one_shard(pieces: pa.Table, options: BuildOptions) -> bool:
+    """Return whether one shard takes some pieces."""
+    lengths = (pc.sum(pc.binary_length(pieces[name])).as_py() or 0 for name in _SIZES)
+    n_bytes = len(pieces) * PIECE_BYTES + sum(lengths)
+    return shards_needed(n_bytes, options.partition_bytes) <= 1
+
+
+def divide_and_write(job: BuildJob, pieces: DataFrame | pa.Table) -> list[FolderEntry]:
     """Divide pieces among shards, and write each.
 
     Parameters
     ----------
-    pieces : DataFrame
-        Of `pexeso.redundancy.pieces.FIELDS`, in any order.
+    pieces : DataFrame or pa.Table
+        Of `pexeso.redundancy.pieces.FIELDS`, in any order; a table only where one shard takes it.
     """
     laid_out = job.stage("divide-hashes", lambda folder, meter: _lay_out(job, pieces, folder))
     if not laid_out["shards"]:
         return []
-    fill = partial(write_shard, job.stages.folder("divide-hashes"))
-    return job.write_folders("hashes", laid_out["shards"], fill)
+    placed = job.stages.folder("divide-hashes")
+    fill = partial(write_shard, placed)
+    return job.write_folders("hashes", laid_out["shards"], fill, placed=placed)
 
 
-def _lay_out(job: BuildJob, pieces: DataFrame, folder: Path) -> Facts:
+def _lay_out(job: BuildJob, pieces: DataFrame | pa.Table, folder: Path) -> Facts:
+    if isinstance(pieces, pa.Table):
+        return {"shards": write_one_shard({_PLACED: pieces}, folder)}
     from pyspark.sql import functions as sql
 
-    sizes = [sql.octet_length(name) for name in ("hashes", "codes", "facts")]
+    sizes = [sql.octet_length(name) for name in _SIZES]
     found = pieces.agg(sql.sum(sum(sizes, sql.lit(PIECE_BYTES)))).first()[0] or 0
     n_shards = shards_needed(found, job.options.partition_bytes)
     return {"shards": divide({_PLACED: pieces}, _ORDER, n_shards, folder)}

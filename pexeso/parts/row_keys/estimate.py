@@ -83,6 +83,7 @@ def estimate(sample: LakeSample) -> PartEstimate:
         * (FIXED_SECONDS[stage] + each * cells / min(sample.cores, _tasks(stage, found)))
         for stage, each in SECONDS_PER_CELL.items()
     }
+    seconds = sample.seconds_of(seconds, FIXED_SECONDS)
     memory = MEMORY_OF_CELL * cells // max(1, shards)
     return PartEstimate({"composite": asdict(found)}, n_bytes, memory, seconds)
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pexeso.lake.record_schema import SCHEMA
 from pexeso.parts.base import Written
+from pexeso.parts.copied import folders_fit, rows_of_folders
 from pexeso.parts.deletion import with_deleted, worn_shards
 from pexeso.parts.row_keys.open import (
     RowShard,
@@ -22,7 +23,7 @@ from pexeso.parts.row_keys.open import (
     row_shard_entries,
 )
 from pexeso.parts.row_keys.records import FIELDS, Piece, fields_of, rows_of_a_piece, together
-from pexeso.parts.row_keys.write import divide_and_write
+from pexeso.parts.row_keys.write import divide_and_write, fit_one_shard
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.texts import take_texts
@@ -55,6 +56,10 @@ def rewrite(job: BuildJob, numbers: Sequence[int]) -> Written:
     if not numbers:
         return Written([])
     read = partial(read_shards, store=job.index)
+    if folders_fit(row_shard_entries(job.index)[number] for number in numbers):
+        rows = rows_of_folders(numbers, read, ROWS_SCHEMA).read_all()
+        if fit_one_shard(rows, job.options):
+            return Written(divide_and_write(job, rows))
     return Written(divide_and_write(job, job.read_folders(numbers, read, ROWS_SCHEMA)))
 
 

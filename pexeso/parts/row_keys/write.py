@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 from pexeso.lake.key_texts import NAME
 from pexeso.lake.record_schema import SCHEMA
 from pexeso.parts.base import Written
-from pexeso.parts.divide import divide
+from pexeso.parts.divide import divide, write_one_shard
 from pexeso.parts.row_keys.open import ARRAYS, COLUMNS, SUPER_KEYS, TABLES, VALUES
 from pexeso.parts.row_keys.records import FIELDS, RECORD
 from pexeso.runtime.ranges import offsets_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pexeso.build.job import BuildJob
     from pexeso.build.stages import Facts
+    from pexeso.options import BuildOptions
     from pexeso.store.manifest import FolderEntry
 
 CELL_BYTES, ROW_BYTES = 24, 48
@@ -53,27 +54,39 @@ _LONG = pa.schema(
 
 def write(job: BuildJob) -> Written:
     """Write shards of the rows that the job has read."""
-    return Written(divide_and_write(job, job.records(RECORD).select(*FIELDS)))
+    rows = job.records_at_hand(RECORD, FIELDS)
+    if rows is None or not fit_one_shard(rows, job.options):
+        rows = job.records(RECORD).select(*FIELDS)
+    return Written(divide_and_write(job, rows))
 
 
-def divide_and_write(job: BuildJob, rows: DataFrame) -> list[FolderEntry]:
+def fit_one_shard(rows: pa.Table, options: BuildOptions) -> bool:
+    """Return whether one shard takes some records."""
+    n_rows, n_columns = (rows[name].to_numpy().astype(np.int64) for name in ("n_rows", "n_columns"))
+    letters = pc.sum(pc.binary_length(pc.list_flatten(rows["texts"]))).as_py() or 0
+    sizes = int(n_rows @ n_columns), int(n_rows.sum()), letters
+    return shards_needed(*sizes, options.partition_bytes) <= 1
+
+
+def divide_and_write(job: BuildJob, rows: DataFrame | pa.Table) -> list[FolderEntry]:
     """Divide tables among shards, and build each.
 
     Parameters
     ----------
-    rows : DataFrame
-        Records, those of a table in any order.
+    rows : DataFrame or pa.Table
+        Records, those of a table in any order; a table only where one shard takes it.
     """
     laid_out = job.stage("divide-rows", lambda folder, meter: _lay_out(job, rows, folder))
     if not laid_out["shards"]:
         return []
-    fill = partial(
-        write_shard, job.stages.folder("divide-rows"), filters=tuple(job.options.row_filters)
-    )
-    return job.write_folders("rows", laid_out["shards"], fill)
+    placed = job.stages.folder("divide-rows")
+    fill = partial(write_shard, placed, filters=tuple(job.options.row_filters))
+    return job.write_folders("rows", laid_out["shards"], fill, placed=placed)
 
 
-def _lay_out(job: BuildJob, rows: DataFrame, folder: Path) -> Facts:
+def _lay_out(job: BuildJob, rows: DataFrame | pa.Table, folder: Path) -> Facts:
+    if isinstance(rows, pa.Table):
+        return {"shards": write_one_shard({ROWS: rows}, folder)}
     from pyspark.sql import functions as sql
 
     n_cells = sql.sum(sql.col("n_rows") * sql.col("n_columns"))

@@ -103,6 +103,7 @@ def _of_model(sample: LakeSample, model: int) -> PartEstimate:
         cores=sample.cores,
         factor=sample.factor,
     )
+    seconds = sample.seconds_of(seconds, FIXED_SECONDS)
     return PartEstimate(
         fields={
             "postings": postings,

@@ -247,7 +247,9 @@ def divide_and_write(
         fill = partial(write_sparse_partition, placed, embedder_folder=embedder_folder)
     else:
         fill = partial(write_partition, placed, options=PartitionLayoutOptions(**options.grid()))
-    return job.write_folders(stage_of("index", model), planned["partitions"], fill)
+    # Products of matrices are rounded otherwise by several threads, as this process has.
+    n_partitions, at_hand = planned["partitions"], placed if is_lexical else None
+    return job.write_folders(stage_of("index", model), n_partitions, fill, placed=at_hand)
 
 
 def _place_all(job: BuildJob, source: str, vectors: Path | None, folder: Path) -> int:

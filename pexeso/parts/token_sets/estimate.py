@@ -106,6 +106,7 @@ def estimate(sample: LakeSample) -> PartEstimate:
     seconds = {
         stage: sample.factor * more for stage, more in shard_seconds(found, sample.cores).items()
     }
+    seconds = sample.seconds_of(seconds, FIXED_SECONDS)
     return PartEstimate({"equal_text": asdict(found)}, n_bytes, shard_memory(found), seconds)
 
 

@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from pexeso.containment.options import EnsembleOptions
-from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.overlap.index.saving import save_index
 from pexeso.overlap.index.sets import build_index
 from pexeso.parts.base import Written
-from pexeso.parts.divide import divide
+from pexeso.parts.divide import divide, write_one_shard
 from pexeso.parts.token_sets.open import LABELS, POSITIONS, TABLES
 from pexeso.parts.token_sets.part import TOKEN_SETS_PART
 from pexeso.store.arrays import write_arrays
@@ -44,12 +43,23 @@ SETS, TOKENS = "sets", "tokens"
 ``table, position, label`` of each set, and ``table, position, value`` of each token.
 """
 
+_RECORDS = {
+    SETS: ("set", ["table", "position", "label"]),
+    TOKENS: ("token", ["table", "position", "value"]),
+}
+
 
 def write(job: BuildJob) -> Written:
     """Write shards of the sets and the tokens that the job has read."""
-    sets = job.records("set").select("table", "position", "label")
-    tokens = job.records("token").select("table", "position", "value")
-    return Written(divide_and_write(job, {SETS: sets, TOKENS: tokens}))
+    at_hand = {name: job.records_at_hand(*of) for name, of in _RECORDS.items()}
+    sets, tokens = at_hand[SETS], at_hand[TOKENS]
+    if sets is not None and tokens is not None:
+        parts, limit = own_choices(job.options), job.options.partition_bytes
+        if shards_needed(len(sets), len(tokens), parts, limit) <= 1:
+            readers = {SETS: sets.to_reader(), TOKENS: tokens.to_reader()}
+            return Written(divide_and_write(job, readers))
+    frames = {name: job.records(kind).select(fields) for name, (kind, fields) in _RECORDS.items()}
+    return Written(divide_and_write(job, frames))
 
 
 def divide_and_write(
@@ -67,8 +77,9 @@ def divide_and_write(
     laid_out = job.stage("divide", lambda folder, meter: _lay_out(job, rows, parts, folder))
     if not laid_out["shards"]:
         return []
-    fill = partial(write_shard, job.stages.folder("divide"), parts=parts)
-    return job.write_folders("tokens", laid_out["shards"], fill)
+    placed = job.stages.folder("divide")
+    fill = partial(write_shard, placed, parts=parts)
+    return job.write_folders("tokens", laid_out["shards"], fill, placed=placed)
 
 
 def own_choices(options: BuildOptions) -> tuple[str, ...]:
@@ -83,10 +94,7 @@ def _lay_out(
     folder: Path,
 ) -> Facts:
     if isinstance(rows[SETS], pa.RecordBatchReader):
-        n_sets, _ = (
-            write_parquet_folder(rows[name], folder / name / "shard=0") for name in (SETS, TOKENS)
-        )
-        return {"shards": min(n_sets, 1)}
+        return {"shards": write_one_shard({name: rows[name] for name in (SETS, TOKENS)}, folder)}
     sizes = (rows[name].count() for name in (SETS, TOKENS))
     n_shards = shards_needed(*sizes, parts, job.options.partition_bytes)
     return {"shards": divide(rows, ("table", "position"), n_shards, folder)}

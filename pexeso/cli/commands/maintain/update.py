@@ -36,7 +36,7 @@ from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
     from pexeso.build.add_part import Added
-    from pexeso.build.job import Update
+    from pexeso.build.report import Update
 
 
 @click.command()
