@@ -22,7 +22,7 @@ from pexeso.lake.containers.reader import open_named
 from pexeso.lake.key_columns import KeyColumn, spec_of
 from pexeso.lake.rows import read_typed_rows
 from pexeso.parts.metadata import has_aliases
-from pexeso.sql.lake_tables import Rows
+from pexeso.sql.lake_tables import Rows, names_in_duckdb
 from pexeso.sql.texts import YOURS
 
 if TYPE_CHECKING:
@@ -218,9 +218,9 @@ class TablePair:
         from pexeso.sql.key_joins import sql_of_key
 
         positions = [column.position for column in self.asked.key]
+        own = names_in_duckdb(self.asked.names)
         cells = pa.Table.from_arrays(
-            [self.asked.cells[at] for at in positions],
-            names=[self.asked.names[at] for at in positions],
+            [self.asked.cells[at] for at in positions], names=[own[at] for at in positions]
         )
         rows = Rows(self.rows, self.typed)
         yours, lakes = (self.mine, cells), (theirs, self.table, rows)

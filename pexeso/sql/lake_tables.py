@@ -81,7 +81,7 @@ class LakeTable:
         if read is not None:
             return cls(table, reader, *read, rows)
         held = rows.in_memory
-        given = _names(held)
+        given = names_in_duckdb(held.column_names)
         names = tuple(given[at] for at in positions)
         return cls(table, None, names, duckdb_texts(held.select(list(positions))), rows)
 
@@ -150,12 +150,17 @@ def duckdb_texts(table: pa.Table) -> list[tuple[str | None, ...]]:
         return connection.execute(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {LAKES}").fetchall()
 
 
-def _names(table: pa.Table) -> list[str]:
-    """Return the names of the columns in DuckDB, to which those that differ in case are one."""
+def names_in_duckdb(names: Sequence[str]) -> list[str]:
+    """Return the names of the columns of a table in DuckDB, to which `Town` and `town` are one.
+
+    Without duckdb they are as they stand.
+    """
+    if not has_duckdb():
+        return list(names)
     import duckdb
 
     with duckdb.connect() as connection:
-        connection.register(LAKES, table)
+        connection.register(LAKES, pa.table([pa.nulls(0)] * len(names), names=list(names)))
         return connection.table(LAKES).columns
 
 

@@ -101,6 +101,15 @@ def test_keys_whose_texts_differ_are_listed_and_no_other(lake, found):
     assert (told.query_column, told.lake_column) == ("to'wn,year", "city,held")
 
 
+def test_a_key_whose_name_differs_from_another_in_case_alone(lake):
+    mine = pd.DataFrame({"town": ["x", "y"], "Town": ["Oslo", "Rome"], "held": ["2009", "2010"]})
+    found = lake.search_composite(mine, ["Town", "held"], k="all")
+    assert found
+    for match in found:
+        made = in_duckdb(match.sql(mine, name="mi ne", how="inner"), match, mine)
+        assert made.num_rows == match.join(mine, to="arrow", how="inner").num_rows > 0
+
+
 def test_a_blank_part_joins_nothing_though_the_lake_has_the_same_blank(lake):
     mine = pd.DataFrame({"city": [" \t", "Oslo"], "held": ["2013", "2009"]})
     [match] = (
