@@ -134,6 +134,8 @@ def _without_nulls(data: bytes) -> bytes | None:
     None where there are many others, or bytes that no text has.
     """
     body = data.rstrip(b"\0")
+    if not body.endswith((b"\n", b"\r")):  # what fills a file up stands behind a whole line
+        body = data
     text = body.replace(b"\0", b"")
     if len(body) - len(text) > _MAX_NULL_FRACTION * len(body):
         return None
