@@ -1,9 +1,9 @@
 """The command ``python -m benchmarks.start``: what small builds and first answers wait for.
 
-A build of the demo lake beside the start of Spark with one trivial job, and a search of its index
-beside the start of Python and of numba. Each is a new process; they are measured in turn, and the
-median over rounds is told, of wall time and of processor time, that of Java and of Spark's workers
-included.
+A build of the demo lake, in its own process and on Spark, beside the start of Spark with one trivial
+job; and a search of its index beside the start of Python and of numba. Each is a new process; they
+are measured in turn, and the median over rounds is told, of wall time and of processor time, that
+of Java and of Spark's workers included.
 """
 
 from __future__ import annotations
@@ -42,7 +42,11 @@ with spark_session(conf=SMALL_LAKE_SETTINGS) as spark:
 """
 """A session with the settings of small builds, and one job that does nothing."""
 
-RATIOS = {"index_over_session": ("index", "session"), "search_over_numba": ("search", "numba")}
+RATIOS = {
+    "index_over_session": ("index", "session"),
+    "index_on_spark_over_session": ("index_on_spark", "session"),
+    "search_over_numba": ("search", "numba"),
+}
 
 
 def programs(folder: Path, lake: Path) -> dict[str, list[str]]:
@@ -59,6 +63,10 @@ def programs(folder: Path, lake: Path) -> dict[str, list[str]]:
     commands = {
         "session": ["-c", SESSION],
         "index": [*pexeso, "index", str(lake), index, "--overwrite"],
+        "index_on_spark": [
+            *(*pexeso, "index", str(lake), str(folder / "spark.pexeso"), "--overwrite"),
+            *("--spark-master", "local[*]"),
+        ],
         "search": [*pexeso, "search", index, f"{QUERY}:supplier"],
         "version": [*pexeso, "--version"],
         "numba": ["-c", "import numba"],
