@@ -1,9 +1,9 @@
 """The command ``python -m benchmarks.start``: what small builds and first answers wait for.
 
-A build of the demo lake, in its own process and on Spark, beside the start of Spark with one trivial
-job; and a search of its index beside the start of Python and of numba. Each is a new process; they
-are measured in turn, and the median over rounds is told, of wall time and of processor time, that
-of Java and of Spark's workers included.
+A build of the demo lake, in its own process and on Spark, beside the start of Spark with one
+trivial job; and a search of its index beside the start of Python and of numba. Each is a new
+process; they are measured in turn, and the median over rounds is told, of wall time and of
+processor time, that of Java and of Spark's workers included.
 """
 
 from __future__ import annotations
