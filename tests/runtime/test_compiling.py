@@ -47,6 +47,17 @@ def test_a_loop_gives_what_the_function_gives():
     assert jit.loop(total)(np.arange(9)) == total(np.arange(9)) == 36
 
 
+def printed(script, folder):
+    """Run a script of a folder.
+
+    Python keeps no bytecode (`-B`), which it takes for that of a module of the same size that was
+    written again within the same second.
+    """
+    command = [sys.executable, "-B", script]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 CALLED = "from pexeso.runtime.jit import loop\n@loop\ndef called(number):\n    return number + {}\n"
 CALLER = """
 from pexeso.runtime.jit import loop
@@ -62,9 +73,7 @@ def test_a_loop_is_compiled_anew_where_one_that_it_calls_was_changed(tmp_path):
     def answer(added):
         (tmp_path / "called.py").write_text(CALLED.format(added))
         (tmp_path / "caller.py").write_text(CALLER)
-        command = [sys.executable, "caller.py"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout
+        return printed("caller.py", tmp_path)
 
     assert answer(1) == answer(1) == "20\n"
     assert list(tmp_path.rglob("caller.caller*.nbc")), "it is kept for the next process"
@@ -97,9 +106,7 @@ def test_a_loop_is_compiled_anew_where_the_views_or_numbers_it_imports_were_chan
     def answer(factor, *fields):
         (tmp_path / "views.py").write_text(VIEWS.format(factor, *fields))
         (tmp_path / "reader.py").write_text(READER)
-        command = [sys.executable, "reader.py"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout
+        return printed("reader.py", tmp_path)
 
     assert answer(10, "left", "right") == answer(10, "left", "right") == "10\n"
     [kept] = tmp_path.rglob("reader.reader*.nbc")
@@ -130,9 +137,7 @@ def test_a_process_is_told_once_that_loops_are_compiled(tmp_path):
     (tmp_path / "own.py").write_text(OWN)
 
     def said():
-        command = [sys.executable, "own.py"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout.splitlines()
+        return printed("own.py", tmp_path).splitlines()
 
     assert said() == ["compiling", "3 3.0 False False"]
     assert said() == ["3 3.0 False False"], "what an earlier process left is only loaded"
