@@ -9,31 +9,20 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-import re
 import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
 from typing import Any
+
+from benchmarks.canonical import canonical_text
 
 ROOT = Path(__file__).resolve().parent.parent
 
 MACHINE = ("processor", "cores", "memory_gib", "device")
 """What must be equal of two machines for their seconds to compare."""
-
-# Strings are matched whole, so that what looks like a comment or a docstring in them is none. A
-# string of three quotation marks that begins a line is a statement, but after what goes on in it.
-_DOUBLE, _SINGLE = r'"{3}(?:[^"\\]+|\\.|"(?!""))*+"{3}', r"'{3}(?:[^'\\]+|\\.|'(?!''))*+'{3}"
-_STRING_OR_COMMENT = re.compile(
-    rf"""(?P<comment>\#[^\n]*)
-    | (?P<text>^[ ]*[rR]?{_DOUBLE}(?=[ ]*(?:\n|\#|\Z)))
-    | {_DOUBLE} | {_SINGLE} | \"(?:[^\"\\\n]+|\\.)*+\" | '(?:[^'\\\n]+|\\.)*+'""",
-    re.DOTALL | re.MULTILINE | re.VERBOSE,
-)
-_GOES_ON = "([{,=+%|\\"
 
 _STARTED = time.monotonic()
 _CODE = ("pexeso", "embed", "partition", "benchmarks", "examples")
@@ -85,8 +74,9 @@ def _is_named(name: str, paths: Sequence[str]) -> bool:
 def code_digest(paths: Sequence[str], code: Mapping[str, bytes] = LOADED) -> str:
     """Return the BLAKE2b-64 of some of the code, in hexadecimal.
 
-    It covers the names of the files and what the computer reads of them. Neither comments and
-    docstrings nor commits and dates matter: the same code has the same digest in any checkout.
+    It covers the names of the files and what the computer reads of them. Neither comments,
+    docstrings and names of local variables nor commits and dates matter: the same code has the same
+    digest in any checkout.
 
     Examples
     --------
@@ -101,25 +91,10 @@ def code_digest(paths: Sequence[str], code: Mapping[str, bytes] = LOADED) -> str
     for name in files_of(paths, code):
         content = code[name]
         if name.endswith(".py"):
-            content = _read_by_computers(content.decode()).encode()
+            content = canonical_text(content.decode()).encode()
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
-
-
-@cache  # most files are part of the code of many benchmarks
-def _read_by_computers(source: str) -> str:
-    """Return source code without comments, strings that are statements, and empty lines."""
-    parts, end, before = [], 0, "\n"
-    for match in _STRING_OR_COMMENT.finditer(source):
-        code = source[end : match.start()]
-        before = (code.rstrip() or before)[-1]
-        is_text = match["comment"] or (match["text"] and before not in _GOES_ON)
-        parts += [code, "" if is_text else match[0]]
-        before = before if is_text else match[0][-1]
-        end = match.end()
-    lines = "".join([*parts, source[end:]]).split("\n")
-    return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
 def origin_of(paths: Sequence[str] | None) -> dict[str, Any]:
