@@ -7,7 +7,7 @@ count, nor do the names of variables that no other code can name.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -19,7 +19,7 @@ _HIDDEN_NAMES = {ast.ExceptHandler: "name", ast.MatchAs: "name", ast.MatchStar: 
 
 @cache  # most files are part of the code of many benchmarks
 def canonical_text(source: str) -> str:
-    """Return a text of the syntax tree of a module, the same for Python 3.11 to 3.13.
+    r"""Return a text of the syntax tree of a module, the same for Python 3.11 to 3.13.
 
     Numbers stand for the names of variables of functions and comprehensions, and of parameters of
     lambdas, of functions within functions and of those whose name begins with an underscore, unless
@@ -27,10 +27,10 @@ def canonical_text(source: str) -> str:
 
     Examples
     --------
-    >>> first = canonical_text("def total(rows):\\n    n = len(rows)  # of rows\\n    return n")
-    >>> first == canonical_text("def total(rows):\\n    count = len(rows)\\n    return count")
+    >>> first = canonical_text("def total(rows):\n    n = len(rows)  # of rows\n    return n")
+    >>> first == canonical_text("def total(rows):\n    count = len(rows)\n    return count")
     True
-    >>> first == canonical_text("def total(table):\\n    n = len(table)\\n    return n")
+    >>> first == canonical_text("def total(table):\n    n = len(table)\n    return n")
     False
     """
     tree = ast.parse(source)
@@ -95,7 +95,7 @@ class _Writer:
             self._write_node(value, scope)
         else:
             # As ASCII: which characters can be printed differs between versions of Python.
-            self.parts.append(f"{type(value).__name__}:{ascii(value)}")
+            self.parts.append(f"{type(value).__name__}:{value!a}")
 
     def _write_node(self, node: ast.AST, scope: _Scope | None) -> None:
         self.parts.append(f"({type(node).__name__}")
@@ -159,7 +159,7 @@ class _Writer:
     def _scope_in(self, node: ast.AST, scope: _Scope | None) -> _Scope | None:
         """Return the scope of the parts of a node: that around it, unless it has one of its own."""
         if isinstance(node, _COMPREHENSIONS):
-            targets = {name for part in node.generators for name in _names_in(part.target)}
+            targets = set().union(*(_stored_names(part.target) for part in node.generators))
             return _Scope(scope, targets, targets)
         if isinstance(node, ast.ClassDef):
             bound, others = _bindings(node.body)
@@ -196,12 +196,12 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg]:
     return named + [parameter for parameter in starred if parameter is not None]
 
 
-def _names_in(target: ast.AST) -> Iterator[str]:
-    return (node.id for node in ast.walk(target) if _is_stored(node))
-
-
-def _is_stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+def _stored_names(target: ast.AST) -> set[str]:
+    return {
+        node.id
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    }
 
 
 def _bindings(body: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
@@ -216,8 +216,8 @@ def _bindings(body: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
     nodes = list(body)
     while nodes:
         node = nodes.pop()
-        if isinstance(node, ast.Name) and _is_stored(node):
-            variables.add(node.id)
+        if isinstance(node, ast.Name):
+            variables |= _stored_names(node)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             others |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.Global):

@@ -113,7 +113,7 @@ class Renamed(ast.NodeTransformer):
     def __init__(self, names):
         self.names = names
 
-    def visit_Name(self, node):  # noqa: N802 - as ast calls it
+    def visit_Name(self, node):
         return ast.copy_location(
             ast.Name(f"{node.id}_2" if node.id in self.names else node.id, node.ctx), node
         )
