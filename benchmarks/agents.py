@@ -91,8 +91,8 @@ class Outcome:
 
 def tasks_of(truth: TruthSet, index: Index) -> list[Task]:
     """Return the query columns of a data set that have a partner, by table and column."""
-    found = [*_of_pairs(truth, index), *_of_partners(truth)]
-    return sorted(found, key=lambda task: task.query)
+    tasks = [*_of_pairs(truth, index), *_of_partners(truth)]
+    return sorted(tasks, key=lambda task: task.query)
 
 
 def _of_pairs(truth: TruthSet, index: Index) -> Iterator[Task]:
@@ -107,8 +107,8 @@ def _of_pairs(truth: TruthSet, index: Index) -> Iterator[Task]:
     everything = np.arange(judged.n_columns)
     for query in judged.queries.tolist():
         classes = judged.classes(np.full(judged.n_columns, query), everything)
-        found = {names[at] for at in np.flatnonzero(np.isin(classes, (BY_TEXT, BY_MEANING)))}
-        right = {each for each in found if each[0] != names[query][0]}
+        partners = {names[at] for at in np.flatnonzero(np.isin(classes, (BY_TEXT, BY_MEANING)))}
+        right = {partner for partner in partners if partner[0] != names[query][0]}
         unsure = {names[at] for at in np.flatnonzero(classes == NOT_JUDGED)}
         if right:
             unknown = (all_columns - known) | unsure
@@ -120,20 +120,20 @@ def _of_partners(truth: TruthSet) -> Iterator[Task]:
     if partners is None:
         return
     columns = [(table, name) for table, name, _ in text_columns(truth.lake)]
-    for number, (asked, partner) in enumerate(partners.asked.values()):
+    for number, (query, partner) in enumerate(partners.asked.values()):
         twins = np.flatnonzero(partners.twins[number]).tolist()
         right = {columns[at] for at in (partner, *twins)}
-        yield Task(truth.name, columns[asked], frozenset(right), frozenset())
+        yield Task(truth.name, columns[query], frozenset(right), frozenset())
 
 
-def draw(found: dict[str, list[Task]], seed: int, n_tasks: int) -> list[Task]:
+def draw(by_data: dict[str, list[Task]], seed: int, n_tasks: int) -> list[Task]:
     """Draw tasks, of each data set its part of `DRAWN`; the first fills up what others lack."""
     random = np.random.default_rng(seed)
-    parts = sum(DRAWN[name] for name in found)
-    first, *others = found
+    parts = sum(DRAWN[name] for name in by_data)
+    first, *others = by_data
     drawn: list[Task] = []
     for name in (*others, first):
-        tasks, part = found[name], math.ceil(DRAWN[name] * n_tasks / parts)
+        tasks, part = by_data[name], math.ceil(DRAWN[name] * n_tasks / parts)
         number = min(n_tasks - len(drawn), len(tasks) if name == first else part)
         chosen = random.permutation(len(tasks))[:number]
         drawn += [tasks[at] for at in sorted(chosen.tolist())]
@@ -154,8 +154,8 @@ async def reach(client: Client, task: Task, last: str) -> Outcome:
 
     reached, error = None, None
     try:
-        found = await ask("find_joins")
-        reached = first_known(found["candidates"], task)
+        answer = await ask("find_joins")
+        reached = first_known(answer["candidates"], task)
         if reached is not None:
             await ask("explain_match", lake_column=reached)
             await ask(last, lake_column=reached)
@@ -164,7 +164,7 @@ async def reach(client: Client, task: Task, last: str) -> Outcome:
     return Outcome(
         task.data,
         name,
-        error is None and reached in {":".join(each) for each in task.right},
+        error is None and reached in {":".join(column) for column in task.right},
         reached,
         len(answers) + (error is not None),
         sum(answers),
@@ -176,8 +176,8 @@ async def reach(client: Client, task: Task, last: str) -> Outcome:
 
 def first_known(candidates: Sequence[dict[str, Any]], task: Task) -> str | None:
     """Return the first candidate of which the truth knows."""
-    unknown = {":".join(each) for each in task.unknown}
-    names = (name for each in candidates for name in (each["lake_column"], *each["copies"]))
+    unknown = {":".join(column) for column in task.unknown}
+    names = (name for join in candidates for name in (join["lake_column"], *join["copies"]))
     return next((name for name in names if name not in unknown), None)
 
 
@@ -189,24 +189,24 @@ async def _all(desk: Desk, tasks: Sequence[Task]) -> list[Outcome]:
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return shares by data set, and what the answers cost."""
     by_data: dict[str, Any] = {}
-    for name in dict.fromkeys(each.data for each in outcomes):
-        right = [each.right for each in outcomes if each.data == name]
+    for name in dict.fromkeys(outcome.data for outcome in outcomes):
+        right = [outcome.right for outcome in outcomes if outcome.data == name]
         by_data[name] = {"tasks": len(right), "right": sum(right)}
-    right = sum(each.right for each in outcomes)
+    right = sum(outcome.right for outcome in outcomes)
     return {
         "tasks": len(outcomes),
         "right": right,
         "share": round(right / len(outcomes), 4),
         "aim": AIM,
         "by_data": by_data,
-        "most_calls": max(each.calls for each in outcomes),
-        "median_tokens": statistics.median(each.tokens for each in outcomes),
-        "longest_answer_tokens": max(each.longest for each in outcomes),
-        "median_seconds": round(statistics.median(each.seconds for each in outcomes), 3),
+        "most_calls": max(outcome.calls for outcome in outcomes),
+        "median_tokens": statistics.median(outcome.tokens for outcome in outcomes),
+        "longest_answer_tokens": max(outcome.longest for outcome in outcomes),
+        "median_seconds": round(statistics.median(outcome.seconds for outcome in outcomes), 3),
         "wrong": [
-            {name: value for name, value in asdict(each).items() if name in _OF_WRONG}
-            for each in outcomes
-            if not each.right
+            {name: value for name, value in asdict(outcome).items() if name in _OF_WRONG}
+            for outcome in outcomes
+            if not outcome.right
         ],
     }
 
@@ -234,16 +234,16 @@ def main(tasks: int, seed: int, data: str, model: str, shared: Path, write: bool
         raise click.BadParameter(
             f"known are {', '.join(DRAWN)}. Got {', '.join(unknown)}.", param_hint="--data"
         )
-    found: dict[str, list[Task]] = {}
+    by_data: dict[str, list[Task]] = {}
     with tempfile.TemporaryDirectory(prefix="pexeso-agents-") as folder:
         indexes = {}
         for name in names:
             truth = shared_set(name, Path(folder) / name, shared)
             path = Path(folder) / f"{name}.pexeso"
             index = build_index(truth.lake, path, model=model)
-            found[name], indexes[name] = tasks_of(truth, index), path
-            click.echo(f"{name}: {len(found[name])} columns with a partner", err=True)
-        drawn = draw(found, seed, tasks)
+            by_data[name], indexes[name] = tasks_of(truth, index), path
+            click.echo(f"{name}: {len(by_data[name])} columns with a partner", err=True)
+        drawn = draw(by_data, seed, tasks)
         outcomes = []
         for name in names:
             chosen = [task for task in drawn if task.data == name]

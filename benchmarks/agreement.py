@@ -89,10 +89,10 @@ def compare(
                 query, exact=exact, rerank=False, fold_copies=False, **{"k": "all", **options}
             )
             elapsed = time.perf_counter() - started
-            found = answer(result)
+            actual = answer(result)
             if expected is None:
-                expected = found
-            if found != expected:
+                expected = actual
+            if actual != expected:
                 return (
                     f"{query.file}:{query.column} {options}: {index.path} with exact={exact} "
                     "differs"
@@ -103,7 +103,7 @@ def compare(
                 tally.seconds += elapsed
     tally.queries += 1
     tally.columns += len(expected or [])
-    tally.pairs += sum(len(each[-1]) for each in expected or [])
+    tally.pairs += sum(len(column[-1]) for column in expected or [])
     return None
 
 

@@ -125,11 +125,11 @@ def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str
     with tempfile.TemporaryDirectory() as folder, a_page() as page:
         own = Path(folder) / "own.csv"
         own.write_text(own_table(draws, names[0]), encoding="utf-8")
-        found: dict[str, list[float]] = {"first_page": []}
+        times: dict[str, list[float]] = {"first_page": []}
 
         def opened(link: str, started: float) -> str:
             page.goto(link, wait_until="domcontentloaded")
-            found["first_page"].append(time.perf_counter() - started)
+            times["first_page"].append(time.perf_counter() - started)
             return page.url
 
         for _ in range(STARTS - 1):
@@ -175,22 +175,22 @@ def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str
                 for name, way in ways.items():
                     seconds = way(distance)
                     if number > 1:
-                        found.setdefault(name, []).append(seconds)
-    return told(found)
+                        times.setdefault(name, []).append(seconds)
+    return told(times)
 
 
-def told(found: dict[str, list[float]]) -> dict[str, Any]:
+def told(times: dict[str, list[float]]) -> dict[str, Any]:
     """Return the median and the 95 % quantile of seconds, and of ratios to the search."""
     result: dict[str, Any] = {
         name: {
             "median_ms": round(1000 * statistics.median(seconds), 1),
             "q95_ms": round(1000 * float(np.quantile(seconds, 0.95)), 1),
         }
-        for name, seconds in found.items()
+        for name, seconds in times.items()
     }
     for name in ("slider", "paste"):
-        if name in found:
-            ratios = [one / other for one, other in zip(found[name], found["search"], strict=True)]
+        if name in times:
+            ratios = [one / other for one, other in zip(times[name], times["search"], strict=True)]
             result[f"{name}_over_search"] = {
                 "median": round(statistics.median(ratios), 2),
                 "q95": round(float(np.quantile(ratios, 0.95)), 2),

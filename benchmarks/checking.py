@@ -131,7 +131,7 @@ def compare(
     truths : mapping
         Number of a query -> its right answer.
     """
-    found = []
+    differences = []
     for name in exact:
         for number, query in enumerate(queries):
             if number in truths:
@@ -140,5 +140,5 @@ def compare(
                 reference, right = exact[0], answers[exact[0]][number]
             what = difference(answers[name][number], right)
             if what is not None:
-                found.append(Difference(name, reference, number, query.name, what))
-    return found
+                differences.append(Difference(name, reference, number, query.name, what))
+    return differences

@@ -139,7 +139,7 @@ def _measuring(command: Callable[..., None]) -> Callable[..., None]:
     help=f"Comma-separated NAME or NAME:GRID, of {', '.join(known_algorithms())}.",
 )
 @_measuring
-def run(algorithms: str, force: bool, as_json: bool, **asked: Any) -> None:
+def run(algorithms: str, force: bool, as_json: bool, **flags: Any) -> None:
     """Run algorithms on a data set, or show the stored result of the same run.
 
     The stored result is shown if this machine has measured the same with the same code.
@@ -150,7 +150,7 @@ def run(algorithms: str, force: bool, as_json: bool, **asked: Any) -> None:
     def make() -> Result:
         from benchmarks import report
 
-        source, settings, names = _source(asked), _settings(asked), _names(algorithms)
+        source, settings, names = _source(flags), _settings(flags), _names(algorithms)
         path = report.result_path(report.RESULTS, source.data, source.variant, names, settings)
         return _found(path, settings, force) or _measured_run(path, source, names, settings)
 
@@ -166,7 +166,7 @@ def run(algorithms: str, force: bool, as_json: bool, **asked: Any) -> None:
 @click.argument("name")
 @click.option("--algorithms", help="Instead of those that the sweep declares.")
 @_measuring
-def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **asked: Any) -> None:
+def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **flags: Any) -> None:
     """Vary one thing, as NAME in benchmarks/sweeps.yml declares it; write a result file and a plot.
 
     Sweeps: ablation, ablation_blocks, pivots, pivot-choice, levels, levels3, axes, tau,
@@ -183,7 +183,7 @@ def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **asked
         sweeps = known_sweeps()
         if name not in sweeps:
             raise InputError(f"Sweeps are {', '.join(sweeps)}. Got {name!r} instead.")
-        source, settings = _source(asked), _settings(asked)
+        source, settings = _source(flags), _settings(flags)
         names = None if algorithms is None else _names(algorithms)
         path = report.sweep_path(report.RESULTS, source.data, source.variant, name, names, settings)
         result = _found(path, settings, force)
@@ -201,30 +201,30 @@ def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **asked
     _end(result, as_json)
 
 
-def _source(asked: Result) -> Source:
+def _source(flags: Result) -> Source:
     from benchmarks.source import Source
 
-    return Source(asked["data"], asked["model"], asked["dimensions"], asked["seed"], asked["scale"])
+    return Source(flags["data"], flags["model"], flags["dimensions"], flags["seed"], flags["scale"])
 
 
-def _settings(asked: Result) -> Settings:
+def _settings(flags: Result) -> Settings:
     from benchmarks.harness import Settings
 
-    if asked["batch"] is not None and asked["queries"] is not None:
+    if flags["batch"] is not None and flags["queries"] is not None:
         raise InputError(
             "--batch says how many query columns are asked, all in one call; --queries cannot be "
             "given as well."
         )
-    batched = asked["batch"] is not None
-    queries = asked["batch"] if batched else asked["queries"]
+    batched = flags["batch"] is not None
+    queries = flags["batch"] if batched else flags["queries"]
     return Settings(
         queries=DEFAULT_QUERIES if queries is None else queries,
-        max_distance=asked["max_distance"],
-        min_joinability=asked["min_joinability"],
-        repeats=asked["repeats"],
-        seed=asked["seed"],
-        device=asked["device"],
-        threads=_cores() if asked["threads"] is None else asked["threads"],
+        max_distance=flags["max_distance"],
+        min_joinability=flags["min_joinability"],
+        repeats=flags["repeats"],
+        seed=flags["seed"],
+        device=flags["device"],
+        threads=_cores() if flags["threads"] is None else flags["threads"],
         batched=batched,
     )
 

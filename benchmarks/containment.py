@@ -43,7 +43,7 @@ DEPTH = 8
 GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 
 
-def run(lake: ContainmentLake, asked: argparse.Namespace) -> dict[str, Any]:
+def run(lake: ContainmentLake, flags: argparse.Namespace) -> dict[str, Any]:
     """Build, check and measure one lake."""
     begin = time.perf_counter()
     index = hashed_ensemble(lake.tokens, lake.offsets)
@@ -54,28 +54,28 @@ def run(lake: ContainmentLake, asked: argparse.Namespace) -> dict[str, Any]:
         "build_seconds": time.perf_counter() - begin,
         "bytes": index_bytes(index),
     }
-    result["checked_by_scan"] = check(index, lake, asked.checked)
+    result["checked_by_scan"] = check(index, lake, flags.checked)
     ways = {"pexeso": way_of(index, lake, "auto"), "lists": way_of(index, lake, "lists")}
     ways["bands"] = way_of(index, lake, "bands")
-    ways |= baselines(index, lake, asked.seed) if asked.baselines else {}
+    ways |= baselines(index, lake, flags.seed) if flags.baselines else {}
     truths = {
         threshold: [
             np.sort(ways["lists"](number, threshold)[0]) for number in range(len(lake.queries))
         ]
-        for threshold in asked.thresholds
+        for threshold in flags.thresholds
     }
-    for threshold in asked.thresholds:
+    for threshold in flags.thresholds:
         routes = Counter(index.search(query, threshold).route for query in lake.queries)
         result[f"{threshold}"] = {
             "routes": dict(routes),
             **summed(ways, lake, threshold, truths[threshold]),
         }
-    if asked.datasketch:
+    if flags.datasketch:
         # At a million sets there is no room for both indexes with their tables: beside the rival
         # lists alone are asked.
-        index = replace(index, tables=None) if len(lake) > asked.bare_over else index
+        index = replace(index, tables=None) if len(lake) > flags.bare_over else index
         del ways
-        result["datasketch"] = beside_datasketch(index, lake, truths, asked)
+        result["datasketch"] = beside_datasketch(index, lake, truths, flags)
     return result
 
 
@@ -92,14 +92,14 @@ def check(index: Ensemble, lake: ContainmentLake, n: int) -> dict[str, Any]:
         for threshold in THRESHOLDS:
             right = right_answer(lake, number, counts, threshold)
             for route in ("auto", "lists", "bands"):
-                found = index.search(
+                answer = index.search(
                     lake.queries[number], threshold, route=route, exclude=[lake.own[number]]
                 )
-                whole = route == "bands" or np.array_equal(np.sort(found.sets), right)
+                whole = route == "bands" or np.array_equal(np.sort(answer.sets), right)
                 if not (
                     whole
-                    and np.isin(found.sets, right).all()
-                    and (found.overlaps == counts[found.sets]).all()
+                    and np.isin(answer.sets, right).all()
+                    and (answer.overlaps == counts[answer.sets]).all()
                 ):
                     raise SystemExit(
                         f"query {number} at {threshold} by {route}: the answer is not that of a "
@@ -124,7 +124,7 @@ def summed(
     for name, one in measured.items():
         seconds = np.array(one["seconds"])
         low, middle, high = np.quantile(seconds / first, [0.25, 0.5, 0.75]).round(3).tolist()
-        found = sum(
+        hits = sum(
             len(np.intersect1d(a, right)) for a, right in zip(one["answers"], truth, strict=True)
         )
         result[name] = {
@@ -132,7 +132,7 @@ def summed(
             "p90_seconds": float(np.quantile(seconds, 0.9)),
             "times_the_first": {"quartile": low, "median": middle, "upper_quartile": high},
             **scores(lake, one["answers"], truth),
-            "precision_of_candidates": found / max(one["candidates"], 1),
+            "precision_of_candidates": hits / max(one["candidates"], 1),
         }
         say(name, threshold, result[name])
     return result
@@ -142,23 +142,23 @@ def beside_datasketch(
     index: Ensemble,
     lake: ContainmentLake,
     truths: dict[float, list[np.ndarray]],
-    asked: argparse.Namespace,
+    flags: argparse.Namespace,
 ) -> dict[str, Any] | str:
     """Measure pexeso and datasketch query by query in turn.
 
     datasketch is queried at the same threshold, or at one where it finds as much.
     """
-    options = EnsembleOptions(permutations=asked.permutations)
+    options = EnsembleOptions(permutations=flags.permutations)
     builds = {
         "pexeso_build_seconds": EnsembleOptions(),
         "pexeso_build_seconds_with_as_many_functions": options,
     }
     try:
-        settings = asked.permutations, asked.partitions, asked.depth
-        by_arrays = len(lake) > asked.bare_over and not asked.own_signatures
+        settings = flags.permutations, flags.partitions, flags.depth
+        by_arrays = len(lake) > flags.bare_over and not flags.own_signatures
         rival = (
             ThinDatasketch(lake, *settings)
-            if asked.thin
+            if flags.thin
             else Datasketch(lake, *settings, signed_for_it=by_arrays)
         )
     except ImportError:
@@ -169,16 +169,16 @@ def beside_datasketch(
         )
         return "not installed"
     result: dict[str, Any] = {
-        name: [build_seconds(lake, one) for _ in range(asked.builds)]
+        name: [build_seconds(lake, one) for _ in range(flags.builds)]
         for name, one in builds.items()
     }
     result |= rival.facts
     print(f"{result}", file=sys.stderr, flush=True)
-    theirs = {threshold: threshold for threshold in asked.thresholds}
-    if asked.equal_recall:
-        result["foreseen_recalls"] = foreseen = foresee(lake, truths, asked)
+    theirs = {threshold: threshold for threshold in flags.thresholds}
+    if flags.equal_recall:
+        result["foreseen_recalls"] = foreseen = foresee(lake, truths, flags)
         theirs = {
-            threshold: lowered(foreseen[asked.permutations][threshold], asked.equal_recall)
+            threshold: lowered(foreseen[flags.permutations][threshold], flags.equal_recall)
             for threshold in theirs
         }
     for own in sorted(set(theirs.values()), reverse=True):
@@ -195,9 +195,9 @@ def beside_datasketch(
                 **summed(ways, lake, threshold, truths[threshold]),
             }
             result[f"{threshold}"] = one
-            if asked.equal_recall and one["datasketch"]["recall"] not in (
+            if flags.equal_recall and one["datasketch"]["recall"] not in (
                 None,
-                foreseen[asked.permutations][threshold][own],
+                foreseen[flags.permutations][threshold][own],
             ):
                 raise SystemExit(f"datasketch at {own} does not find what was foreseen of it")
         del ask, ways
@@ -212,18 +212,18 @@ def build_seconds(lake: ContainmentLake, options: EnsembleOptions) -> float:
 
 
 def foresee(
-    lake: ContainmentLake, truths: dict[float, list[np.ndarray]], asked: argparse.Namespace
+    lake: ContainmentLake, truths: dict[float, list[np.ndarray]], flags: argparse.Namespace
 ) -> dict[int, dict[float, dict[float, float]]]:
     """Predict the recall of datasketch by number of functions, intended and own threshold."""
-    uppers = upper_sizes(lake, asked.partitions)
+    uppers = upper_sizes(lake, flags.partitions)
     result: dict[int, dict[float, dict[float, float]]] = {}
-    for functions in dict.fromkeys([asked.permutations, *asked.foresee]):
-        depth = asked.depth if functions == asked.permutations else min(DEPTH, functions)
+    for functions in dict.fromkeys([flags.permutations, *flags.foresee]):
+        depth = flags.depth if functions == flags.permutations else min(DEPTH, functions)
         result[functions] = {
             threshold: foreseen_recalls(
-                lake, truths[threshold], uppers, (functions, depth), [threshold, *asked.lower]
+                lake, truths[threshold], uppers, (functions, depth), [threshold, *flags.lower]
             )
-            for threshold in asked.thresholds
+            for threshold in flags.thresholds
         }
         print(
             f"foreseen with {functions} functions: {result[functions]}", file=sys.stderr, flush=True
@@ -231,11 +231,11 @@ def foresee(
     return result
 
 
-def growth(asked: argparse.Namespace) -> dict[str, Any]:
+def growth(flags: argparse.Namespace) -> dict[str, Any]:
     """Build and search lakes of several sizes, and compute how linear the times are (R squared)."""
     rows = []
-    for n in asked.growth:
-        lake = draw_lake(asked.data, n, asked.queries, asked.seed)
+    for n in flags.growth:
+        lake = draw_lake(flags.data, n, flags.queries, flags.seed)
         begin = time.perf_counter()
         index = hashed_ensemble(lake.tokens, lake.offsets)
         row = {
@@ -244,7 +244,7 @@ def growth(asked: argparse.Namespace) -> dict[str, Any]:
             "build_seconds": time.perf_counter() - begin,
         }
         row |= {f"{name}_bytes": n_bytes for name, n_bytes in index_bytes(index).items()}
-        for threshold in asked.thresholds:
+        for threshold in flags.thresholds:
             seconds = measure({"pexeso": way_of(index, lake, "auto")}, lake, threshold)["pexeso"][
                 "seconds"
             ]
@@ -253,7 +253,7 @@ def growth(asked: argparse.Namespace) -> dict[str, Any]:
         print(row, file=sys.stderr, flush=True)
         rows.append(row)
         del index, lake
-    columns = ["build_seconds", *(f"mean_seconds_{threshold}" for threshold in asked.thresholds)]
+    columns = ["build_seconds", *(f"mean_seconds_{threshold}" for threshold in flags.thresholds)]
     sets = [row["sets"] for row in rows]
     return {
         "rows": rows,
@@ -304,20 +304,20 @@ def fit(lake: ContainmentLake) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print JSON; give the exit status."""
-    asked = _parser().parse_args(arguments)
+    flags = _parser().parse_args(arguments)
     torch.set_num_threads(1)
-    small = draw_lake("planted", 1000, 4, asked.seed)
+    small = draw_lake("planted", 1000, 4, flags.seed)
     for route in ("lists", "bands"):  # loops are compiled, or loaded, before the clock
         hashed_ensemble(small.tokens, small.offsets).search(small.queries[0], 0.5, route=route)
-    result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "data": asked.data}
-    if asked.growth:
-        result |= growth(asked)
+    result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "data": flags.data}
+    if flags.growth:
+        result |= growth(flags)
     else:
-        lake = draw_lake(asked.data, asked.sets, asked.queries, asked.seed)
-        result |= fit(lake) if asked.fit else run(lake, asked)
+        lake = draw_lake(flags.data, flags.sets, flags.queries, flags.seed)
+        result |= fit(lake) if flags.fit else run(lake, flags)
     print(json.dumps(result, indent=1), flush=True)
-    if asked.out is not None:
-        write_result(asked.out, result)
+    if flags.out is not None:
+        write_result(flags.out, result)
     return 0
 
 

@@ -77,21 +77,21 @@ def foreseen_recalls(
     signed = signed_by_arrays(
         empty, _lake_of([lake.tokens[lake.offsets[n] : lake.offsets[n + 1]] for n in rows])
     )
-    asked = signed_by_arrays(empty, _lake_of(lake.queries))
+    signatures = signed_by_arrays(empty, _lake_of(lake.queries))
     sizes = np.diff(lake.offsets)
     result = {}
     for threshold in thresholds:
         chooser = MinHashLSHEnsemble(threshold, num_perm=settings[0], num_part=1, m=settings[1])
         answers = []
-        for query, values, right in zip(lake.queries, asked, truth, strict=True):
+        for query, values, right in zip(lake.queries, signatures, truth, strict=True):
             upper = uppers[np.searchsorted(uppers, sizes[right])]
-            found = np.zeros(len(right), bool)
+            hits = np.zeros(len(right), bool)
             for one in np.unique(upper):
                 bands, depth = chooser._get_optimal_param(one, len(query))
                 part = signed[np.searchsorted(rows, right[upper == one]), : bands * depth]
                 equal = part == values[: bands * depth]
-                found[upper == one] = equal.reshape(-1, bands, depth).all(2).any(1)
-            answers.append(right[found])
+                hits[upper == one] = equal.reshape(-1, bands, depth).all(2).any(1)
+            answers.append(right[hits])
         recall = scores(lake, answers, truth)["recall"]
         result[threshold] = 1.0 if recall is None else recall
     return result
@@ -139,7 +139,7 @@ class ThinDatasketch:
             threshold, num_perm=functions, num_part=len(uppers), m=self._depth
         )
         index.uppers = uppers.tolist()
-        asked = [signed_by_itself(self._empty, query).hashvalues for query in lake.queries]
+        signatures = [signed_by_itself(self._empty, query).hashvalues for query in lake.queries]
         sizes = np.diff(lake.offsets)
         place = np.where(sizes > 0, np.searchsorted(uppers, sizes), -1)
         factors, summands = (np.asarray(one, np.uint32) for one in self._empty.permutations)
@@ -149,7 +149,7 @@ class ThinDatasketch:
                 rows = members[first : first + _ROWS]
                 signed = np.full((len(rows), functions), 0xFFFFFFFF, np.uint32)
                 _sign(signed, lake.tokens, lake.offsets, rows, factors, summands)
-                for query, values in zip(lake.queries, asked, strict=True):
+                for query, values in zip(lake.queries, signatures, strict=True):
                     bands, depth = (int(one) for one in index._get_optimal_param(upper, len(query)))
                     _fill(index.indexes[part][depth], rows, signed, values, bands, depth)
         return asking(index, self._empty, lake), {}
@@ -167,9 +167,9 @@ def _fill(
     at, band = np.divmod(np.flatnonzero(equal), bands)
     order = np.argsort(band, kind="stable")
     numbers, starts = np.unique(band[order], return_index=True)
-    for number, found in zip(numbers.tolist(), np.split(rows[at[order]], starts[1:]), strict=True):
+    for number, sets in zip(numbers.tolist(), np.split(rows[at[order]], starts[1:]), strict=True):
         bucket = tables._H(values[number * depth : (number + 1) * depth])
-        tables.hashtables[number].insert(bucket, *found.tolist())
+        tables.hashtables[number].insert(bucket, *sets.tolist())
 
 
 @loop
@@ -187,13 +187,13 @@ def _sign(made, tokens, offsets, rows, factors, summands):  # type: ignore[no-un
                 one[number] = min(one[number], value)
 
 
-def lowered(recalls: dict[float, float], least: float) -> float:
+def lowered(recalls: dict[float, float], min_recall: float) -> float:
     """Choose the highest threshold with enough recall, or else the best one.
 
     Without enough recall it is the highest of the thresholds with the most recall. `recalls` must
     not be empty.
     """
-    enough = [threshold for threshold, recall in recalls.items() if recall >= least]
+    enough = [threshold for threshold, recall in recalls.items() if recall >= min_recall]
     return (
         max(enough)
         if enough

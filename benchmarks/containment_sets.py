@@ -133,8 +133,8 @@ def right_answer(
     lake: ContainmentLake, number: int, counts: np.ndarray, threshold: float
 ) -> np.ndarray:
     """Return the ids of the sets that contain enough of a query, by counts of `scan`."""
-    found = np.flatnonzero(counts >= max(1, np.ceil(threshold * len(lake.queries[number]) - 1e-9)))
-    return found[found != lake.own[number]]
+    ids = np.flatnonzero(counts >= max(1, np.ceil(threshold * len(lake.queries[number]) - 1e-9)))
+    return ids[ids != lake.own[number]]
 
 
 def scores(

@@ -54,11 +54,11 @@ def false_areas(
     >>> positives.round(5), negatives.round(5)
     (array([0.03252]), array([0.07984]))
     """
-    most = min(1.0, ratio)
-    positives = integral(0.0, min(threshold, most), ratio, bands, rows)
-    if most <= threshold:
+    upper = min(1.0, ratio)
+    positives = integral(0.0, min(threshold, upper), ratio, bands, rows)
+    if upper <= threshold:
         return positives, np.zeros(len(positives))
-    return positives, (most - threshold) - integral(threshold, most, ratio, bands, rows)
+    return positives, (upper - threshold) - integral(threshold, upper, ratio, bands, rows)
 
 
 def tune_source(ratio: float, threshold: float, permutations: int, max_rows: int) -> Setting:

@@ -31,10 +31,10 @@ def way_of(index: Ensemble, lake: ContainmentLake, route: str, *, verify: bool =
 
     def ask(number: int, threshold: float) -> tuple[np.ndarray, int]:
         own = [] if lake.own[number] < 0 else [lake.own[number]]
-        found = index.search(
+        answer = index.search(
             lake.queries[number], threshold, route=route, exclude=own, verify=verify
         )
-        return found.sets, found.n_candidates
+        return answer.sets, answer.n_candidates
 
     return ask
 
@@ -55,10 +55,10 @@ def baselines(index: Ensemble, lake: ContainmentLake, seed: int) -> dict[str, Wa
 
     def by_scan(number: int, threshold: float) -> tuple[np.ndarray, int]:
         counts = scan(lake, lake.queries[number])
-        found = np.flatnonzero(
+        ids = np.flatnonzero(
             counts >= max(1, np.ceil(threshold * len(lake.queries[number]) - 1e-9))
         )
-        return found[found != lake.own[number]], len(lake)
+        return ids[ids != lake.own[number]], len(lake)
 
     return {**ways, "linear scan": by_scan}
 
@@ -78,9 +78,9 @@ def asymmetric(index: Ensemble, lake: ContainmentLake, seed: int) -> Ensemble:
         part = slice(row, row + (1 << 14))
         uniform = np.random.default_rng([seed, row]).random((len(index.sizes[part]), m))
         with np.errstate(divide="ignore"):
-            least = -np.expm1(np.log(uniform) / (largest - index.sizes[part])[:, None])
+            minima = -np.expm1(np.log(uniform) / (largest - index.sizes[part])[:, None])
         padded[part] = np.minimum(
-            padded[part], np.minimum(least * 2.0**32, 2.0**32 - 1).astype(np.uint32)
+            padded[part], np.minimum(minima * 2.0**32, 2.0**32 - 1).astype(np.uint32)
         )
     tables = build_tables(padded)
     for array in (padded, tables.values, tables.sets):
@@ -197,10 +197,8 @@ def asking(index: Any, empty: Any, lake: ContainmentLake) -> Way:
 
     def ask(number: int, _: float) -> tuple[np.ndarray, int]:
         query = lake.queries[number]
-        found = np.array(
-            list(set(index.query(signed_by_itself(empty, query), len(query)))), np.int64
-        )
-        return found[found != lake.own[number]], len(found)
+        ids = np.array(list(set(index.query(signed_by_itself(empty, query), len(query)))), np.int64)
+        return ids[ids != lake.own[number]], len(ids)
 
     return ask
 

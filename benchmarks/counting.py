@@ -44,9 +44,9 @@ def count_columns(
     """
     hit_queries, columns = column_hits(queries, values, len(query), value_columns, n_columns)
     weights = query.weights.to(queries.device)
-    found, counts = sum_by_key(columns, weights[hit_queries], n_columns)
+    hit_columns, counts = sum_by_key(columns, weights[hit_queries], n_columns)
     enough = counts >= query.needed
-    return found[enough].cpu(), counts[enough].cpu()
+    return hit_columns[enough].cpu(), counts[enough].cpu()
 
 
 def count_batch(
@@ -79,12 +79,12 @@ def count_batch(
         column_sizes = (batch.offsets[first + 1 : last + 1] - batch.offsets[first:last]).to(device)
         query = torch.repeat_interleave(torch.arange(last - first, device=device), column_sizes)
         keys = query[owner] * n_columns + hit_columns[place]
-        found, counts = sum_by_key(keys, weights[members][owner], (last - first) * n_columns)
-        number = torch.div(found, n_columns, rounding_mode="floor")
+        hit_keys, counts = sum_by_key(keys, weights[members][owner], (last - first) * n_columns)
+        number = torch.div(hit_keys, n_columns, rounding_mode="floor")
         enough = counts >= needed[first:last][number]
-        found, counts, number = found[enough], counts[enough], number[enough]
+        hit_keys, counts, number = hit_keys[enough], counts[enough], number[enough]
         per_query = torch.bincount(number, minlength=last - first).tolist()
-        columns = (found - number * n_columns).cpu().split(per_query)
+        columns = (hit_keys - number * n_columns).cpu().split(per_query)
         answers += zip(columns, counts.cpu().split(per_query), strict=True)
     return answers
 
@@ -115,14 +115,14 @@ def column_hits(
     queries, values = queries[order], values[order]
     starts = value_columns.offsets[values]
     sizes = value_columns.offsets[values + 1] - starts
-    found = [
+    hits = [
         _hits(queries[run], starts[run], sizes[run], value_columns, n_columns)
         for run in _runs(queries, sizes, n_queries)
     ]
-    if not found:
+    if not hits:
         nothing = torch.zeros(0, dtype=torch.int64, device=queries.device)
         return nothing, nothing
-    hit_queries, columns = (torch.cat(part) for part in zip(*found, strict=True))
+    hit_queries, columns = (torch.cat(part) for part in zip(*hits, strict=True))
     return hit_queries, columns
 
 
@@ -201,13 +201,13 @@ def sum_by_key(
         sums = torch.zeros(n_keys, dtype=torch.int64, device=keys.device).index_add_(
             0, keys, weights
         )
-        found = torch.nonzero(sums)[:, 0]
-        return found, sums[found]
+        distinct_keys = torch.nonzero(sums)[:, 0]
+        return distinct_keys, sums[distinct_keys]
     ordered, order = torch.sort(keys)
-    found, counts = torch.unique_consecutive(ordered, return_counts=True)
+    distinct_keys, counts = torch.unique_consecutive(ordered, return_counts=True)
     running = offsets_of(weights[order])
     ends = counts.cumsum(0)
-    return found, running[ends] - running[ends - counts]
+    return distinct_keys, running[ends] - running[ends - counts]
 
 
 def _groups(
@@ -219,9 +219,9 @@ def _groups(
     """
     entries = offsets_of(sizes)[offsets.to(sizes.device)].cpu().numpy()
     n_queries, first = len(offsets) - 1, 0
-    most = max(1, DENSE_CELLS // max(1, n_columns))
+    limit = max(1, DENSE_CELLS // max(1, n_columns))
     while first < n_queries:
         last = int(np.searchsorted(entries, entries[first] + ENTRIES_AT_ONCE, side="right")) - 1
-        last = min(max(last, first + 1), first + most, n_queries)
+        last = min(max(last, first + 1), first + limit, n_queries)
         yield first, last
         first = last

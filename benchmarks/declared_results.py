@@ -73,10 +73,10 @@ def read_declared(file: Path = FILE) -> tuple[DeclaredResult, ...]:
     InputError
         An entry has no result or no code, or a key that there is not.
     """
-    told = yaml.safe_load(file.read_text(encoding="utf-8"))
+    document = yaml.safe_load(file.read_text(encoding="utf-8"))
     return tuple(
-        _declared(name, entry, made, told["code"])
-        for name, entry in told["benchmarks"].items()
+        _declared(name, entry, made, document["code"])
+        for name, entry in document["benchmarks"].items()
         for made in entry["runs"]
     )
 
@@ -110,8 +110,8 @@ def _declared(
         )
     code = [
         path
-        for each in _listed(made.get("code", entry.get("code")))
-        for path in sets.get(each, [each])
+        for source in _listed(made.get("code", entry.get("code")))
+        for path in sets.get(source, [source])
     ]
     patterns = _listed(made.get("results"))
     if not patterns or not code:
@@ -128,6 +128,6 @@ def _declared(
     )
 
 
-def _listed(told: str | list[str] | None) -> list[str]:
+def _listed(texts: str | list[str] | None) -> list[str]:
     """Return a list, also of what is told alone."""
-    return [] if told is None else [told] if isinstance(told, str) else told
+    return [] if texts is None else [texts] if isinstance(texts, str) else texts

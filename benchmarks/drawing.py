@@ -25,8 +25,8 @@ def size_class(n_values: int) -> int:
     >>> size_class(1), size_class(9), size_class(10)
     (-1, 0, 1)
     """
-    for number, (least, most) in enumerate(SIZE_CLASSES):
-        if least <= n_values <= most:
+    for number, (smallest, largest) in enumerate(SIZE_CLASSES):
+        if smallest <= n_values <= largest:
             return number
     return -1
 
@@ -87,10 +87,10 @@ def choose_columns(sizes: np.ndarray, n_queries: int, *, seed: int, name: str) -
     ]
     n_fit = sum(map(len, orders))
     if not 1 <= n_queries <= n_fit:
-        least, most = SIZE_CLASSES[0][0], SIZE_CLASSES[-1][1]
+        smallest, largest = SIZE_CLASSES[0][0], SIZE_CLASSES[-1][1]
         raise InputError(
             f"The number of queries must lie between 1 and {n_fit:,}, the columns of {name} with "
-            f"{least} to {most:,} values. "
+            f"{smallest} to {largest:,} values. "
             f"Got {n_queries} instead."
         )
     waiting = [order[-n_queries:].tolist() for order in orders]  # no class gives more

@@ -88,8 +88,8 @@ def embedding_command(data: str, values: int | None, repeats: int, as_json: bool
     except PexesoError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
-    asked = "all" if values is None else str(values)
-    write_result(RESULTS / "embedding" / f"{data}_v{asked}_r{repeats}.json", result)
+    size = "all" if values is None else str(values)
+    write_result(RESULTS / "embedding" / f"{data}_v{size}_r{repeats}.json", result)
     click.echo(json.dumps(result) if as_json else table(result))
 
 
@@ -141,7 +141,7 @@ def run_embedding(data: str, n_values: int | None, repeats: int) -> dict[str, An
                 ways, [(values, texts)], repeats, check, lambda way, question: way.embed(*question)
             )
     words = split_words(values)
-    seconds = {name: each.processor_seconds[0] for name, each in measured.items()}
+    seconds = {name: measurement.processor_seconds[0] for name, measurement in measured.items()}
     loops = [name for name in seconds if name.startswith(LOOP)]
     return {
         "data": data,
@@ -176,12 +176,12 @@ def table(result: Mapping[str, Any]) -> str:
         "",
         f"{'':26}{'values a second':>34}" + "".join(f"{'against ' + name:>34}" for name in loops),
     ]
-    for name, each in result["ways"].items():
-        rates = each["values_per_second"]
+    for name, figures in result["ways"].items():
+        rates = figures["values_per_second"]
         shown = f"{rates['median']:,.0f} ({rates['least']:,.0f} to {rates['most']:,.0f})"
         ratios = [
             f"{times['median']:.1f} ({times['least']:.1f} to {times['most']:.1f})"
-            for times in each["times"].values()
+            for times in figures["times"].values()
         ]
         lines.append(f"{name:26}{shown:>34}" + "".join(f"{ratio:>34}" for ratio in ratios))
     return "\n".join(

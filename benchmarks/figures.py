@@ -80,15 +80,15 @@ def blocks(text: str) -> list[Block]:
     [('Took 3 ms.', ('a.json',)), ('2x', ())]
     """
     bare = _FENCED.sub("", _WRITTEN.sub("", text))
-    found = []
+    figure_blocks = []
     for section in re.split(r"^(?=#+ )", bare, flags=re.MULTILINE):
-        named = [each for match in _NAMED.finditer(section) for each in match[1].split()]
+        named = [pattern for match in _NAMED.finditer(section) for pattern in match[1].split()]
         named += _LINKED.findall(section)
         heading, _, rest = section.partition("\n")
         for block in re.split(r"\n\s*\n", _NAMED.sub("\n", rest)):
             if figures_of(block):
-                found.append(Block(heading, block.strip(), tuple(named)))
-    return found
+                figure_blocks.append(Block(heading, block.strip(), tuple(named)))
+    return figure_blocks
 
 
 def figures_of(text: str) -> list[tuple[str, str]]:
@@ -103,13 +103,13 @@ def figures_of(text: str) -> list[tuple[str, str]]:
     >>> figures_of("| a | build, s |\n|---|---|\n| 17 | 8.5 |")
     [('8.5', 's')]
     """
-    found = [(match["number"], match["unit"]) for match in _FIGURE.finditer(text)]
+    figures = [(match["number"], match["unit"]) for match in _FIGURE.finditer(text)]
     rows = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("|")]
     for column, heading in enumerate(rows[0] if rows else []):
         if named := re.search(r", (ms|µs|s)$", heading.strip()):
             cells = [row[column].strip() for row in rows[2:] if column < len(row)]
-            found += [(cell, named[1]) for cell in cells if re.fullmatch(r"[\d,]*\.?\d+", cell)]
-    return found
+            figures += [(cell, named[1]) for cell in cells if re.fullmatch(r"[\d,]*\.?\d+", cell)]
+    return figures
 
 
 def not_found(block: Block, results: Path = RESULTS) -> list[str]:
@@ -148,16 +148,16 @@ def _quotable(path: Path) -> Iterator[tuple[str, float]]:
             yield key, value
 
 
-def _leaves(told: Any, key: str = "") -> Iterator[tuple[str, float]]:
+def _leaves(tree: Any, key: str = "") -> Iterator[tuple[str, float]]:
     """Yield the numbers of a result with their paths."""
-    if isinstance(told, Mapping):
-        for name, value in told.items():
+    if isinstance(tree, Mapping):
+        for name, value in tree.items():
             yield from _leaves(value, f"{key}.{name}" if key else name)
-    elif isinstance(told, list):
-        for value in told:
+    elif isinstance(tree, list):
+        for value in tree:
             yield from _leaves(value, key)
-    elif isinstance(told, int | float) and not isinstance(told, bool):
-        yield key, told
+    elif isinstance(tree, int | float) and not isinstance(tree, bool):
+        yield key, tree
 
 
 def files_of(patterns: Sequence[str], results: Path = RESULTS) -> list[Path]:
@@ -168,15 +168,15 @@ def files_of(patterns: Sequence[str], results: Path = RESULTS) -> list[Path]:
     InputError
         A pattern names no result.
     """
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for pattern in patterns:
         paths = sorted(results.glob(pattern))
         if not paths:
             raise InputError(
                 f"A page names the results {pattern!r}; there are none below benchmarks/results."
             )
-        found.update(dict.fromkeys(paths))
-    return list(found)
+        files.update(dict.fromkeys(paths))
+    return list(files)
 
 
 def measured(results: Sequence[Mapping[str, Any]]) -> str:
@@ -190,9 +190,9 @@ def measured(results: Sequence[Mapping[str, Any]]) -> str:
     >>> measured([{"origin": origin}, {"machine": {"date": "2026-11-30T10:00:00+00:00"}}])
     '*Measured 2026-11-30 to 2026-12-02, in part before results named their code.*'
     """
-    dates = sorted({date for each in results if (date := date_of(each))})
+    dates = sorted({date for result in results if (date := date_of(result))})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
-    origins = [each.get("origin") for each in results]
+    origins = [result.get("origin") for result in results]
     if not all(origins):
         part = "in part " if any(origins) else ""
         return f"*Measured {f'{when}, ' if when else ''}{part}{NO_ORIGIN}.*"
@@ -205,8 +205,8 @@ def rendered(text: str, results: Path = RESULTS) -> str:
     """Return the text of a page with its tables, and the lines that say when it was measured."""
 
     def line(match: re.Match[str]) -> str:
-        told = [read_result(path) or {} for path in files_of(match[1].split(), results)]
-        return f"<!-- figures: {match[1]} -->\n{measured(told)}\n"
+        records = [read_result(path) or {} for path in files_of(match[1].split(), results)]
+        return f"<!-- figures: {match[1]} -->\n{measured(records)}\n"
 
     return _NAMED.sub(line, written(text, results))
 

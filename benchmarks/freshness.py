@@ -75,25 +75,25 @@ def states(
     """
     known = known_results() if declared is None else declared
     digest = cache(partial(code_digest, code=read_code(root)))
-    found, met = [], set()
+    stored_states, met = [], set()
     of_paths = [
-        (path, next((each for each in known if each.holds(path)), None))
+        (path, next((declaration for declaration in known if declaration.holds(path)), None))
         for path in sorted(results.rglob("*.json"))
     ]
     of_paths.sort(key=lambda of_path: -1 if of_path[1] is None else known.index(of_path[1]))
     for path, one in of_paths:
         name = path.relative_to(results).as_posix()
         if one is None:
-            found.append(State(name, "", NOT_DECLARED))
+            stored_states.append(State(name, "", NOT_DECLARED))
             continue
         met.add(one)
         if one.kept is not None:
-            found.append(State(name, one.name, KEPT))
+            stored_states.append(State(name, one.name, KEPT))
             continue
         result = json.loads(path.read_text(encoding="utf-8"))
         origin = result.get("origin") or {}
         own = origin.get("command")
-        found.append(
+        stored_states.append(
             State(
                 name,
                 one.name,
@@ -106,7 +106,7 @@ def states(
         )
     missing = (one for one in known if one not in met and one.commands and not one.kept)
     return [
-        *found,
+        *stored_states,
         *(
             State(one.patterns[0], one.name, NOT_MADE, one.commands, "", one.minutes, one.needs)
             for one in missing
@@ -127,7 +127,7 @@ def date_of(result: Mapping[str, Any]) -> str:
     origin, machine = result.get("origin") or {}, result.get("machine") or {}
     dates = [origin.get("date"), machine.get("date"), result.get("date"), result.get("measured")]
     dates += sorted(
-        (each["measured"] for each in _methods(result) if "measured" in each), reverse=True
+        (method["measured"] for method in _methods(result) if "measured" in method), reverse=True
     )
     return next((date[:10] for date in dates if date), "")
 
@@ -135,13 +135,13 @@ def date_of(result: Mapping[str, Any]) -> str:
 def _methods(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     methods = result.get("methods")
     return (
-        [each for each in methods.values() if isinstance(each, dict)]
+        [method for method in methods.values() if isinstance(method, dict)]
         if isinstance(methods, dict)
         else []
     )
 
 
-def chosen(found: Iterable[State], names: Sequence[str]) -> list[State]:
+def chosen(states: Iterable[State], names: Sequence[str]) -> list[State]:
     """Return those of which a benchmark or a part of a file is named; all where none is.
 
     Examples
@@ -152,39 +152,39 @@ def chosen(found: Iterable[State], names: Sequence[str]) -> list[State]:
     """
     return [
         state
-        for state in found
+        for state in states
         if not names or any(name == state.benchmark or name in state.path for name in names)
     ]
 
 
-def by_command(found: Iterable[State]) -> dict[tuple[str, ...], list[State]]:
+def by_command(states: Iterable[State]) -> dict[tuple[str, ...], list[State]]:
     """Group states by the commands that make them again."""
     groups: dict[tuple[str, ...], list[State]] = {}
-    for state in found:
+    for state in states:
         groups.setdefault(state.commands, []).append(state)
     return groups
 
 
-def as_text(found: Sequence[State]) -> str:
+def as_text(states: Sequence[State]) -> str:
     """Return what is stale as text: below each command the results that it makes."""
-    stale = [state for state in found if state.stale]
+    stale = [state for state in states if state.stale]
     lines = []
     for commands, group in by_command(stale).items():
         lines += commands or ["no command is known:"]
-        told = [f"needs {group[0].needs}"] if group[0].needs else []
+        notes = [f"needs {group[0].needs}"] if group[0].needs else []
         minutes = [state.minutes for state in group if state.minutes is not None]
-        told += [f"about {max(minutes):g} minutes"] if minutes else []
-        lines += [f"  ({'; '.join(told)})"] if told else []
+        notes += [f"about {max(minutes):g} minutes"] if minutes else []
+        lines += [f"  ({'; '.join(notes)})"] if notes else []
         lines += [
             f"  {state.path}: {state.why}{f' ({state.date})' if state.date else ''}"
             for state in group
         ]
         lines.append("")
-    counts = {why: sum(state.why == why for state in found) for why in (FRESH, KEPT)}
+    counts = {why: sum(state.why == why for state in states) for why in (FRESH, KEPT)}
     return "\n".join(
         [
             *lines,
-            f"{len(stale)} of {len(found)} results are stale; {counts[FRESH]} are fresh, and "
+            f"{len(stale)} of {len(states)} results are stale; {counts[FRESH]} are fresh, and "
             f"{counts[KEPT]} are kept as they are.",
         ]
     )
@@ -199,9 +199,9 @@ def stale_command(names: tuple[str, ...], as_json: bool) -> None:
     With NAMES, those of these benchmarks, or whose files have such a text in their path. What a
     result rests on is declared in benchmarks/results.yml.
     """
-    found = chosen(states(), names)
+    selected = chosen(states(), names)
     if not as_json:
-        click.echo(as_text(found))
+        click.echo(as_text(selected))
         return
-    stale = [state for state in found if state.stale]
+    stale = [state for state in selected if state.stale]
     click.echo(json.dumps([{**vars(state), "commands": list(state.commands)} for state in stale]))

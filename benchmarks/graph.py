@@ -70,24 +70,24 @@ def _measured(index: Index, method: str, queries: int, seed: int) -> Result:
     names = list(searches)
     random = np.random.default_rng(seed)
     chosen = random.choice(len(names), min(queries, len(names)), replace=False).tolist()
-    asked = {"method": method, "min_joinability": MIN_JOINABILITY, "k": K}
+    options = {"method": method, "min_joinability": MIN_JOINABILITY, "k": K}
     # The first of each loads loops and pages.
-    index.graph(**asked)
+    index.graph(**options)
     searches[names[chosen[0]]]()
     started = time.process_time()
-    graph = index.graph(**asked)
+    graph = index.graph(**options)
     whole = time.process_time() - started
     edges = defaultdict(list)
     for row in graph.rows():
         end = (row["right_table"], row["right_column"], row["matched"])
         edges[row["left_table"], row["left_column"]].append(end)
-    started, found = time.process_time(), {}
+    started, answers = time.process_time(), {}
     for at in chosen:
-        found[names[at]] = searches[names[at]]()
+        answers[names[at]] = searches[names[at]]()
     one = (time.process_time() - started) / len(chosen)
-    n_alike = sum(found[name] == edges[name] for name in found)
-    if n_alike < len(found):
-        raise click.ClickException(f"{len(found) - n_alike} of {len(found)} answers differ.")
+    n_alike = sum(answers[name] == edges[name] for name in answers)
+    if n_alike < len(answers):
+        raise click.ClickException(f"{len(answers) - n_alike} of {len(answers)} answers differ.")
     return {
         "columns": graph.n_columns,
         "edges": len(graph),
@@ -109,9 +109,9 @@ def _overlaps(index: Index) -> Searches:
     def search(at: int) -> list[tuple[str, str, int]]:
         query = token_query(columns.tokens(at).cast(pa.string()))
         table = columns.name(at)[0]
-        found = search_overlap(index.shards, query, K, exclude_table=table)
-        least = count_needed(MIN_JOINABILITY, len(query))
-        return [(m.table, m.column, m.overlap) for m in found if m.overlap >= least]
+        matches = search_overlap(index.shards, query, K, exclude_table=table)
+        min_overlap = count_needed(MIN_JOINABILITY, len(query))
+        return [(m.table, m.column, m.overlap) for m in matches if m.overlap >= min_overlap]
 
     return {columns.name(at): _bound(search, at) for at in range(len(columns))}
 
@@ -122,7 +122,7 @@ def _alike(index: Index) -> Searches:
 
     def search(at: int) -> list[tuple[str, str, int]]:
         # The distance that its cells have by their kind, which distinct values do not always tell.
-        found = index.search(
+        matches = index.search(
             compared._query(at).values,
             max_distance=0.0 if compared.exact[at] else index.usual_max_distance,
             min_joinability=MIN_JOINABILITY,
@@ -131,7 +131,7 @@ def _alike(index: Index) -> Searches:
             rerank=False,
             fold_copies=False,
         )
-        return [(m.table, m.column, m.matched) for m in found]
+        return [(m.table, m.column, m.matched) for m in matches]
 
     return dict(_named(compared, search))
 

@@ -132,7 +132,7 @@ def build_all(
     _ = lake.value_columns  # made once, outside of every measurement
     built: list[Built] = []
     for candidate in candidates:
-        same = next((each for each in built if _is_built_alike(each.candidate, candidate)), None)
+        same = next((other for other in built if _is_built_alike(other.candidate, candidate)), None)
         made = same or _build(lake, candidate, device)
         algorithm = copy.copy(made.algorithm)
         algorithm.set_query_arguments(candidate.query_arguments)
@@ -168,13 +168,13 @@ def measure(
     pin_threads(settings.threads)
     if queries is None:
         queries = draw_for(lake, settings)
-    algorithms = {each.candidate.name: each.algorithm for each in built}
-    answered = {each.candidate.name: _answer(each, queries, settings.batched) for each in built}
-    exact = [each.candidate.name for each in built if each.candidate.exact]
+    algorithms = {build.candidate.name: build.algorithm for build in built}
+    answered = {build.candidate.name: _answer(build, queries, settings.batched) for build in built}
+    exact = [build.candidate.name for build in built if build.candidate.exact]
     _log.info("checking against float64")
     sample = oracle_sample(lake, queries, seed=settings.seed)
     truths = {number: oracle_answer(lake, queries[number]) for number in sample}
-    answers = {name: each.answers for name, each in answered.items()}
+    answers = {name: answer.answers for name, answer in answered.items()}
     differences = compare(answers, exact, truths, queries)
     _log.info("measuring")
     if settings.batched:
@@ -188,17 +188,21 @@ def measure(
         for number in range(len(queries))
     ]
     metrics = {
-        each.candidate.name: {
+        build.candidate.name: {
             **evaluate(
                 _as_run(
-                    lake, each, answered[each.candidate.name], measured[each.candidate.name], right
+                    lake,
+                    build,
+                    answered[build.candidate.name],
+                    measured[build.candidate.name],
+                    right,
                 )
             ),
-            "exact": each.candidate.exact,
-            "arguments": {**each.candidate.build_arguments, **each.candidate.query_arguments},
-            "chosen": each.algorithm.chosen,
+            "exact": build.candidate.exact,
+            "arguments": {**build.candidate.build_arguments, **build.candidate.query_arguments},
+            "chosen": build.algorithm.chosen,
         }
-        for each in built
+        for build in built
     }
     return {
         "data": lake.name,
@@ -213,10 +217,10 @@ def measure(
             "against_each_other": len(queries) if len(exact) > 1 else 0,
             "against_float64": len(truths),
         },
-        "differences": [str(each) for each in differences],
+        "differences": [str(mismatch) for mismatch in differences],
         "lake": lake.describe(),
         "query_values": sum(map(len, queries)),
-        "columns_found": sum(len(each) for each in right if each is not None),
+        "columns_found": sum(len(answer) for answer in right if answer is not None),
         "settings": asdict(settings),
         "machine": describe_machine(find_device(settings.device)),
     }
@@ -323,14 +327,14 @@ def _by_size(
     They show where an algorithm is faster and where it is slower.
     """
     rows = []
-    for number, (least, most) in enumerate(SIZE_CLASSES):
+    for number, (smallest, largest) in enumerate(SIZE_CLASSES):
         members = [place for place, query in enumerate(queries) if size_class(len(query)) == number]
         if not members:
             continue
-        medians = {name: _median(each, members) for name, each in measured.items()}
+        medians = {name: _median(measurement, members) for name, measurement in measured.items()}
         rows.append(
             {
-                "values": [least, most],
+                "values": [smallest, largest],
                 "queries": len(members),
                 "median_seconds": medians,
                 "ratios_to_pexeso": ratios(medians, BASE),

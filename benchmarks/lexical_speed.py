@@ -115,7 +115,7 @@ def measured(
     stored = torch.from_numpy(
         rng.standard_normal((partition.n_values, DIMENSIONS), dtype=np.float32)
     )
-    found = []
+    rows = []
     n_lone, n_batch = int(sizes[chosen[:N_LONE]].sum()), int(sizes[chosen].sum())
     for distance in distances:
         goal = Goal(distance)
@@ -129,7 +129,7 @@ def measured(
             for _ in range(REPEATS)
         ]
         product, lone, together, batch = np.min(times, 0)
-        found.append(
+        rows.append(
             {
                 "max_distance": distance,
                 "microseconds_a_value": round(lone * 1e6),
@@ -138,8 +138,8 @@ def measured(
                 "product_over_search_in_a_batch": round(together / batch, 2),
             }
         )
-        click.echo(json.dumps(found[-1]))
-    return found
+        click.echo(json.dumps(rows[-1]))
+    return rows
 
 
 def measured_alone(
@@ -150,20 +150,20 @@ def measured_alone(
     space, rng = SparseSpace(partition.space), np.random.default_rng(1)
     chosen = rng.choice(partition.n_columns, min(partition.n_columns, N_PLANTED), replace=False)
     n_values = int(np.diff(partition.column_lists.offsets)[chosen].sum())
-    found = []
+    rows = []
     for distance in distances:
         times = [
             _seconds(time.process_time, _ask_alone, space, partition, chosen, Goal(distance))
             for _ in range(REPEATS)
         ]
-        found.append(
+        rows.append(
             {
                 "max_distance": distance,
                 "microseconds_a_value": round(min(times) / n_values * 1e6),
             }
         )
-        click.echo(json.dumps(found[-1]))
-    return found
+        click.echo(json.dumps(rows[-1]))
+    return rows
 
 
 def _seconds(clock: Callable[[], float], function: Callable[..., None], *arguments: Any) -> float:

@@ -225,9 +225,9 @@ def evaluate(run: Run) -> dict[str, object]:
     """
     values: dict[str, object] = {name: metric.function(run) for name, metric in METRICS.items()}
     work, columns = run.measured.work, _columns_a_question(run.measured)
-    phases = sorted({name for each in work for name in each if name.startswith("seconds_")})
+    phases = sorted({name for stats in work for name in stats if name.startswith("seconds_")})
     values["phases"] = {
-        phase.removeprefix("seconds_"): float(np.median([each.get(phase, 0.0) for each in work]))
+        phase.removeprefix("seconds_"): float(np.median([stats.get(phase, 0.0) for stats in work]))
         / columns
         for phase in phases
     }

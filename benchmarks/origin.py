@@ -32,8 +32,8 @@ _NO_CODE = ("benchmarks/results/", "benchmarks/data/", "examples/lake/", "pexeso
 
 def read_code(root: Path = ROOT) -> dict[str, bytes]:
     """Return the contents of all files of code by their names below the root."""
-    found = (path for folder in _CODE for path in (root / folder).rglob("*"))
-    code = {path.relative_to(root).as_posix(): path for path in found if path.suffix in _KINDS}
+    paths = (path for folder in _CODE for path in (root / folder).rglob("*"))
+    code = {path.relative_to(root).as_posix(): path for path in paths if path.suffix in _KINDS}
     return {name: code[name].read_bytes() for name in code if not name.startswith(_NO_CODE)}
 
 

@@ -98,25 +98,25 @@ def queries_of(
 
 
 def in_memory(
-    index: OverlapIndex, asked: argparse.Namespace, sizes: tuple[int, int]
+    index: OverlapIndex, options: argparse.Namespace, sizes: tuple[int, int]
 ) -> dict[str, Any]:
     """Measure all ways for each k, in turn, and check their answers."""
-    queries = queries_of(index, asked.queries, sizes, asked.seed)
+    queries = queries_of(index, options.queries, sizes, options.seed)
     ways = ways_of(index, Planner.measured(index), slow=index.n_sets <= SLOW_UP_TO)
     batched, rival = BatchedMergeList(index), rival_of(index)
     result: dict[str, Any] = {
         "queries": len(queries),
         "median_tokens": float(np.median([len(q) for _, q in queries])),
     }
-    for k in asked.k:
-        rows, reads, right = measure(index, ways, queries, k, asked.checked)
+    for k in options.k:
+        rows, reads, right = measure(index, ways, queries, k, options.checked)
         if rival is not None:
             rows["SetSimilaritySearch"] = [timed(rival, *ask)[0] for ask in floors(queries, right)]
         prepared = [query_of_tokens(index, tokens) for _, tokens in queries]
         seconds, together = timed(
             batched.search, prepared, k, exclude=[[own] for own, _ in queries]
         )
-        require_equal([found.pairs() for found in together], right, "batched")
+        require_equal([answer.pairs() for answer in together], right, "batched")
         rows["batched"] = [seconds / len(queries)] * len(queries)
         result[f"k={k}"] = {
             name: summary(rows[name], rows["MergeList"], reads.get(name)) for name in rows
@@ -145,15 +145,15 @@ def measure(
         order = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
         for name in order:
             ways[name](tokens, own, k)
-            took, found = timed(ways[name], tokens, own, k)
-            require_equal([found.pairs()], [right[-1]], name)
+            took, answer = timed(ways[name], tokens, own, k)
+            require_equal([answer.pairs()], [right[-1]], name)
             seconds[name].append(took)
-            reads[name].append(found.reads)
+            reads[name].append(answer.reads)
     return seconds, reads, right
 
 
 def from_disk(
-    folder: Path, asked: argparse.Namespace, sizes: tuple[int, int], k: int
+    folder: Path, options: argparse.Namespace, sizes: tuple[int, int], k: int
 ) -> dict[str, Any]:
     """Measure JOSIE, the planner and all kinds of MergeList from disk.
 
@@ -161,7 +161,7 @@ def from_disk(
     """
     ways = cold_ways(folder, k)
     index = open_index(folder)
-    queries = queries_of(index, asked.queries, sizes, asked.seed)
+    queries = queries_of(index, options.queries, sizes, options.seed)
     del index
     rows: dict[str, list[float]] = {name: [] for name in ways}
     before: dict[str, list[float]] = {"hold": [], "look_up": []}
@@ -176,9 +176,9 @@ def from_disk(
                 before["hold"].append(timed(getattr, index, "held_set_offsets")[0])
             took, query = timed(query_of_tokens, index, tokens)
             before["look_up"].append(took)
-            took, found = timed(ways[name], index, query, own)
+            took, answer = timed(ways[name], index, query, own)
             rows[name].append(took)
-            answers.append(found.pairs())
+            answers.append(answer.pairs())
             del index
         require_equal(answers, [answers[0]] * len(answers), "from disk")
     result = {name: against(rows["JOSIE"], rows[name]) for name in ways}
@@ -196,10 +196,10 @@ def cold_ways(folder: Path, k: int) -> dict[str, Callable[[OverlapIndex, Any, in
     """
 
     def merged(source: Any, query: Any, own: int) -> Any:
-        found = merge_list(source, query, k, exclude=[own])
+        answer = merge_list(source, query, k, exclude=[own])
         if isinstance(source, PositionedReads):
             source.close()
-        return found
+        return answer
 
     return {
         "MergeList": merged,
@@ -257,9 +257,9 @@ def floors(
     ]
 
 
-def require_equal(found: list[Any], right: list[Any], name: str) -> None:
+def require_equal(answers: list[Any], right: list[Any], name: str) -> None:
     """Stop the run where an answer is wrong."""
-    for one, other in zip(found, right, strict=True):
+    for one, other in zip(answers, right, strict=True):
         if one != other:
             raise SystemExit(f"{name}: the answer {one[:5]}... is not {other[:5]}...")
 
@@ -299,39 +299,39 @@ def quartiles(ratios: np.ndarray) -> list[float]:
 def timed(call: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
     """Return the seconds that a call takes, and what it gives."""
     begin = time.perf_counter()
-    found = call(*arguments, **options)
-    return time.perf_counter() - begin, found
+    answer = call(*arguments, **options)
+    return time.perf_counter() - begin, answer
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build each lake, measure, print JSON; give the exit status."""
-    asked = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     torch.set_num_threads(1)
     use_loops()
     result: dict[str, Any] = {
         "machine": describe_machine(torch.device("cpu")),
-        "arguments": _arguments(asked),
+        "arguments": _arguments(options),
     }
-    for name in asked.data:
-        parent = asked.folder or Path(tempfile.mkdtemp())
-        folder = parent / f"{name}-{asked.seed}"
+    for name in options.data:
+        parent = options.folder or Path(tempfile.mkdtemp())
+        folder = parent / f"{name}-{options.seed}"
         try:
-            result[name] = built(name, folder, asked.seed)
+            result[name] = built(name, folder, options.seed)
             print(f"{name}: {result[name]}", file=sys.stderr, flush=True)
             for sizes in SIZES if name not in REAL else SIZES[:1]:
-                if asked.k:
-                    result[name][f"{sizes}"] = in_memory(open_index(folder), asked, sizes)
-                if name not in REAL and asked.cold:
+                if options.k:
+                    result[name][f"{sizes}"] = in_memory(open_index(folder), options, sizes)
+                if name not in REAL and options.cold:
                     result[name][f"{sizes} from disk"] = {
-                        f"k={k}": from_disk(folder, asked, sizes, k) for k in asked.cold
+                        f"k={k}": from_disk(folder, options, sizes, k) for k in options.cold
                     }
         finally:
-            if asked.folder is None:
+            if options.folder is None:
                 shutil.rmtree(parent)
     text = json.dumps(result, indent=1, default=str)
     print(text, flush=True)
-    if asked.out is not None:
-        write_result(asked.out, json.loads(text))
+    if options.out is not None:
+        write_result(options.out, json.loads(text))
     return 0
 
 
@@ -372,9 +372,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _arguments(asked: argparse.Namespace) -> dict[str, Any]:
+def _arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return what was asked for, but for places of this machine."""
-    return {name: value for name, value in vars(asked).items() if name not in ("folder", "out")}
+    return {name: value for name, value in vars(options).items() if name not in ("folder", "out")}
 
 
 def _numbers(text: str) -> list[int]:

@@ -42,19 +42,21 @@ class PublishedCandidates(Candidates):
 
     def add(
         self,
-        found: PostingList,
+        postings: PostingList,
         lengths: np.ndarray,
         starts: np.ndarray,
         weights: np.ndarray,
         takes: Takes | None,
     ) -> None:
         """Take posting lists in; see `Candidates.add`."""
-        begins = np.maximum(1, found.positions.astype(np.int64) + 2 - np.repeat(weights, lengths))
-        new = np.flatnonzero(self._begins[found.sets] == 0)[
+        begins = np.maximum(
+            1, postings.positions.astype(np.int64) + 2 - np.repeat(weights, lengths)
+        )
+        new = np.flatnonzero(self._begins[postings.sets] == 0)[
             ::-1
         ]  # the first of equal ones is written last
-        self._begins[found.sets[new]] = begins[new]
-        super().add(found, lengths, starts, weights, takes)
+        self._begins[postings.sets[new]] = begins[new]
+        super().add(postings, lengths, starts, weights, takes)
 
 
 class PublishedRun(JosieRun):
@@ -337,12 +339,12 @@ def probe_set(
     for block, cost in enumerate(costs.of_lists(query.frequencies).tolist()):
         if query.starts[block] - 1 >= best.prefix(n):
             break
-        found, _ = index.posting_lists(query.tokens[query.ends[block : block + 1] - 1])
+        lists, _ = index.posting_lists(query.tokens[query.ends[block : block + 1] - 1])
         weight, end = int(query.ends[block] - query.starts[block] + 1), int(query.ends[block])
-        reads.add_lists(1, len(found.sets), ENTRY_BYTES * len(found.sets), cost)
-        rows = np.flatnonzero(~seen[found.sets])
-        seen[found.sets] = True
-        matched, sizes, numbers = found.positions[rows] + 1, found.sizes[rows], found.sets[rows]
+        reads.add_lists(1, len(lists.sets), ENTRY_BYTES * len(lists.sets), cost)
+        rows = np.flatnonzero(~seen[lists.sets])
+        seen[lists.sets] = True
+        matched, sizes, numbers = lists.positions[rows] + 1, lists.sizes[rows], lists.sets[rows]
         bounds = upper_bound(np.full(len(rows), weight), n, end, sizes, matched)
         for place in range(len(rows)):
             one = slice(place, place + 1)

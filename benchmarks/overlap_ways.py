@@ -56,8 +56,8 @@ class WholeLists:
 
     def posting_sets(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Read the sets of posting lists and all that stands beside them."""
-        found, lengths = self._index.posting_lists(tokens)
-        return found.sets, lengths
+        lists, lengths = self._index.posting_lists(tokens)
+        return lists.sets, lengths
 
 
 class PlainMap(WholeLists):

@@ -172,24 +172,24 @@ def _finish(axes: Axes, which: str, numbers: Sequence[float], from_zero: bool = 
     axis, set_scale = (
         (axes.xaxis, axes.set_xscale) if which == "x" else (axes.yaxis, axes.set_yscale)
     )
-    positive, most = [number for number in numbers if number > 0], max(numbers)
+    positive, largest = [number for number in numbers if number > 0], max(numbers)
     if (
         positive
-        and most / min(positive) >= DECADES
+        and largest / min(positive) >= DECADES
         and (from_zero or len(positive) == len(numbers))
     ):
         if len(positive) == len(numbers):
             set_scale("log")
             axis.set_major_locator(
-                LogLocator(subs=(1, 2, 5) if most / min(positive) < DECADES**3 else (1,))
+                LogLocator(subs=(1, 2, 5) if largest / min(positive) < DECADES**3 else (1,))
             )
         else:
             set_scale("symlog", linthresh=min(positive))  # zeros have a place, below the smallest
-            decades = range(ceil(log10(min(positive))), floor(log10(most)) + 1)
+            decades = range(ceil(log10(min(positive))), floor(log10(largest)) + 1)
             axis.set_major_locator(FixedLocator([0.0, *(10.0**decade for decade in decades)]))
         axis.set_minor_formatter(NullFormatter())
     elif from_zero:
-        (axes.set_xlim if which == "x" else axes.set_ylim)(0, most * 1.05 or 1)
+        (axes.set_xlim if which == "x" else axes.set_ylim)(0, largest * 1.05 or 1)
     axis.set_major_formatter(FuncFormatter(lambda number, _: _plain(number)))
     axes.grid(True, axis=which, which="major", color="0.9")
     axes.set_axisbelow(True)
@@ -214,7 +214,7 @@ def _caption(result: Mapping[str, Any]) -> str:
         result["settings"],
         result["machine"],
     )
-    asked = "in one batch" if settings["batched"] else "one at a time"
+    mode = "in one batch" if settings["batched"] else "one at a time"
     threads = f"{settings['threads']} thread{'s' if settings['threads'] > 1 else ''}"
     device = "" if machine["device"] == "cpu" else f", {machine['device']}"
     repeats = "1 repeat" if settings["repeats"] == 1 else f"median of {settings['repeats']} repeats"
@@ -230,7 +230,7 @@ def _caption(result: Mapping[str, Any]) -> str:
         f"{result['data']}: {largest['values']:,} vectors of {largest['dimensions']} dimensions "
         f"in {largest['columns']:,} columns"
         f"{' at most' if len(result['lakes']) > 1 else ''}; {result['queries']} query columns "
-        f"{asked}, {', '.join(fixed)}; "
+        f"{mode}, {', '.join(fixed)}; "
         f"{repeats}; marks: median over query columns, band: from the 10 % to the 90 % quantile; "
         f"{machine['processor']}, {machine['cores']} cores, {threads}{device}, "
         f"{machine['date'][:10]}; code {result['origin']['code']}"

@@ -48,7 +48,7 @@ def arguments_of(command: str) -> list[str]:
 
 def renew(
     names: Sequence[str],
-    found: States = states,
+    read_states: States = states,
     root: Path = ROOT,
     say: Callable[[str], None] = click.echo,
 ) -> list[str]:
@@ -58,7 +58,7 @@ def renew(
     ----------
     names : sequence of str
         See `benchmarks.freshness.chosen`.
-    found : callable
+    read_states : callable
         Gives how the results stand; asked again after each command.
     root : Path
         Where the commands run.
@@ -70,16 +70,16 @@ def renew(
     KeyboardInterrupt
         The command that ran is stopped, and what it had not written is lost.
     """
-    groups = by_command(state for state in chosen(found(), names) if state.stale)
+    groups = by_command(state for state in chosen(read_states(), names) if state.stale)
     problems = []
     for number, (commands, group) in enumerate(groups.items(), start=1):
         paths = [state.path for state in group]
-        if not any(state.stale for state in found() if state.path in paths):
+        if not any(state.stale for state in read_states() if state.path in paths):
             continue  # another command has made them
         title = commands[-1] if commands else ", ".join(paths)
         say(f"[{number} of {len(groups)}] {title}")
         started = time.monotonic()
-        why = _run(commands, root) or _still_stale(found(), paths)
+        why = _run(commands, root) or _still_stale(read_states(), paths)
         seconds = time.monotonic() - started
         say(f"  {'renewed' if why is None else why}, {seconds:.0f} s")
         problems += [] if why is None else [f"{title}: {why}"]
@@ -91,10 +91,10 @@ def _run(commands: Sequence[str], root: Path) -> str | None:
     if not commands:
         return "no command is known"
     try:
-        asked = [arguments_of(command) for command in commands]
+        calls = [arguments_of(command) for command in commands]
     except KeyError as error:
         return f"passed over, since the variable {error.args[0]} is not set"
-    for words in asked:
+    for words in calls:
         try:
             status = subprocess.run(words, cwd=root, check=False).returncode
         except OSError as error:
@@ -104,9 +104,9 @@ def _run(commands: Sequence[str], root: Path) -> str | None:
     return None
 
 
-def _still_stale(found: Iterable[State], paths: Sequence[str]) -> str | None:
+def _still_stale(states: Iterable[State], paths: Sequence[str]) -> str | None:
     """Return why what was to be renewed is not; None where it is."""
-    for state in found:
+    for state in states:
         if state.path in paths and state.stale:
             return f"{state.path} is stale still: {state.why}"
     return None

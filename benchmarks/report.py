@@ -50,14 +50,14 @@ def result_path(
     >>> path.as_posix()
     'r/web/hashing-100d_pexeso+brute_gemm_q100_d0.06_j0.6_r3_s0_cpu_t2.json'
     """
-    asked = (
+    parameters = (
         f"{'b' if settings.batched else 'q'}{settings.queries}"
         f"_d{settings.max_distance:g}_j{settings.min_joinability:g}"
         f"_r{settings.repeats}_s{settings.seed}"
         f"_{settings.device.replace(':', '-')}_t{settings.threads}"
     )
     names = "+".join(algorithms).replace(":", "-")
-    return results / data / f"{variant}_{names}_{asked}.json"
+    return results / data / f"{variant}_{names}_{parameters}.json"
 
 
 def sweep_path(
@@ -189,10 +189,10 @@ def sweep_table(result: Mapping[str, Any]) -> str:
 def _choice_line(choice: Mapping[str, Any]) -> str:
     ratio = choice["times_the_best"]
     others = ", ".join(f"{name} {value}" for name, value in choice["others"].items())
-    told = "was not measured" if ratio is None else f"takes {ratio:.2f} times as long"
+    comparison = "was not measured" if ratio is None else f"takes {ratio:.2f} times as long"
     return (
         f"{choice['argument']} with {others}: chosen {choice['chosen']}, best {choice['best']}; "
-        f"the chosen one {told}"
+        f"the chosen one {comparison}"
     )
 
 
@@ -201,12 +201,12 @@ def _growth_lines(growth: Mapping[str, Any]) -> list[str]:
     for name, values in growth["algorithms"].items():
         factor = values["factor_per_10x_columns"]
         steps = ", ".join(_step(step) for step in values["steps"])
-        told = (
+        description = (
             "one size alone"
             if factor is None
             else f"{factor:.2f} times the time for ten times the columns ({steps})"
         )
-        lines.append(f"{name}: {told}")
+        lines.append(f"{name}: {description}")
     limit = growth["limit_per_10x_columns"]
     return lines if limit is None else [*lines, f"The limit is {limit:g} times in each step."]
 

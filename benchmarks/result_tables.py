@@ -46,11 +46,11 @@ def written(text: str, results: Path = RESULTS) -> str:
             raise InputError(
                 f"Kinds of tables are {', '.join(sorted(KINDS))}. Got {kind!r} instead."
             )
-        told = [read_result(results / name) for name in names]
-        if None in told:
-            missing = names[told.index(None)]
+        records = [read_result(results / name) for name in names]
+        if None in records:
+            missing = names[records.index(None)]
             raise InputError(f"A table of a page names {missing!r}, and there is no such result.")
-        named = [{**result, "file": name} for name, result in zip(names, told, strict=True)]
+        named = [{**result, "file": name} for name, result in zip(names, records, strict=True)]
         return f"{match[1]}\n{KINDS[kind](named)}\n\n{match[4]}"
 
     return _PART.sub(part, text)
@@ -65,7 +65,7 @@ def duration(seconds: float) -> str:
     ['61 µs', '3.5 ms', '51 ms', '180 ms', '995 ms', '2.5 s', '174 s']
     """
     units = (("s", 1), ("ms", 1e-3), ("µs", 1e-6))
-    unit, size = next((each for each in units if seconds >= 0.9995 * each[1]), units[-1])
+    unit, size = next((pair for pair in units if seconds >= 0.9995 * pair[1]), units[-1])
     number = seconds / size
     return f"{number:.0f} {unit}" if number >= 9.95 else f"{number:.1f} {unit}"
 
@@ -137,8 +137,8 @@ def _sweep(result: Result) -> str:
     return markdown_table(
         [f"{lake_of(result)}, by {label}", *(form.format(value) for value in values)],
         [
-            [_named(name), *(duration(found[value]) for value in values)]
-            for name, found in points.items()
+            [_named(name), *(duration(seconds[value]) for value in values)]
+            for name, seconds in points.items()
         ],
     )
 
@@ -154,11 +154,11 @@ def _pivots(results: Sequence[Result]) -> str:
             seconds = {level: row["median_processor_seconds"] for level, row in rows.items()}
             best = min(seconds.values())
             cells = [
-                f"**{duration(each)}**" if each == best else duration(each)
-                for each in seconds.values()
+                f"**{duration(time)}**" if time == best else duration(time)
+                for time in seconds.values()
             ]
-            taken = chosen["median_processor_seconds"]
-            model = f"{chosen['chosen']['n_levels']}: {duration(taken)}, {taken / best:.2f}x"
+            elapsed = chosen["median_processor_seconds"]
+            model = f"{chosen['chosen']['n_levels']}: {duration(elapsed)}, {elapsed / best:.2f}x"
             lines.append([lake_of(result), str(n_pivots), *cells, model])
     return markdown_table(
         ["data set", "pivots", *(f"{level} levels" for level in seconds), "the cost model chooses"],
@@ -179,11 +179,11 @@ def _against_paper(results: Sequence[Result]) -> str:
             for name, row in result["algorithms"].items()
         }
         unit = seconds[PUBLISHED]
-        told = [duration(unit)] + [
+        cells = [duration(unit)] + [
             f"{seconds[role] / unit:.2f}" if role in seconds else "not run"
             for role in ("pexeso_h", "ept", "ball_tree", "pexeso")
         ]
-        columns += [[*PAPER[result["data"]], ""], told]
+        columns += [[*PAPER[result["data"]], ""], cells]
     names = [
         "published",
         "PEXESO-H, `pexeso_h`",
@@ -293,7 +293,7 @@ def _out_of_core(results: Sequence[Result]) -> str:
     """Growth of a lake that is searched from the disk, by the clock."""
     lines = []
     for result in results:
-        lake, told = result["lake"], result["summary"]["jensen-shannon"]
+        lake, figures = result["lake"], result["summary"]["jensen-shannon"]
         rows, dimensions = result["settings"]["rows"], result["settings"].get("dimensions")
         what = "" if rows == 1 else f", {rows:.0%} of the rows"
         what += "" if dimensions is None else f", {dimensions} dimensions"
@@ -301,9 +301,9 @@ def _out_of_core(results: Sequence[Result]) -> str:
             [
                 f"{lake['columns']:,}{what}",
                 f"{lake['values']:,}",
-                duration(told["median_seconds"]),
-                f"{told['median_bytes_read'] / 1e6:.1f} MB, "
-                f"{told['median_share_of_vector_bytes']:.1%}",
+                duration(figures["median_seconds"]),
+                f"{figures['median_bytes_read'] / 1e6:.1f} MB, "
+                f"{figures['median_share_of_vector_bytes']:.1%}",
                 duration(result["summary"]["in memory"]["median_seconds"]),
             ]
         )
@@ -324,7 +324,7 @@ def _filters(result: Result) -> str:
         name = f"{', '.join(used)} alone" if len(used) < len(off) else f"without {', '.join(off)}"
         name = "all" if not off else name if used else "none"
         seconds = row["median_processor_seconds"]
-        counts = [f"{row[each]:,.0f}" for each in ("distances", "vectors_touched")]
+        counts = [f"{row[counter]:,.0f}" for counter in ("distances", "vectors_touched")]
         lines.append([name, *counts, duration(seconds), f"{seconds / unit:.2f}x"])
     head = [f"{lake_of(result)}: filters", "distances", "vectors looked at", "time", "against all"]
     return markdown_table(head, lines)
@@ -338,20 +338,20 @@ def _overlap(results: Sequence[Result]) -> str:
     """JOSIE beside merging lists and probing sets: the ten largest overlaps."""
     lines = []
     for result in results:
-        for lake, told in result.items():
-            found = told.get(_QUERY, {}).get("k=10", {}) if isinstance(told, Mapping) else {}
+        for lake, study in result.items():
+            methods = study.get(_QUERY, {}).get("k=10", {}) if isinstance(study, Mapping) else {}
             lines += [
                 [
                     f"`{lake}`" if not lake.isdigit() else "power law",
-                    f"{told['sets']:,}",
+                    f"{study['sets']:,}",
                     method,
-                    duration(found[method]["median_ms"] / 1e3),
-                    f"{found[method]['lists']:.0f}",
-                    f"{found[method]['sets']:.0f}",
-                    f"{found[method]['n_bytes'] / 1e3:,.0f} kB",
+                    duration(methods[method]["median_ms"] / 1e3),
+                    f"{methods[method]['lists']:.0f}",
+                    f"{methods[method]['sets']:.0f}",
+                    f"{methods[method]['n_bytes'] / 1e3:,.0f} kB",
                 ]
                 for method in _OVERLAP
-                if method in found
+                if method in methods
             ]
     head = ["lake", "sets", "method", "time, by the clock", "lists read", "sets read", "bytes read"]
     return markdown_table(head, lines)
@@ -367,7 +367,7 @@ def _containment(results: Sequence[Result]) -> str:
     for result in results:
         bands = {limit: result[limit]["bands"] for limit in _BANDS if limit in result}
         for name, key in (("found, of all", "recall"), ("right", "precision_of_candidates")):
-            cells = [f"{bands[each][key]:.1%}" if each in bands else "" for each in _BANDS]
+            cells = [f"{bands[limit][key]:.1%}" if limit in bands else "" for limit in _BANDS]
             lake = "power law" if result["data"] == "power" else f"`{result['data']}`"
             lines.append([lake, f"{result['sets']:,}", name, *cells])
     return markdown_table(head, lines)
@@ -388,13 +388,13 @@ def _keys(results: Sequence[Result]) -> str:
     for result in results:
         lake = PurePath(result["file"]).stem
         for columns in ("2", "3"):
-            told = result[f"{columns} columns"]
+            figures = result[f"{columns} columns"]
             lines.append(
                 [
                     _MADE_UP.get(lake, f"`{lake}`"),
                     columns,
-                    *(counted(told["filters"][name]["false_positives"]) for name in _FILTERS),
-                    *(duration(told["choice"][way]["median_ms"] / 1e3) for way in _WAYS),
+                    *(counted(figures["filters"][name]["false_positives"]) for name in _FILTERS),
+                    *(duration(figures["choice"][way]["median_ms"] / 1e3) for way in _WAYS),
                 ]
             )
     head = ["lake", "key columns", "no filter", *_FILTERS[1:4], "intersected"]
@@ -406,15 +406,15 @@ def _redundancy(results: Sequence[Result]) -> str:
     lines = []
     for result in results:
         lake = PurePath(result["file"]).stem
-        told = [result[way] for way in ("exact", "plan", "published")]
+        searches = [result[way] for way in ("exact", "plan", "published")]
         lines.append(
             [
                 "derived" if lake.startswith("derived") else _MADE_UP.get(lake, f"`{lake}`"),
                 f"{result['tables']:,}",
                 f"{result['bytes'] / 1e6:,.0f}",
                 f"{result['contained']:,}",
-                *(f"{each['median_seconds']:.1f}" for each in told),
-                f"{told[-1]['precision']:.0%}",
+                *(f"{search['median_seconds']:.1f}" for search in searches),
+                f"{searches[-1]['precision']:.0%}",
             ]
         )
     head = ["lake", "tables", "MB", "contained pairs", "exact, s", "plan, s", "published, s"]

@@ -93,18 +93,18 @@ class SparseProduct:
         """How it multiplies, in words."""
         return f"{self.way}, rows: {self.rows}"
 
-    def candidates(self, members: np.ndarray, least: float) -> Pairs:
+    def candidates(self, members: np.ndarray, min_cosine: float) -> Pairs:
         """Return the pairs of positions in `members` and stored values from a cosine on."""
-        found = []
+        blocks = []
         for begin in range(0, len(members), self.rows):
-            products = self._multiply(self.left[members[begin : begin + self.rows]], least)
+            products = self._multiply(self.left[members[begin : begin + self.rows]], min_cosine)
             row = np.repeat(np.arange(products.shape[0]), np.diff(products.indptr))
-            near = np.flatnonzero(products.data >= least)
-            found.append((row[near] + begin, products.indices[near]))
-        row, column = (np.concatenate(part) for part in zip(*found, strict=True))
+            near = np.flatnonzero(products.data >= min_cosine)
+            blocks.append((row[near] + begin, products.indices[near]))
+        row, column = (np.concatenate(part) for part in zip(*blocks, strict=True))
         return row.astype(np.int64), column.astype(np.int64)
 
-    def _multiply(self, some: sp.csr_matrix, least: float) -> sp.csr_matrix:
+    def _multiply(self, some: sp.csr_matrix, min_cosine: float) -> sp.csr_matrix:
         if self.way == WORD_SUMS:
             some, right = some @ self.words, self.values
         else:
@@ -114,12 +114,12 @@ class SparseProduct:
         from sparse_dot_topn import sp_matmul_topn
 
         # As many as there are values: nothing above the threshold is left out.
-        return sp_matmul_topn(some, right, top_n=right.shape[1], threshold=least, n_threads=1)
+        return sp_matmul_topn(some, right, top_n=right.shape[1], threshold=min_cosine, n_threads=1)
 
     def pairs(self, members: np.ndarray, max_distance: float) -> Pairs:
         """Return the pairs that match by the definition, as `searched_pairs` does."""
-        least = 1 - 2 * max_distance * max_distance
-        row, column = self.candidates(members, least - SLACK)
+        min_cosine = 1 - 2 * max_distance * max_distance
+        row, column = self.candidates(members, min_cosine - SLACK)
         vectors = self.partition.vectors
         distances = pair_distances(vectors.take(members[row]), vectors.take(column))
         right = distances <= max_distance
@@ -190,9 +190,9 @@ def searched_pairs(
     partition: SparsePartition, members: np.ndarray, max_distance: float
 ) -> np.ndarray:
     """Return the pairs of positions and stored values that a search finds, sorted."""
-    found = find_rows(partition, partition.vectors.take(members), max_distance, 1, Work())
-    row = np.repeat(np.arange(len(members)), np.diff(found.offsets))
-    return np.unique(np.stack([row, found.members], 1), axis=0)
+    matches = find_rows(partition, partition.vectors.take(members), max_distance, 1, Work())
+    row = np.repeat(np.arange(len(members)), np.diff(matches.offsets))
+    return np.unique(np.stack([row, matches.members], 1), axis=0)
 
 
 def differences(product: SparseProduct, members: np.ndarray, max_distance: float) -> int:
@@ -209,10 +209,10 @@ def tuned(
     ways = WAYS if product.words is not None else WAYS[:1]
     tried = [replace(product, way=way, rows=rows) for way in ways for rows in ROWS]
     seconds = [
-        min(_seconds(_multiply, each, columns, max_distance) for _ in range(2)) for each in tried
+        min(_seconds(_multiply, trial, columns, max_distance) for _ in range(2)) for trial in tried
     ]
     best = tried[int(np.argmin(seconds))]
-    return best, {each.described: round(s, 3) for each, s in zip(tried, seconds, strict=True)}
+    return best, {trial.described: round(s, 3) for trial, s in zip(tried, seconds, strict=True)}
 
 
 def drawn_columns(partition: SparsePartition) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -248,7 +248,7 @@ def measured(partition: SparsePartition) -> dict[str, Any]:
             times["search"].append(_seconds(_search, space, partition, columns, Goal(distance)))
             for name, product in products.items():
                 times[name].append(_seconds(_multiply, product, columns, distance))
-        row = {name: min(each) / n_values for name, each in times.items()}
+        row = {name: min(seconds) / n_values for name, seconds in times.items()}
         rows.append(
             {
                 "max_distance": distance,
@@ -264,7 +264,7 @@ def measured(partition: SparsePartition) -> dict[str, Any]:
         "query_values": n_values,
         "features_a_value": round(letters.left.nnz / max(1, partition.n_values), 1),
         "index_bytes": {name: _bytes_of(product) for name, product in products.items()},
-        "tuned": {name: each.described for name, each in products.items()},
+        "tuned": {name: chosen_product.described for name, chosen_product in products.items()},
         "tuning_seconds": tuning_seconds,
         "measured": rows,
     }

@@ -96,22 +96,22 @@ def seconds_of(command: Sequence[str]) -> tuple[float, float]:
 
 def measured(commands: dict[str, list[str]], rounds: int) -> dict[str, Any]:
     """Run all commands in turn, once unmeasured; return medians, and medians of ratios."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():
             seconds = seconds_of(command)
             if number:
-                found[name].append(seconds)
+                times[name].append(seconds)
     result: dict[str, Any] = {
         name: {
             "wall_seconds": round(statistics.median(wall for wall, _ in seconds), 3),
             "processor_seconds": round(statistics.median(used for _, used in seconds), 3),
         }
-        for name, seconds in found.items()
+        for name, seconds in times.items()
     }
     for name, (one, other) in RATIOS.items():
-        if one in found and other in found:
-            pairs = list(zip(found[one], found[other], strict=True))
+        if one in times and other in times:
+            pairs = list(zip(times[one], times[other], strict=True))
             result[name] = {
                 kind: round(statistics.median(a[at] / b[at] for a, b in pairs), 2)
                 for at, kind in enumerate(("wall", "processor"))

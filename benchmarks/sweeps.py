@@ -139,7 +139,7 @@ def run_sweep(
     rows, differences, lakes = [], [], []
     for value, result in _points(sweep, source, settings, candidates):
         place = f"{sweep.over} {value:g}: " if value is not None else ""
-        differences += [place + each for each in result["differences"]]
+        differences += [place + difference for difference in result["differences"]]
         lakes.append(result["lake"])
         rows += _rows(sweep, value, result, candidates)
     return {
@@ -199,9 +199,9 @@ def _held_together(sweep: Sweep, candidates: Sequence[Candidate]) -> list[list[C
     if sweep.lines is None:
         return [list(candidates)]
     places: dict[str, list[Candidate]] = {}
-    for each in candidates:
-        place = {**each.build_arguments, **each.query_arguments}[sweep.x]
-        places.setdefault(str(place), []).append(each)
+    for candidate in candidates:
+        place = {**candidate.build_arguments, **candidate.query_arguments}[sweep.x]
+        places.setdefault(str(place), []).append(candidate)
     return list(places.values())
 
 
@@ -222,12 +222,12 @@ def _rows(
         else:
             x, line = (result["lake"]["columns"] if sweep.over in (COLUMNS, SCALE) else value), name
         about = {name: result["lake"][name] for name in ("columns", "values", "dimensions")}
-        found = {
+        outcome = {
             "columns_found": result["columns_found"],
             "ratio_to_pexeso": result["ratios_to_pexeso"].get(name),
         }
         rows.append(
-            {"x": x, "line": line, "value": value, "algorithm": name, **about, **found, **metrics}
+            {"x": x, "line": line, "value": value, "algorithm": name, **about, **outcome, **metrics}
         )
     return rows
 
@@ -241,7 +241,10 @@ def _argument_labels(candidates: Sequence[Candidate]) -> dict[str, str]:
 
     For lists it is what is left out of the longest, or what is left of it where that is less.
     """
-    points = {each.name: {**each.build_arguments, **each.query_arguments} for each in candidates}
+    points = {
+        candidate.name: {**candidate.build_arguments, **candidate.query_arguments}
+        for candidate in candidates
+    }
     keys = {key for point in points.values() for key in point}
     varied = [
         key for key in sorted(keys) if len({str(point.get(key)) for point in points.values()}) > 1
@@ -281,13 +284,13 @@ def choices(rows: Sequence[Result], argument: str) -> list[Result]:
     list of dict
         As of `choice`, each with the arguments that it is for, as ``others``.
     """
-    found: dict[str, list[Result]] = {}
+    groups: dict[str, list[Result]] = {}
     for row in rows:
         others = {name: value for name, value in row["arguments"].items() if name != argument}
-        found.setdefault(json.dumps(others, sort_keys=True), []).append(row)
+        groups.setdefault(json.dumps(others, sort_keys=True), []).append(row)
     return [
         {"others": json.loads(others), **choice(members, argument)}
-        for others, members in found.items()
+        for others, members in groups.items()
     ]
 
 
@@ -344,7 +347,7 @@ def growth(rows: Sequence[Result], limit: float | None) -> Result:
         ``limit_per_10x_columns`` and ``algorithms``, by name; None stands where there are not two
         sizes.
     """
-    found = {}
+    algorithms = {}
     for name, members in groupby(
         sorted(rows, key=lambda row: (row["algorithm"], row["columns"])),
         lambda row: row["algorithm"],
@@ -362,8 +365,8 @@ def growth(rows: Sequence[Result], limit: float | None) -> Result:
         within = (
             None if limit is None or whole is None else all(step <= limit for step in _known(steps))
         )
-        found[name] = {"factor_per_10x_columns": whole, "steps": steps, "within_limit": within}
-    return {"limit_per_10x_columns": limit, "algorithms": found}
+        algorithms[name] = {"factor_per_10x_columns": whole, "steps": steps, "within_limit": within}
+    return {"limit_per_10x_columns": limit, "algorithms": algorithms}
 
 
 def _known(steps: Sequence[Result]) -> list[float]:

@@ -48,11 +48,11 @@ class Sample:
     def is_right(self, pairs: Pairs) -> np.ndarray:
         """Return for found pairs, none of them twice, whether they match: bool (p,)."""
         queries, values = (part.numpy() for part in pairs)
-        found = queries * self.n_values + values
+        pair_keys = queries * self.n_values + values
         if not len(self.keys):
-            return np.zeros(len(found), dtype=bool)
-        place = np.searchsorted(self.keys, found).clip(max=len(self.keys) - 1)
-        return self.keys[place] == found
+            return np.zeros(len(pair_keys), dtype=bool)
+        place = np.searchsorted(self.keys, pair_keys).clip(max=len(self.keys) - 1)
+        return self.keys[place] == pair_keys
 
     def recall(self, pairs: Pairs) -> float:
         """Return the share of the right pairs that were found; 1 where there is none."""

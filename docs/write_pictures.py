@@ -70,7 +70,7 @@ def _terminal_page(command: str, shown: str) -> str:
 
 def _photograph(view: Page, name: str, first: str, last: str) -> None:
     """Write what a page shows from the top of one element to the bottom of another."""
-    top, end = (view.locator(each).first.bounding_box() for each in (first, last))
+    top, end = (view.locator(selector).first.bounding_box() for selector in (first, last))
     if top is None or end is None:
         raise SystemExit(f"The page has no {first} or no {last}: mend it, or this program.")
     left, above = max(0, min(top["x"], end["x"]) - MARGIN), max(0, top["y"] - MARGIN)
@@ -83,9 +83,9 @@ def _photograph(view: Page, name: str, first: str, last: str) -> None:
     _keep(view.screenshot(clip=clip, full_page=True), HERE / f"tutorial-your-own-data-{name}.png")
 
 
-def _keep(taken: bytes, picture: Path) -> None:
+def _keep(screenshot: bytes, picture: Path) -> None:
     """Write a picture in few colours, and tell its size."""
-    with Image.open(io.BytesIO(taken)) as image:
+    with Image.open(io.BytesIO(screenshot)) as image:
         image.convert("RGB").quantize(_COLOURS, Image.Quantize.MAXCOVERAGE).save(
             picture, optimize=True
         )

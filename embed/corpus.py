@@ -55,11 +55,11 @@ class CorpusOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("values_per_line", 1), ("max_tokens", 1), ("seed", 0)):
+        for name, minimum in (("values_per_line", 1), ("max_tokens", 1), ("seed", 0)):
             number = getattr(self, name)
-            if not isinstance(number, int) or number < least:
+            if not isinstance(number, int) or number < minimum:
                 raise InputError(
-                    f"The corpus option {name} must be a whole number of at least {least}; got "
+                    f"The corpus option {name} must be a whole number of at least {minimum}; got "
                     f"{number!r}."
                 )
 

@@ -89,7 +89,7 @@ class TrainingOptions:
     value_vectors: str = WEIGHTED
 
     def __post_init__(self) -> None:
-        for name, least in (
+        for name, minimum in (
             ("dimensions", 1),
             ("min_epochs", 1),
             ("token_budget", 1),
@@ -97,9 +97,9 @@ class TrainingOptions:
             ("negatives", 1),
         ):
             number = getattr(self, name)
-            if not isinstance(number, int) or number < least:
+            if not isinstance(number, int) or number < minimum:
                 raise InputError(
-                    f"The training option {name} must be a whole number of at least {least}; got "
+                    f"The training option {name} must be a whole number of at least {minimum}; got "
                     f"{number!r}."
                 )
         if self.dimensions > 2000:

@@ -48,12 +48,12 @@ class Vocabulary:
             )
         wanted = hash_strings(words)
         row = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
-        found = rows[row]
+        candidates = rows[row]
         maybe = np.flatnonzero(hashes[row] == wanted)
-        same = pc.equal(self.words.take(pa.array(found[maybe])), words.take(pa.array(maybe)))
+        same = pc.equal(self.words.take(pa.array(candidates[maybe])), words.take(pa.array(maybe)))
         result = np.full(len(words), -1, np.int64)
         hits = maybe[same.to_numpy(zero_copy_only=False)]
-        result[hits] = found[hits]
+        result[hits] = candidates[hits]
         return result
 
     @cached_property

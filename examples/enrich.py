@@ -72,7 +72,7 @@ PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
 )
 @click.option("--write", is_flag=True, help="Renew the stored result and the page.")
 def main(
-    asked: str,
+    task_names: str,
     methods: str,
     seeds: int,
     trees: int,
@@ -83,7 +83,7 @@ def main(
 ) -> None:
     """Compare ways to find tables that make a model better."""
     chosen, ways = (
-        _chosen(asked, (*tasks.REAL, "demo"), "--tasks"),
+        _chosen(task_names, (*tasks.REAL, "demo"), "--tasks"),
         _chosen(methods, METHODS, "--methods"),
     )
     if "demo" in chosen and len(chosen) > 1:
@@ -147,10 +147,10 @@ def _with_stored(result: dict[str, Any]) -> dict[str, Any]:
 
     A result belongs to one lake, one index, and the same seeds and trees.
     """
-    asked = {run["task"] for run in result["runs"]}
+    requested = {run["task"] for run in result["runs"]}
     order = [name.replace("-", " ") for name in tasks.REAL]
     stored = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"runs": []}
-    kept = [run for run in stored["runs"] if run["task"] not in asked]
+    kept = [run for run in stored["runs"] if run["task"] not in requested]
     if kept and any(stored[name] != result[name] for name in result if name != "runs"):
         raise click.ClickException(
             f"The result in {RESULT} is of another lake, index, or other seeds and trees: run "

@@ -219,15 +219,15 @@ def _reseed(
 
     Each is moved onto a column of different content.
     """
-    taken = centres
+    all_centres = centres
     candidates = farthest(centres, CANDIDATES_PER_EMPTY_CLUSTER * len(empty))
     free = list(empty)
     for candidate in candidates:
         if not free:
             return
-        if jensen_shannon(candidate[None], taken).min() > SAME:
+        if jensen_shannon(candidate[None], all_centres).min() > SAME:
             updated[free.pop(0)] = candidate
-            taken = np.vstack([taken, candidate])
+            all_centres = np.vstack([all_centres, candidate])
 
 
 def hash64(column_ids: np.ndarray, seed: int) -> np.ndarray:

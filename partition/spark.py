@@ -249,8 +249,8 @@ def _sample_vectors(vectors: DataFrame, dimensions: int, seed: int) -> np.ndarra
 
     n_wanted = min(CODEBOOK_SAMPLE, CODEBOOK_SAMPLE_BYTES // (4 * dimensions))
     tie = sql.shiftrightunsigned(sql.xxhash64("value", sql.lit(seed).cast("long")), 1)
-    least = _least_ties(vectors.withColumn("tie", tie), vectors.count(), n_wanted).select("vector")
-    parts = [matrix_of(part.column("vector"), dimensions) for part in least.toArrow().to_batches()]
+    sample = _least_ties(vectors.withColumn("tie", tie), vectors.count(), n_wanted).select("vector")
+    parts = [matrix_of(part.column("vector"), dimensions) for part in sample.toArrow().to_batches()]
     return np.vstack([np.empty((0, dimensions), dtype=np.float32), *parts])
 
 

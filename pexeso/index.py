@@ -305,9 +305,9 @@ class Index(Shown):
 
         # A copy keeps its snapshot, also where another thread refreshes this index meanwhile.
         snapshot = copy(self)
-        found = search_by_method(snapshot, column, method, **options)
+        result = search_by_method(snapshot, column, method, **options)
         snapshot._answering.require_known(options.get("exclude_table"))
-        return found
+        return result
 
     def search_batch(
         self,
@@ -334,9 +334,9 @@ class Index(Shown):
         """
         answering = self._answering  # another thread may refresh this index meanwhile
         chosen = flags(exclude_self=exclude_self, rerank=rerank, fold_copies=fold_copies)
-        found = answering.semantic.search_batch(require_columns(queries), given=options, **chosen)
+        results = answering.semantic.search_batch(require_columns(queries), given=options, **chosen)
         answering.require_known(options.get("exclude_table"))
-        return found
+        return results
 
     def explain(
         self,
@@ -693,11 +693,11 @@ class Index(Shown):
 
         return ColumnGraph.of(self.stream_graph(progress=progress, **options))
 
-    def duckdb(self, connection: Any, found: Match | Iterable[Match]) -> tuple[str, ...]:
+    def duckdb(self, connection: Any, matches: Match | Iterable[Match]) -> tuple[str, ...]:
         """Register what a search found; see `pexeso.sql.registering.register_found`."""
         from pexeso.sql.registering import register_found
 
-        return register_found(connection, found)
+        return register_found(connection, matches)
 
     def stream_graph(
         self, *, passes: int = 1, progress: CountedProgress | None = None, **options: Any

@@ -452,14 +452,14 @@ def _path_text(name: str, value: Any) -> str:
     return text
 
 
-def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
     """Return an option that is a whole number within bounds as Python's; refuse any other."""
     number = plain_scalar(value)
     is_whole = isinstance(number, int) and not isinstance(number, bool)
-    if not is_whole or number < least or (most is not None and number > most):
-        upper = "" if most is None else f" and at most {most:,}"
+    if not is_whole or number < minimum or (maximum is not None and number > maximum):
+        upper = "" if maximum is None else f" and at most {maximum:,}"
         raise InputError(
-            f"{name} must be a whole number of at least {least:,}{upper}. Got {shown(value)} "
+            f"{name} must be a whole number of at least {minimum:,}{upper}. Got {shown(value)} "
             "instead."
         )
     return number

@@ -62,10 +62,10 @@ def register(path: str) -> IndexPart:
     """
     part = load_part(path)
     others = registered()
-    taken = {*(other.name for other in others), *choices()}
-    if taken & {part.name, *part.choices}:
+    names = {*(other.name for other in others), *choices()}
+    if names & {part.name, *part.choices}:
         raise InputError(
-            f"The parts of an index need different names. There are {', '.join(sorted(taken))}. "
+            f"The parts of an index need different names. There are {', '.join(sorted(names))}. "
             f"Got {part.name!r} at '{path}'."
         )
     _PATHS.append(path)
@@ -138,11 +138,11 @@ def require_parts(words: Iterable[str]) -> tuple[str, ...]:
             raise InputError(
                 f"The parts that an index can have are {', '.join(allowed)}. Got {word!r}."
             )
-    found: list[str] = []
+    included: list[str] = []
     for part in registered():
         named = [position for position, word in enumerate(part.choices) if word in wanted]
-        found += part.choices[: max(named, default=-1) + 1]
-    return tuple(found)
+        included += part.choices[: max(named, default=-1) + 1]
+    return tuple(included)
 
 
 def require_filters(names: Iterable[str]) -> tuple[str, ...]:

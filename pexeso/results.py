@@ -407,9 +407,9 @@ class SearchResult(ColumnMatches[Match]):
         curves = [
             (f"{match.table}:{match.column}", *match.curve()) for match in self.matches[:MAX_CURVES]
         ]
-        asked = self.options
+        options = self.options
         n_found = len(self.matches) + (self.n_more or 0)
-        return plot_curves(curves, n_found, asked.max_distance, asked.joinability_of, ax)
+        return plot_curves(curves, n_found, options.max_distance, options.joinability_of, ax)
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page of the columns found.
@@ -493,8 +493,8 @@ class Explanation(Tabular):
         the nearest lake value, where that is known.
         """
         pairs = [{**vars(pair), "reason": None} for pair in self.match.pairs()]
-        others = [{**each.to_dict(), "kind": None} for each in self.unmatched]
-        return [{name: each[name] for name in self.fields} for each in [*pairs, *others]]
+        others = [{**unmatched.to_dict(), "kind": None} for unmatched in self.unmatched]
+        return [{name: row[name] for name in self.fields} for row in [*pairs, *others]]
 
     def _field_types(self) -> dict[str, pa.DataType]:
         return {name: pa.float64() if name == "distance" else pa.string() for name in self.fields}
@@ -525,5 +525,5 @@ class Explanation(Tabular):
             "kinds": self.match.kinds().to_dict(),
             "word_contributions": self.match.word_contributions().to_dict(),
             "pairs": [pair.to_list() for pair in self.match.pairs()],
-            "unmatched": [each.to_dict() for each in self.unmatched],
+            "unmatched": [unmatched.to_dict() for unmatched in self.unmatched],
         }

@@ -69,12 +69,12 @@ def _rows(
     whole = case.drawn(1.0, seed)
     exact = {name: estimate(whole).value for name, estimate in measures.items()}
     for rate in rates:
-        found: dict[str, list[Estimate]] = {name: [] for name in measures}
+        by_measure: dict[str, list[Estimate]] = {name: [] for name in measures}
         for trial in range(n_trials):
             drawn = case.drawn(rate, seed * 1_000_003 + trial)
             for name, estimate in measures.items():
-                found[name].append(estimate(drawn))
-        for name, estimates in found.items():
+                by_measure[name].append(estimate(drawn))
+        for name, estimates in by_measure.items():
             yield {
                 "case": case.name,
                 "rate": rate,

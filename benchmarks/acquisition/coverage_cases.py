@@ -62,16 +62,16 @@ class Pair:
     def measures(self) -> dict[str, Callable[[SampledPair], Estimate]]:
         """Return what is estimated, by name."""
         numeric = {*self.numeric, *self.numbers}
-        found = {
+        measures = {
             "JI": lambda pair: pair.informativeness(),
             "CORR": lambda pair: pair.correlation(self.x, self.y, numeric=self.numeric),
             "Q": lambda pair: pair.quality(self.dependencies),
         }
         if self.numbers:
-            found["CORR numerical"] = lambda pair: pair.correlation(
+            measures["CORR numerical"] = lambda pair: pair.correlation(
                 self.numbers, self.y, numeric=numeric
             )
-        return found
+        return measures
 
 
 @dataclass(frozen=True)

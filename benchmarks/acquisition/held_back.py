@@ -112,8 +112,8 @@ def real_problem(name: str, folder: Path) -> Problem:
         task = (tasks.demo if name == DEMO else tasks.REAL[name])(place)
         texts = _texts(place)
         key = task.table[task.on]
-        found = methods.first_of_each_table(texts.matches(key, methods.equal), task.left_out)
-    enriched = enrich_from(found, task.table, task.on, target=task.target)
+        matches = methods.first_of_each_table(texts.matches(key, methods.equal), task.left_out)
+    enriched = enrich_from(matches, task.table, task.on, target=task.target)
     share = enriched.rules.min_number_fraction
     values = task.table[task.target]
     target = read_target(values, "auto", folds=_SPLITS, min_number_fraction=share)

@@ -79,7 +79,7 @@ def judged(
     if splits < 1:
         raise InputError(f"There must be at least one split, got {splits}.")
     runs = [_split(problem, strategies, seed) for seed in range(splits)]
-    told: dict[str, Any] = {}
+    by_strategy: dict[str, Any] = {}
     for name in strategies:
         of_name = [run[1][name] for run in runs]
         gains = {
@@ -88,7 +88,7 @@ def judged(
             ]
             for model in MODELS
         }
-        told[name] = {
+        by_strategy[name] = {
             "names": [one["names"] for one in of_name],
             "seconds": [one["seconds"] for one in of_name],
             "fits": [one["fits"] for one in of_name],
@@ -102,7 +102,7 @@ def judged(
         "rows": len(problem.base),
         "candidates": len(problem.candidates),
         "base": {model: [run[0][model] for run in runs] for model in MODELS},
-        "strategies": told,
+        "strategies": by_strategy,
     }
 
 
@@ -138,19 +138,19 @@ def against_published(result: Mapping[str, Any], name: str) -> dict[str, dict[st
         raise InputError(
             f"{name!r} must be a strategy beside published ones, got {', '.join(strategies)}."
         )
-    found = {}
+    comparisons = {}
     for model in MODELS:
         best = max(published, key=lambda other: strategies[other]["gain"][model])
         mine, theirs = strategies[name], strategies[best]
         pairs = zip(mine["gains"][model], theirs["gains"][model], strict=True)
-        found[model] = {
+        comparisons[model] = {
             "best": best,
             "gain": mine["gain"][model],
             "best_gain": theirs["gain"][model],
             "wins": sum(one >= other for one, other in pairs),
             "at_least": mine["gain"][model] >= theirs["gain"][model],
         }
-    return found
+    return comparisons
 
 
 def held_back_rows(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -178,19 +178,19 @@ def _split(
 ) -> tuple[dict[str, float], dict[str, Any]]:
     learn, test = held_back_rows(problem, seed)
     base, candidates = problem.of_rows(learn)
-    found = {}
+    outcomes = {}
     for name, strategy in strategies.items():
         choice = strategy(base.copy(), problem.target, dict(candidates), problem.task, seed)
         unknown = sorted(set(choice.names) - problem.candidates.keys())
         if unknown:
             raise InputError(f"The strategy {name!r} chose {unknown}, which are no candidates.")
-        found[name] = {
+        outcomes[name] = {
             "names": list(choice.names),
             "seconds": choice.seconds,
             "fits": choice.fits,
             "scores": _scores(problem, choice.names, learn, test),
         }
-    return _scores(problem, (), learn, test), found
+    return _scores(problem, (), learn, test), outcomes
 
 
 def _scores(

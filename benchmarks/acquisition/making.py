@@ -59,11 +59,11 @@ def measured_market(
         "seconds": seconds,
         "tables": {
             name: {
-                **told,
+                **facts,
                 "dependencies": len(about.dependencies[name]),
                 "damaged": name in about.damaged,
             }
-            for name, told in made.items()
+            for name, facts in made.items()
         },
         "queries": {
             query.name: {

@@ -126,12 +126,12 @@ def write_market(
     dict
         Of each table its ``rows``, ``columns`` and ``price``, the sum over its columns.
     """
-    found, prices = {}, []
+    facts, prices = {}, []
     for name, table in tables:
         write_table(folder / TABLES_FOLDER, name, table, file_format=file_format)
         of_table = column_prices(table)
         prices += [(name, column, repr(price)) for column, price in of_table.items()]
-        found[name] = {
+        facts[name] = {
             "rows": table.num_rows,
             "columns": table.num_columns,
             "price": projection_price(table, table.column_names),
@@ -139,9 +139,9 @@ def write_market(
     with (folder / PRICES_FILE).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([("table", "column", "price"), *prices])
-    told = json.dumps({"about": asdict(about), "options": dict(options or {})}, indent=1)
-    (folder / ABOUT_FILE).write_text(told + "\n", encoding="utf-8")
-    return found
+    text = json.dumps({"about": asdict(about), "options": dict(options or {})}, indent=1)
+    (folder / ABOUT_FILE).write_text(text + "\n", encoding="utf-8")
+    return facts
 
 
 def column_prices(table: pa.Table) -> dict[str, float]:
@@ -159,8 +159,8 @@ def read_market(folder: Path) -> Market:
     """
     if not (folder / ABOUT_FILE).is_file():
         raise LakeError(f"{folder} holds no market: there is no {ABOUT_FILE}. Write one first.")
-    told = json.loads((folder / ABOUT_FILE).read_text(encoding="utf-8"))
-    about = told["about"]
+    document = json.loads((folder / ABOUT_FILE).read_text(encoding="utf-8"))
+    about = document["about"]
     with (folder / PRICES_FILE).open(encoding="utf-8", newline="") as file:
         prices = {
             (row["table"], row["column"]): float(row["price"]) for row in csv.DictReader(file)
@@ -189,7 +189,7 @@ def read_market(folder: Path) -> Market:
         ),
         {path.stem: _read(path) for path in paths},
         prices,
-        told["options"],
+        document["options"],
     )
 
 

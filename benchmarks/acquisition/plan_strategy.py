@@ -131,7 +131,7 @@ def _beyond_chance(
         As `_correlation_with` returns it.
     rng : numpy.random.Generator
     """
-    gains, most = {}, 0.0
+    gains, noise = {}, 0.0
     for at, (codes, rows) in columns.items():
         known = codes[rows]
         if len(known) < LEAST_ROWS:
@@ -142,8 +142,8 @@ def _beyond_chance(
         chance = math.fsum(shuffled) / SHUFFLES
         gains[at] = share * (tells(rows, known) - chance)
         # A shuffled column against the mean of the others, as its own would draw it nearer.
-        most = max(most, share * (max(shuffled) - chance) * SHUFFLES / (SHUFFLES - 1))
-    return {at: gain - most for at, gain in gains.items()}
+        noise = max(noise, share * (max(shuffled) - chance) * SHUFFLES / (SHUFFLES - 1))
+    return {at: gain - noise for at, gain in gains.items()}
 
 
 def as_joined(

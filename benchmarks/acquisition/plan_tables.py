@@ -157,9 +157,9 @@ def _proof(proved: bool | None, search: Result) -> str:
 
 
 def _budgets(name: str, query: Result) -> Iterator[Sequence[Any]]:
-    least = _number(query["prices"]["least"])
+    min_price = _number(query["prices"]["least"])
     for row in query["budgets"]:
-        start = name, least, f"{row['ratio']:g}"
+        start = name, min_price, f"{row['ratio']:g}"
         if not row["affordable"]:
             yield (*start, "not affordable", NONE, NONE, NONE)
             continue

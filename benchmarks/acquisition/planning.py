@@ -127,9 +127,9 @@ def on_whole(graph: JoinGraph, tree: JoinTree) -> JoinTree:
         replace(
             join,
             join_set=next(
-                each
-                for each in graph.edge(join.left, join.right).join_sets
-                if each.pairs == join.join_set.pairs
+                join_set
+                for join_set in graph.edge(join.left, join.right).join_sets
+                if join_set.pairs == join.join_set.pairs
             ),
         )
         for join in tree.joins
@@ -203,19 +203,19 @@ def exact_search(
     """
     limits = Limits(max_seconds=setting.max_seconds, front=front)
     graph = setting.graph if graph is None else graph
-    found, seconds = setting.timed(lambda: find_plans(graph, request, setting.coded, limits))
+    search, seconds = setting.timed(lambda: find_plans(graph, request, setting.coded, limits))
     result = {
         **seconds,
-        "formed": found.n_trees,
-        "measured": found.n_evaluated,
-        "found": len(found.plans),
-        "stopped": found.stopped,
+        "formed": search.n_trees,
+        "measured": search.n_evaluated,
+        "found": len(search.plans),
+        "stopped": search.stopped,
     }
-    if found.plans:
-        first = found.plans[0]
+    if search.plans:
+        first = search.plans[0]
         result |= {"proved": first.optimal, "gap": first.gap, "plan": told(first)}
         if front:
-            result["all_proved"] = not found.stopped and all(each.optimal for each in found.plans)
+            result["all_proved"] = not search.stopped and all(plan.optimal for plan in search.plans)
     return result
 
 
@@ -254,18 +254,18 @@ def published_search(
         except OutOfTime:
             return None
 
-    found, seconds = setting.timed(run)
-    if found is None:
+    search, seconds = setting.timed(run)
+    if search is None:
         return {**seconds, "stopped": "time"}
     result = {
         **seconds,
-        "formed": found.n_trees,
-        "measured": found.n_evaluated,
+        "formed": search.n_trees,
+        "measured": search.n_evaluated,
         "stopped": "",
-        "reason": found.reason,
+        "reason": search.reason,
     }
-    if found.plans:
-        [plan] = found.plans
+    if search.plans:
+        [plan] = search.plans
         result["estimate"] = plan.measures.correlation
         result |= _scored(setting, request, plan.tree)
     return result
@@ -341,7 +341,7 @@ def told(plan: FoundPlan) -> Result:
     return _told(plan.tree, plan.measures)
 
 
-def difference(optimum: Result | None, found: Result | None) -> float | None:
+def difference(optimum: Result | None, plan: Result | None) -> float | None:
     """Return CD, the difference of a plan to the optimum; None where one of them is not there.
 
     Parameters
@@ -354,10 +354,10 @@ def difference(optimum: Result | None, found: Result | None) -> float | None:
     >>> difference({"correlation": 4.0}, {"correlation": 3.0})
     0.25
     """
-    if optimum is None or found is None:
+    if optimum is None or plan is None:
         return None
     best = optimum["correlation"]
-    return (best - found["correlation"]) / best if best else 0.0
+    return (best - plan["correlation"]) / best if best else 0.0
 
 
 def _scored(setting: Setting, request: AcquisitionRequest, tree: JoinTree) -> Result:

@@ -49,20 +49,20 @@ def resampled(setting: Setting, query: Query, rhos: Sequence[float]) -> Result |
         for tree in TreeSearch(setting.graph, request)
         if len(tree.tables) > 2
     ]
-    fitting = [each for each in sizes if each[0] <= MOST_ROWS]
+    fitting = [size for size in sizes if size[0] <= MOST_ROWS]
     if not fitting:
         return None
-    n_rows, plan = max(fitting, key=lambda each: each[0])
+    n_rows, plan = max(fitting, key=lambda size: size[0])
     whole = _correlation(setting, query, plan, 1.0, 0)
     rows = []
     for rho in rhos:
         seeds = range(setting.seed, setting.seed + SEEDS)
-        found = [_correlation(setting, query, plan, rho, seed) for seed in seeds]
+        correlations = [_correlation(setting, query, plan, rho, seed) for seed in seeds]
         rows.append(
             {
                 "rho": rho,
-                "correlation": statistics.mean(found),
-                "difference": statistics.mean(abs(each - whole) for each in found),
+                "correlation": statistics.mean(correlations),
+                "difference": statistics.mean(abs(estimate - whole) for estimate in correlations),
             }
         )
     return {"rows": n_rows, "tables": list(plan.tables), "kept": rows}
@@ -80,6 +80,6 @@ def _correlation(setting: Setting, query: Query, plan: JoinTree, rho: float, see
         rho=rho,
         seed=seed,
     )
-    have, want = ([".".join(each) for each in side] for side in (plan.have, plan.want))
-    numeric = [".".join(each) for each in terminals if each[1] in setting.market.about.numeric]
+    have, want = ([".".join(terminal) for terminal in side] for side in (plan.have, plan.want))
+    numeric = [".".join(pair) for pair in terminals if pair[1] in setting.market.about.numeric]
     return correlation(joined.rows, have, want, numeric=numeric, counts=joined.counts)

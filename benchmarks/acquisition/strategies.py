@@ -265,12 +265,12 @@ def sparse_weights(matrix: np.ndarray, values: np.ndarray, task: str) -> np.ndar
         else (values[:, None] == np.unique(values)[None, :]).astype(np.float64)
     )
     responses = responses - responses.mean(axis=0)
-    most = np.linalg.norm(matrix.T @ responses, axis=1).max() / len(values)
-    if not most > 0:
+    max_alpha = np.linalg.norm(matrix.T @ responses, axis=1).max() / len(values)
+    if not max_alpha > 0:
         return np.zeros(matrix.shape[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a solver that stops before it has converged
-        model = MultiTaskLasso(alpha=_PENALTY * most).fit(matrix, responses)
+        model = MultiTaskLasso(alpha=_PENALTY * max_alpha).fit(matrix, responses)
     return np.linalg.norm(model.coef_, axis=0)
 
 
@@ -282,8 +282,8 @@ def _profiled(features: Features, task: str, seed: int) -> list[int]:
         return []
     measure = mutual_info_regression if task == REGRESSION else mutual_info_classif
     matrix = standardised(features.matrix[:, features.n_own :])
-    told = measure(matrix, features.values, random_state=seed)
-    return [features.n_own + int(at) for at in np.argsort(-told, kind="stable")]
+    information = measure(matrix, features.values, random_state=seed)
+    return [features.n_own + int(at) for at in np.argsort(-information, kind="stable")]
 
 
 def _chosen(features: Features, columns: list[int], begin: float, fits: int) -> Choice:

@@ -70,14 +70,14 @@ def constants_of(large: Mapping[str, Any], small: Mapping[str, Any] | None = Non
     """
     more = {name: number - _of(small, "counts", name) for name, number in large["counts"].items()}
     seconds = {}
-    for name, taken in large["stages"].items():
+    for name, stage in large["stages"].items():
         if name in GROWS_WITH:
             before = {} if small is None else small["stages"].get(name, {})
-            each, driver = (
-                max(0.0, taken[key] - before.get(key, 0.0)) / more[GROWS_WITH[name]]
+            cost, driver = (
+                max(0.0, stage[key] - before.get(key, 0.0)) / more[GROWS_WITH[name]]
                 for key in ("processor_seconds", "driver_processor_seconds")
             )
-            seconds[name] = {"of": GROWS_WITH[name], "each": each, "driver": min(each, driver)}
+            seconds[name] = {"of": GROWS_WITH[name], "each": cost, "driver": min(cost, driver)}
     sizes = {
         name: size - _of(small, "index_bytes", name) for name, size in large["index_bytes"].items()
     }
@@ -127,21 +127,21 @@ def scaled(
     (13000, 9000)
     """
     stages = {}
-    for name, each in constants["seconds"].items():
-        number = counts[each["of"]]
-        tasks = (each["each"] - each["driver"]) * number
+    for name, cost in constants["seconds"].items():
+        number = counts[cost["of"]]
+        tasks = (cost["each"] - cost["driver"]) * number
         stages[name] = {
-            "core_seconds": round(each["each"] * number, 1),
+            "core_seconds": round(cost["each"] * number, 1),
             "minutes": round(tasks / (workers * cores) / 60, 2),
-            "driver_minutes": round(each["driver"] * number / 60, 2),
+            "driver_minutes": round(cost["driver"] * number / 60, 2),
         }
     sizes = constants["bytes"]
     return {
         "assumed": {**counts, "workers": workers, "cores": workers * cores},
         "stages": stages,
-        "core_seconds": round(sum(each["core_seconds"] for each in stages.values()), 1),
-        "minutes_of_tasks": round(sum(each["minutes"] for each in stages.values()), 2),
-        "minutes_of_driver": round(sum(each["driver_minutes"] for each in stages.values()), 2),
+        "core_seconds": round(sum(stage["core_seconds"] for stage in stages.values()), 1),
+        "minutes_of_tasks": round(sum(stage["minutes"] for stage in stages.values()), 2),
+        "minutes_of_driver": round(sum(stage["driver_minutes"] for stage in stages.values()), 2),
         "index_bytes": round(
             sizes["per_value"] * counts["values"]
             + sizes["per_pair"] * counts["pairs"]

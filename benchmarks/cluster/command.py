@@ -62,7 +62,7 @@ WRONG_ANSWERS, FAILED = 1, 2
 @click.option("--write", is_flag=True, help="Keep the result in benchmarks/results/cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def cluster_command(
-    data: Path, less: Path | None, write: bool, as_json: bool, columns: int, **asked: Any
+    data: Path, less: Path | None, write: bool, as_json: bool, columns: int, **options: Any
 ) -> None:
     """Index a made-up lake on a Spark cluster of this machine, search it, and check all answers.
 
@@ -81,7 +81,7 @@ def cluster_command(
     small = None if less is None else json.loads(less.read_text(encoding="utf-8"))
     if small is not None and small["index"]["columns"] >= columns:
         raise click.UsageError(f"The lake of --less has fewer than {columns:,} columns.")
-    wish = Asked(columns=columns, **asked)
+    wish = Asked(columns=columns, **options)
     started = time.monotonic()
 
     def tell(text: str) -> None:
@@ -149,13 +149,13 @@ def table(result: Mapping[str, Any]) -> str:
     peaks = ", ".join(f"{name} {size / 1e6:,.0f}" for name, size in build["peak_bytes"].items())
     disk = ", ".join(f"{name} {size / 1e6:,.0f}" for name, size in build["peak_disk_bytes"].items())
     lines += ["", f"peak memory of the build, MB: {peaks}", f"largest on disk, MB: {disk}"]
-    for name, found in result["a_billion_columns"].items():
-        assumed = found["assumed"]
+    for name, totals in result["a_billion_columns"].items():
+        assumed = totals["assumed"]
         lines.append(
             f"a billion columns {name.replace('_', ' ')}, {assumed['cores']} cores: tasks "
-            f"{found['minutes_of_tasks']:,.0f} min, driver at most "
-            f"{found['minutes_of_driver']:,.0f} min, index {found['index_bytes'] / 1e12:.2f} TB, "
-            f"beside it {found['scratch_bytes'] / 1e12:.2f} TB"
+            f"{totals['minutes_of_tasks']:,.0f} min, driver at most "
+            f"{totals['minutes_of_driver']:,.0f} min, index {totals['index_bytes'] / 1e12:.2f} TB, "
+            f"beside it {totals['scratch_bytes'] / 1e12:.2f} TB"
         )
     agree = "all as in the truth" if result["agree"] else f"{result['differences']} DIFFER"
     lines += ["", f"{result['answers']:,} answers, on the cluster and without it: {agree}"]

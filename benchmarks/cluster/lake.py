@@ -182,10 +182,10 @@ def _drawn(draws: np.random.Generator, n_ids: int, size: int) -> np.ndarray:
 
 
 def _distinct(draws: np.random.Generator, n_ids: int, size: int) -> np.ndarray:
-    found = np.empty(0, np.int64)
-    while len(found) < size:
-        found = np.union1d(found, _drawn(draws, n_ids, size))
-    return draws.permutation(found)[:size]
+    ids = np.empty(0, np.int64)
+    while len(ids) < size:
+        ids = np.union1d(ids, _drawn(draws, n_ids, size))
+    return draws.permutation(ids)[:size]
 
 
 def make_lake(folder: Path, settings: Settings, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -213,8 +213,8 @@ def make_lake(folder: Path, settings: Settings, tell: Callable[[str], None]) -> 
         _write(folder / LAKE, chunk, np.random.default_rng([settings.seed, 4, chunk.first]))
         if chunk.first // TABLES_AT_ONCE % 10 == 9:
             tell(f"{(chunk.first + len(chunk.rows)) * WIDTH:,} columns are written")
-    found = truth.table()
-    pq.write_table(found, folder / TRUTH)
+    answers = truth.table()
+    pq.write_table(answers, folder / TRUTH)
     _write_queries(folder / QUERIES, queries, np.random.default_rng([settings.seed, 5]))
     known = {
         "settings": made_from,
@@ -231,8 +231,8 @@ def make_lake(folder: Path, settings: Settings, tell: Callable[[str], None]) -> 
             "most": max(map(len, queries)),
         },
         "truth": {
-            "answers": found.num_rows,
-            "queries_with_answers": len(found["query"].unique()),
+            "answers": answers.num_rows,
+            "queries_with_answers": len(answers["query"].unique()),
         },
         "made_in_seconds": round(time.perf_counter() - started, 1),
         "made_in_processor_seconds": round(time.process_time() - processor, 1),

@@ -44,15 +44,15 @@ class Reading:
 
 def read_processes(folder: Path = Path("/proc")) -> dict[int, Reading]:
     """Return all processes of the machine by their numbers."""
-    found = {}
+    readings = {}
     for entry in folder.iterdir():
         if entry.name.isdecimal():
             try:
                 text = (entry / "stat").read_text(encoding="utf-8", errors="replace")
             except OSError:  # it has ended
                 continue
-            found[int(entry.name)] = read_stat(text)
-    return found
+            readings[int(entry.name)] = read_stat(text)
+    return readings
 
 
 def read_stat(text: str) -> Reading:
@@ -107,17 +107,17 @@ class Tree:
         self._top: Key | None = None
         self._samples = 0
 
-    def update(self, found: Mapping[int, Reading]) -> list[int]:
+    def update(self, readings: Mapping[int, Reading]) -> list[int]:
         """Take a sample; return the numbers of the processes that run."""
         self._samples += 1
-        if self._top is None and self._root in found:
-            self._top = found[self._root].key
-            self._known[self._top] = _Process(found[self._root], self._samples)
+        if self._top is None and self._root in readings:
+            self._top = readings[self._root].key
+            self._known[self._top] = _Process(readings[self._root], self._samples)
         below = defaultdict(list)
-        for reading in found.values():
+        for reading in readings.values():
             below[reading.parent].append(reading)
         # Those known go on to belong to it when their parent has ended.
-        waiting = [reading for reading in found.values() if reading.key in self._known]
+        waiting = [reading for reading in readings.values() if reading.key in self._known]
         charged, alive = {}, set()
         while waiting:
             reading = waiting.pop()
@@ -221,10 +221,10 @@ class Meter:
         """Take a sample now; return seconds of the processor since the start, by tree."""
         with self._lock:
             begun = time.thread_time()
-            found = read_processes()
+            readings = read_processes()
             of_all = 0
             for name, tree in self.trees.items():
-                alive = tree.update(found)
+                alive = tree.update(readings)
                 if memory:
                     used = sum(map(memory_of, alive))
                     self.peak_bytes[name] = max(self.peak_bytes[name], used)

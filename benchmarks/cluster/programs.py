@@ -88,12 +88,12 @@ class _Stages:
     def begin(self, name: str) -> None:
         """Charge what was taken since the last call to what was going on."""
         now, seconds = time.perf_counter(), self._meter.sample(memory=False)
-        found = self.found[self._name]
-        found["seconds"] += now - self._since
+        totals = self.found[self._name]
+        totals["seconds"] += now - self._since
         for tree, value in seconds.items():
             whose = "workers" if tree.startswith("worker") else tree
-            found[f"{whose}_processor_seconds"] += value - self._before[tree]
-            found["processor_seconds"] += value - self._before[tree]
+            totals[f"{whose}_processor_seconds"] += value - self._before[tree]
+            totals["processor_seconds"] += value - self._before[tree]
         self._name, self._since, self._before = name, now, seconds
 
 
@@ -192,7 +192,7 @@ def _metered_run(
     stages.begin(BETWEEN)
     ran.processor_seconds = meter.seconds()
     ran.peak_bytes = {**meter.peak_bytes, "together": meter.peak_of_all}
-    ran.stages = {name: dict(found) for name, found in stages.found.items()}
+    ran.stages = {name: dict(totals) for name, totals in stages.found.items()}
     ran.disk = meter.peak_disk
     ran.meter_seconds = meter.own_seconds
     return ran
@@ -229,9 +229,9 @@ def end_tree(process: subprocess.Popen[str]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-    for each in family:
+    for child in family:
         try:
-            each.kill()
+            child.kill()
         except psutil.NoSuchProcess:
             continue
     psutil.wait_procs(family, timeout=_END_SECONDS)

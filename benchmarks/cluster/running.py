@@ -69,7 +69,7 @@ class Asked:
 
 
 def run(
-    asked: Asked,
+    setup: Asked,
     data: Path,
     tell: Callable[[str], None],
     small: Mapping[str, Any] | None = None,
@@ -78,7 +78,7 @@ def run(
 
     Parameters
     ----------
-    asked : Asked
+    setup : Asked
     data : Path
         The lake is kept here for another run; so is the index, which a run makes anew.
     tell : callable
@@ -86,26 +86,26 @@ def run(
     small : mapping, optional
         The result of a smaller lake; see `benchmarks.cluster.arithmetic.constants_of`.
     """
-    place = data / f"c{asked.columns}_q{asked.queries}_j{asked.min_joinability:g}_s{asked.seed}"
+    place = data / f"c{setup.columns}_q{setup.queries}_j{setup.min_joinability:g}_s{setup.seed}"
     tell("the lake")
-    known = lake.make_lake(place, asked.lake(), tell)
+    known = lake.make_lake(place, setup.lake(), tell)
     index = place / "index"
     shutil.rmtree(index, ignore_errors=True)
-    tell(f"a cluster of {asked.workers} workers")
-    with running_cluster(asked.workers, memory=asked.executor_memory) as cluster:
-        build = _build(asked, place, index, cluster, tell)
+    tell(f"a cluster of {setup.workers} workers")
+    with running_cluster(setup.workers, memory=setup.executor_memory) as cluster:
+        build = _build(setup, place, index, cluster, tell)
         tell("the batch, on the cluster")
-        there, ran_there = _batch(asked, place, "there", cluster)
+        there, ran_there = _batch(setup, place, "there", cluster)
     tell("the batch, in one process")
-    here, ran_here = _batch(asked, place, "here", None)
+    here, ran_here = _batch(setup, place, "here", None)
     batches = {"cluster": (ran_there, there), "here": (ran_here, here)}
-    return _result(asked, place, known, build, batches, small)
+    return _result(setup, place, known, build, batches, small)
 
 
 def _build(
-    asked: Asked, place: Path, index: Path, cluster: Cluster, tell: Callable[[str], None]
+    setup: Asked, place: Path, index: Path, cluster: Cluster, tell: Callable[[str], None]
 ) -> Ran:
-    options = ["--n-partitions", str(asked.partitions), "--log-json", *asked.spark(cluster.url)]
+    options = ["--n-partitions", str(setup.partitions), "--log-json", *setup.spark(cluster.url)]
     return run_pexeso(
         ["index", place / lake.LAKE, index, *options],
         place / "index.log",
@@ -116,16 +116,16 @@ def _build(
 
 
 def _batch(
-    asked: Asked, place: Path, name: str, cluster: Cluster | None
+    setup: Asked, place: Path, name: str, cluster: Cluster | None
 ) -> tuple[list[dict[tuple[str, str], int]], Ran]:
     path = place / f"answers-{name}.jsonl"
     command = ["batch", place / "index", place / lake.QUERIES, "-o", path, "--restart"]
     thresholds = [
-        f"--max-distance={asked.max_distance}",
-        f"--min-joinability={asked.min_joinability}",
+        f"--max-distance={setup.max_distance}",
+        f"--min-joinability={setup.min_joinability}",
     ]
     every = ["-k", "all", "--no-fold-copies", "--no-rerank", "--device", "cpu", "--log-json"]
-    spark = [] if cluster is None else asked.spark(cluster.url)
+    spark = [] if cluster is None else setup.spark(cluster.url)
     ran = run_pexeso(
         [*command, *thresholds, *every, *spark], place / f"batch-{name}.log", cluster=cluster
     )
@@ -144,7 +144,7 @@ def answers_in(path: Path) -> list[dict[tuple[str, str], int]]:
         ]
 
 
-def differences(truth: Answers, found: Answers, way: str) -> list[Difference]:
+def differences(truth: Answers, answers: Answers, way: str) -> list[Difference]:
     """Return where answers are not those of the truth, by query column and column.
 
     Examples
@@ -155,8 +155,8 @@ def differences(truth: Answers, found: Answers, way: str) -> list[Difference]:
     >>> differences(truth, [{("t", "a"): 3}], "here")
     [{'way': 'here', 'query': 0, 'table': 't', 'column': 'b', 'expected': 2, 'found': None}]
     """
-    if len(truth) != len(found):
-        return [{"way": way, "expected_lines": len(truth), "found_lines": len(found)}]
+    if len(truth) != len(answers):
+        return [{"way": way, "expected_lines": len(truth), "found_lines": len(answers)}]
     return [
         {
             "way": way,
@@ -166,7 +166,7 @@ def differences(truth: Answers, found: Answers, way: str) -> list[Difference]:
             "expected": expected.get(column),
             "found": got.get(column),
         }
-        for query, (expected, got) in enumerate(zip(truth, found, strict=True))
+        for query, (expected, got) in enumerate(zip(truth, answers, strict=True))
         for column in sorted({*expected, *got})
         if expected.get(column) != got.get(column)
     ]
@@ -187,41 +187,41 @@ def kind_of_file(path: Path) -> str:
 
 
 def _result(
-    asked: Asked,
+    setup: Asked,
     place: Path,
     known: dict[str, Any],
     build: Ran,
     batches: Mapping[str, tuple[Ran, Answers]],
     small: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    told = pexeso_json("info", place / "index")
+    info = pexeso_json("info", place / "index")
     report = pexeso_json("info", place / "index", "--report")
     truth = lake.truth_of(place)
-    wrong = [each for way in batches for each in differences(truth, batches[way][1], way)]
+    wrong = [mismatch for way in batches for mismatch in differences(truth, batches[way][1], way)]
     expected = {"columns_indexed": known["columns"], "postings": known["pairs"]}
     wrong += [
-        {"way": "index", "of": name, "expected": number, "found": told[name]}
+        {"way": "index", "of": name, "expected": number, "found": info[name]}
         for name, number in expected.items()
-        if told[name] != number
+        if info[name] != number
     ]
     counts = {
-        "tables": told["tables"],
-        "columns": told["columns_indexed"],
-        "values": sum(part["values"] for part in told["partitions"]),
-        "pairs": told["postings"],
+        "tables": info["tables"],
+        "columns": info["columns_indexed"],
+        "values": sum(part["values"] for part in info["partitions"]),
+        "pairs": info["postings"],
     }
     result = {
-        "asked": {**asdict(asked), "conf": list(asked.conf)},
+        "asked": {**asdict(setup), "conf": list(setup.conf)},
         "lake": known,
         "index": {
             **counts,
-            "bytes": told["bytes"],
+            "bytes": info["bytes"],
             "bytes_by_kind": dict(sorted(bytes_below(place / "index", kind_of_file).items())),
         },
         "build": {**build.to_dict(), "stages": _stages(build, report["stages"])},
         "batch": {
-            way: {**ran.to_dict(), "answers": sum(map(len, found))}
-            for way, (ran, found) in batches.items()
+            way: {**ran.to_dict(), "answers": sum(map(len, answers))}
+            for way, (ran, answers) in batches.items()
         },
         "agree": not wrong,
         "answers": known["truth"]["answers"],
@@ -260,10 +260,10 @@ def _taken(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _stages(build: Ran, reported: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return by stage what was metered, and what the index itself reports under ``reported``."""
-    reports = {each["stage"]: each for each in reported}
+    reports = {report["stage"]: report for report in reported}
     stages: dict[str, dict[str, Any]] = {}
-    for name, taken in build.stages.items():
-        stages[name] = {key: round(value, 2) for key, value in taken.items()}
+    for name, seconds in build.stages.items():
+        stages[name] = {key: round(value, 2) for key, value in seconds.items()}
         if name in reports:
             own = {key: value for key, value in reports[name].items() if key != "stage"}
             stages[name]["reported"] = own

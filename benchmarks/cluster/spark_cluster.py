@@ -52,13 +52,13 @@ class Cluster:
 
     def executors(self) -> list[psutil.Process]:
         """Return the Java processes that run tasks."""
-        found = []
+        executors = []
         for worker in self.workers:
             if worker.poll() is None:
-                found += [
-                    each for each in psutil.Process(worker.pid).children() if "java" in each.name()
+                executors += [
+                    jvm for jvm in psutil.Process(worker.pid).children() if "java" in jvm.name()
                 ]
-        return found
+        return executors
 
     def kill_worker(self, place: int) -> None:
         """Kill a worker and its executors without notice, as if the machine were lost."""
@@ -163,9 +163,9 @@ def _wait_for(
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         text = log.read_text(encoding="utf-8", errors="replace")
-        found = pattern.search(text)
-        if found is not None:
-            return found
+        match = pattern.search(text)
+        if match is not None:
+            return match
         if process.poll() is not None:
             break
         time.sleep(0.1)
@@ -183,9 +183,9 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
                 psutil.Process(process.pid),
                 *psutil.Process(process.pid).children(recursive=True),
             ]
-    for each in family:
+    for member in family:
         try:
-            each.send_signal(signal.SIGKILL)
+            member.send_signal(signal.SIGKILL)
         except psutil.NoSuchProcess:
             continue
     for process in processes:

@@ -60,14 +60,14 @@ def measured(name: str, queries: int, scale: float, n_rows: int, seed: int) -> d
     }
     for m in (2, 3):
         questions = drawn_questions(rows, m, queries, seed=seed)
-        found = {
+        measures = {
             "choice": choice(rows, questions),
             "filters": filter_measures(rows, questions),
             "entries": first_columns(rows, questions),
         }
         if name == POWER_LAW:
-            found["probing"] = probing(rows, questions, N_PROBES)
-        result[f"{m} columns"] = found
+            measures["probing"] = probing(rows, questions, N_PROBES)
+        result[f"{m} columns"] = measures
     if name == WITH_PAIRS:
         questions = known_questions(rows, table_names(name), queries, seed=seed)
         result["known pairs"] = {"filters": filter_measures(rows, questions)}

@@ -71,10 +71,10 @@ def choice(rows: RowKeys, questions: Sequence[Question]) -> dict[str, Any]:
         answers = []
         for _ in range(REPEATS):
             for column, name in enumerate(names):
-                found, taken = _timed(rows, question, name)
-                seconds[at, column] = min(seconds[at, column], taken)
-                answers.append(found.matches)
-        chosen[found.row_filter] += 1
+                matches, elapsed = _timed(rows, question, name)
+                seconds[at, column] = min(seconds[at, column], elapsed)
+                answers.append(matches.matches)
+        chosen[matches.row_filter] += 1
         if any(answer != answers[0] for answer in answers):
             raise click.ClickException(f"Query {at}: the filters give different answers.")
     fastest = seconds[:, :-1].min(axis=1)
@@ -109,9 +109,9 @@ def filter_measures(rows: RowKeys, questions: Sequence[Question]) -> dict[str, A
         lake = with_filters(rows, [] if kept is None else [kept])
         works, seconds = [], 0.0
         for question in questions:
-            found, taken = _timed(lake, question, way)
-            works.append(found.work)
-            seconds += taken
+            matches, elapsed = _timed(lake, question, way)
+            works.append(matches.work)
+            seconds += elapsed
         precision = [work.precision for work in works if work.precision is not None]
         result[name] = {
             "precision": round(float(np.mean(precision)), 3) if precision else None,
@@ -133,7 +133,7 @@ def first_columns(rows: RowKeys, questions: Sequence[Question]) -> dict[str, flo
             entries[rule].append(_entries(rows, question, rule))
         entries["best"].append(min(every))
         entries["worst"].append(max(every))
-    return {name: round(float(np.mean(found)), 1) for name, found in entries.items()}
+    return {name: round(float(np.mean(counts)), 1) for name, counts in entries.items()}
 
 
 def probing(rows: RowKeys, questions: Sequence[Question], wanted: int) -> Mapping[str, Any]:
@@ -150,15 +150,15 @@ def probing(rows: RowKeys, questions: Sequence[Question], wanted: int) -> Mappin
     _, at, column = min(tries)
     result = {}
     for name in ("bloom", "xash"):
-        taken = []
+        times = []
         for _ in range(REPEATS):
             begin = time.process_time()
-            found = _search(rows, questions[at], name, column, None)
-            taken.append(time.process_time() - begin)
-        probes, seconds = found.work.probes, min(taken)
+            matches = _search(rows, questions[at], name, column, None)
+            times.append(time.process_time() - begin)
+        probes, seconds = matches.work.probes, min(times)
         result[name] = {
             "probes": probes,
-            "passed": found.work.passed,
+            "passed": matches.work.passed,
             "seconds": round(seconds, 3),
             "seconds_for_10_million": round(1e7 * seconds / max(1, probes), 3),
         }
@@ -171,8 +171,8 @@ def _entries(rows: RowKeys, question: Question, first: str | int) -> int:
 
 def _timed(rows: RowKeys, question: Question, way: str) -> tuple[KeyMatches, float]:
     begin = time.process_time()
-    found = _search(rows, question, way)
-    return found, time.process_time() - begin
+    matches = _search(rows, question, way)
+    return matches, time.process_time() - begin
 
 
 def _search(

@@ -76,15 +76,15 @@ def drawn_questions(
     """
     rng = np.random.default_rng(seed)
     usable = np.flatnonzero((rows.widths >= m) & (np.diff(rows.table_rows) >= LEAST_ROWS))
-    found: list[Question] = []
+    questions: list[Question] = []
     for _ in range(_TRIES * n if len(usable) else 0):
         table = int(rng.choice(usable))
         columns = rng.choice(int(rows.widths[table]), m, replace=False).tolist()
         query = key_query([texts[:MOST_ROWS] for texts in table_texts(rows, table, columns)])
         if 2 <= query.n_keys <= most_keys:
-            found.append(Question(query, table))
-        if len(found) == n:
-            return found
+            questions.append(Question(query, table))
+        if len(questions) == n:
+            return questions
     raise LakeError(f"The lake has no {n:,} keys of {m} columns with 2 to {most_keys:,} values.")
 
 

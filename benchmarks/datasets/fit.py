@@ -117,13 +117,13 @@ def fit(model: CalibratedModel, steps: int = 150) -> tuple[Shape, float]:
         return dataclasses.replace(model.shape, **values)
 
     simplex = np.vstack([start, start + 0.15 * np.eye(len(start))])
-    found = minimize(
+    optimum = minimize(
         lambda point: misfit(model, shape_of(point), sample),
         start,
         method="Nelder-Mead",
         options={"maxfev": steps, "initial_simplex": simplex, "adaptive": True},
     )
-    return shape_of(found.x), float(found.fun)
+    return shape_of(optimum.x), float(optimum.fun)
 
 
 def main() -> None:

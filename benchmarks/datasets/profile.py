@@ -130,14 +130,14 @@ def profile_lake(
     InputError
         When a number is out of range, or the lake has no column of a size that is drawn.
     """
-    for name, number, least in (
+    for name, number, minimum in (
         ("n_columns", n_columns, 1),
         ("values_each", values_each, 1),
         ("n_lake_values", n_lake_values, 1),
         ("n_joined", n_joined, 0),
     ):
-        if number < least:
-            raise InputError(f"{name} must be at least {least}. Got {number} instead.")
+        if number < minimum:
+            raise InputError(f"{name} must be at least {minimum}. Got {number} instead.")
     sizes = np.diff(lake.column_offsets)
     generator = np.random.default_rng(seed)
     query_rows = _query_rows(lake, sizes, n_columns, values_each, generator)
@@ -219,11 +219,11 @@ def pair_shares(
         shares[f"axes_{n_axes}"] = (left - own) / n_pairs
     step = max(1, len(theirs) // _PIVOT_LAKE_VALUES)
     some_rows, some = lake_rows[::step], theirs[::step]
-    asked_rows, asked = query_rows[::4], ours[::4]
+    asked_rows, queries = query_rows[::4], ours[::4]
     own = _pairs_with_itself(asked_rows, some_rows)
     pivots = PivotMap(choose_pivots(vectors, N_PIVOTS), METRIC)
-    left = _count_within_all(pivots.map(asked), pivots.map(some), tau)
-    shares[f"pivots_{N_PIVOTS}"] = (left - own) / (len(asked) * len(some) - own)
+    left = _count_within_all(pivots.map(queries), pivots.map(some), tau)
+    shares[f"pivots_{N_PIVOTS}"] = (left - own) / (len(queries) * len(some) - own)
     return shares
 
 
@@ -290,5 +290,5 @@ def _joinable_share(lake: BenchmarkLake, n_joined: int, seed: int) -> tuple[floa
     candidate = load_candidates(["brute_gemm"], torch.device("cpu"))[0]
     brute = candidate.adapter(torch.device("cpu"))
     brute.build(lake, candidate.build_arguments)
-    found = [len(brute.query(query)[0]) for query in queries]
-    return (float(np.mean(found)) - 1.0) / max(1, lake.n_columns - 1), len(queries)
+    counts = [len(brute.query(query)[0]) for query in queries]
+    return (float(np.mean(counts)) - 1.0) / max(1, lake.n_columns - 1), len(queries)

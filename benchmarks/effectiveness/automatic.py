@@ -44,8 +44,8 @@ def automatic_columns(judged: Judged, index: Index) -> tuple[Found, dict[str, An
     """
     advice = index.advise()
     (everything,) = searched(judged, index, [advice.max_distance])
-    found = everything.from_joinability(advice.min_joinability or 0.0)
-    return found, {**_scores(judged, found), "advice": advice.to_dict()}
+    pairs = everything.from_joinability(advice.min_joinability or 0.0)
+    return pairs, {**_scores(judged, pairs), "advice": advice.to_dict()}
 
 
 def tuned_columns(
@@ -55,8 +55,8 @@ def tuned_columns(
 
     The thresholds are those with the highest F1.
     """
-    found, chosen = cross_validated(judged, list(searched(judged, index, distances)), best_f1)
-    return {**_scores(judged, found), "thresholds": chosen}
+    pairs, chosen = cross_validated(judged, list(searched(judged, index, distances)), best_f1)
+    return {**_scores(judged, pairs), "thresholds": chosen}
 
 
 def automatic_distances(
@@ -74,20 +74,20 @@ def automatic_distances(
         Cells that are asked, and those they are joined with.
     """
     space = stored_space(index.store.manifest)
-    found = []
+    distances = []
     for sides in columns:
         prepared = [index.prepared(side) for side in sides]
-        asked, others = (side.vectors[value_order(side.values)] for side in prepared)
-        asked, others = (side[known_vectors(side)] for side in (asked, others))
-        advice = advise_pair(space, asked, others, index.advisor.learnt)
-        found.append(index.usual_max_distance if advice is None else advice.max_distance)
-    return found
+        query, others = (side.vectors[value_order(side.values)] for side in prepared)
+        query, others = (side[known_vectors(side)] for side in (query, others))
+        advice = advise_pair(space, query, others, index.advisor.learnt)
+        distances.append(index.usual_max_distance if advice is None else advice.max_distance)
+    return distances
 
 
-def _scores(judged: Judged, found: Found) -> dict[str, Any]:
-    scores = scores_of_found(judged, found)
+def _scores(judged: Judged, pairs: Found) -> dict[str, Any]:
+    scores = scores_of_found(judged, pairs)
     return {name: round(value, 4) for name, value in scores.items()} | {
-        "intervals": intervals(judged, found)
+        "intervals": intervals(judged, pairs)
     }
 
 
@@ -107,7 +107,7 @@ def main(lake: Path, truth: Path, index: Path, distances: str | None) -> None:
 
     The lake has a table of joinable pairs.
     """
-    tried = DISTANCES if distances is None else [float(each) for each in distances.split(",")]
+    tried = DISTANCES if distances is None else [float(text) for text in distances.split(",")]
     try:
         judged, opened = read_judged(lake, truth), open_index(index)
         result = {

@@ -119,7 +119,7 @@ def read_weights(text: str) -> tuple[float, ...]:
     (0.0, 0.5)
     """
     try:
-        weights = tuple(float(each) for each in text.split(","))
+        weights = tuple(float(weight) for weight in text.split(","))
     except ValueError:
         weights = (-1.0,)
     if not all(0 <= weight <= 1 for weight in weights):

@@ -112,30 +112,30 @@ class _Asked:
 )
 def main(**options: object) -> None:
     """Measure which joinable columns and values are found, against the alternatives."""
-    asked = _Asked(**options)
+    request = _Asked(**options)
     try:
-        asked.check()
-        results = [_run(name, asked) for name in asked.names()]
-        if asked.write_docs:
+        request.check()
+        results = [_run(name, request) for name in request.names()]
+        if request.write_docs:
             for path in write_page():
                 click.echo(f"Written: {path.name}", err=True)
     except PexesoError as error:
         raise click.ClickException(str(error)) from error
-    if asked.as_json:
+    if request.as_json:
         sets = {result["data"]: result for result in results}
         click.echo(
-            json.dumps({"data": ALL, "sets": sets} if asked.data == ALL else results[0], indent=1)
+            json.dumps({"data": ALL, "sets": sets} if request.data == ALL else results[0], indent=1)
         )
     else:
         headed = [f"## {result['data']}\n\n{tables_of(result)}" for result in results]
-        click.echo("\n\n".join(headed) if asked.data == ALL else tables_of(results[0]))
+        click.echo("\n\n".join(headed) if request.data == ALL else tables_of(results[0]))
 
 
-def _run(name: str, asked: _Asked) -> Result:
-    with _opened(name, asked) as (truth, folder):
-        path = asked.index
-        if asked.indexes is not None:
-            folder = asked.indexes
+def _run(name: str, request: _Asked) -> Result:
+    with _opened(name, request) as (truth, folder):
+        path = request.index
+        if request.indexes is not None:
+            folder = request.indexes
             folder.mkdir(parents=True, exist_ok=True)
             kept = folder / f"{name}.pexeso"
             path = kept if kept.is_dir() else None
@@ -143,28 +143,28 @@ def _run(name: str, asked: _Asked) -> Result:
             truth.texts,
             truth.lake,
             folder,
-            asked.model,
+            request.model,
             path,
-            asked.sentence_model,
+            request.sentence_model,
             name=Path(name).name,
         )
         result = measure(
-            truth, shop, chosen_methods(asked.methods), lambda text: click.echo(text, err=True)
+            truth, shop, chosen_methods(request.methods), lambda text: click.echo(text, err=True)
         )
-    if asked.write_docs:
-        result = store(RESULTS, result, some=asked.methods is not None)
-    if asked.plots is not None:
-        plot_result(result, asked.plots)
+    if request.write_docs:
+        result = store(RESULTS, result, some=request.methods is not None)
+    if request.plots is not None:
+        plot_result(result, request.plots)
     return result
 
 
 @contextmanager
-def _opened(name: str, asked: _Asked) -> Iterator[tuple[TruthSet, Path]]:
+def _opened(name: str, request: _Asked) -> Iterator[tuple[TruthSet, Path]]:
     """Read a data set, with its unpacked tables and index in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as folder:
         place = Path(folder)
-        if asked.lake is not None and asked.truth is not None:
-            yield lake_with_truth(asked.lake, asked.truth), place
+        if request.lake is not None and request.truth is not None:
+            yield lake_with_truth(request.lake, request.truth), place
         else:
             yield shared_set(name, place), place
 

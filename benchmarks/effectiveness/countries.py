@@ -116,7 +116,7 @@ def _judged(
     table = read_table(path)
     rows = dict(zip(table.names, (column.to_pylist() for column in table.columns), strict=True))
     sides = [list(zip(rows[f"table_{side}"], rows[f"column_{side}"], strict=True)) for side in "ab"]
-    asked = np.sort([number[column] for column in ENGLISH])
+    queries = np.sort([number[column] for column in ENGLISH])
     kept = [place for place, column in enumerate(sides[0]) if column in ENGLISH]
     query, candidate = (
         np.array([number[side[place]] for place in kept], np.int64) for side in sides
@@ -131,10 +131,10 @@ def _judged(
         if table == CODES and IN_OTHER_LANGUAGES.match(name)
     ]
     foreign = np.union1d(
-        pairs[~np.isin(candidate, asked)], (asked[:, None] * len(keys) + others).ravel()
+        pairs[~np.isin(candidate, queries)], (queries[:, None] * len(keys) + others).ravel()
     )
     by_text = pairs_by_text(texts)
-    by_text = by_text[np.isin(by_text // len(keys), asked)]
+    by_text = by_text[np.isin(by_text // len(keys), queries)]
     labels = labels_of(by_text, pairs, matches, sizes)
     for label in (BY_TEXT, BY_MEANING):
         labels[label] = np.setdiff1d(labels[label], foreign)
@@ -143,7 +143,7 @@ def _judged(
     to_codes = (np.arange(len(keys))[:, None] * len(keys) + codes).ravel()
     known = np.concatenate([labels[BY_TEXT], labels[BY_MEANING]])
     labels[NOT_JUDGED] = np.union1d(labels[NOT_JUDGED], np.setdiff1d(to_codes, known))
-    return Judged(keys, texts, labels, asked, within_tables=True)
+    return Judged(keys, texts, labels, queries, within_tables=True)
 
 
 def _is_of_codes(column: pa.StringArray) -> bool:
@@ -162,16 +162,16 @@ def _tasks(path: Path) -> list[Task]:
     for column in ENGLISH:
         own = pc.and_(pc.equal(tables, column[0]), pc.equal(columns, column[1]))
         cells[column] = names.filter(own), codes.filter(own)
-    return [_task(asked, other, cells) for asked, other in permutations(ENGLISH, 2)]
+    return [_task(query, other, cells) for query, other in permutations(ENGLISH, 2)]
 
 
 def _task(
-    asked: Column, other: Column, cells: dict[Column, tuple[pa.StringArray, pa.StringArray]]
+    query: Column, other: Column, cells: dict[Column, tuple[pa.StringArray, pa.StringArray]]
 ) -> Task:
-    (texts, codes), (other_texts, other_codes) = cells[asked], cells[other]
+    (texts, codes), (other_texts, other_codes) = cells[query], cells[other]
     places = pc.index_in(codes, other_codes)
     rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
     partners = incidence_of(rows, places.drop_null(), (len(texts), len(other_texts)))
     return Task(
-        f"{ENGLISH[asked]} -> {ENGLISH[other]}", ENGLISH[asked], texts, other_texts, partners
+        f"{ENGLISH[query]} -> {ENGLISH[other]}", ENGLISH[query], texts, other_texts, partners
     )

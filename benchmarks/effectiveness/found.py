@@ -42,9 +42,9 @@ class Found:
         """Keep the pairs of some query columns."""
         return self._where(np.isin(self.query, queries))
 
-    def from_joinability(self, least: float) -> Found:
+    def from_joinability(self, min_joinability: float) -> Found:
         """Keep the pairs of at least this joinability."""
-        return self._where(self.joinability >= least - 1e-9)
+        return self._where(self.joinability >= min_joinability - 1e-9)
 
     def _where(self, kept: np.ndarray) -> Found:
         return Found(

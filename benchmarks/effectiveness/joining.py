@@ -38,15 +38,15 @@ def scores_of_values(
         again and again; and ``curve``, the mean precision and recall at each threshold, for plots.
     """
     groups, few = _groups(joined)
-    taken, chosen = _by_values(joined, seed) if few else _by_groups(joined, groups, seed)
+    masks, chosen = _by_values(joined, seed) if few else _by_groups(joined, groups, seed)
     curve = [
-        [_rates(*_counts(each, each.at(place)))[:2] for each in joined]
+        [_rates(*_counts(join, join.at(place)))[:2] for join in joined]
         for place in range(len(thresholds))
     ]
     return {
         **_scores(
             joined,
-            taken,
+            masks,
             [sorted({thresholds[place] for place in places}) for places in chosen],
             seed,
         ),
@@ -72,11 +72,11 @@ def scores_at(
         For each task what must be reached, and the same as it is reported.
     seed : int
     """
-    taken = [
-        each.similarity >= least - TIE for each, least in zip(joined, similarities, strict=True)
+    masks = [
+        join.similarity >= lowest - TIE for join, lowest in zip(joined, similarities, strict=True)
     ]
     return {
-        **_scores(joined, taken, [[each] for each in thresholds], seed),
+        **_scores(joined, masks, [[threshold] for threshold in thresholds], seed),
         "chosen_on": "the values, without labels",
     }
 
@@ -86,20 +86,20 @@ def _groups(joined: Sequence[Joined]) -> tuple[np.ndarray, bool]:
 
     There are too few where they cannot choose thresholds for each other.
     """
-    groups = np.unique([each.group for each in joined], return_inverse=True)[1]
+    groups = np.unique([join.group for join in joined], return_inverse=True)[1]
     return groups, len(np.unique(groups)) < FOLDS
 
 
 def _scores(
     joined: Sequence[Joined],
-    taken: Sequence[np.ndarray],
+    masks: Sequence[np.ndarray],
     thresholds: Sequence[list[float]],
     seed: int,
 ) -> dict[str, Any]:
     groups, few = _groups(joined)
-    rates = np.array([_rates(*_counts(each, own)) for each, own in zip(joined, taken, strict=True)])
+    rates = np.array([_rates(*_counts(join, own)) for join, own in zip(joined, masks, strict=True)])
     means = (
-        _means_of_drawn_values(joined, taken, seed)
+        _means_of_drawn_values(joined, masks, seed)
         if few
         else _means_of_drawn_groups(rates, groups, seed)
     )
@@ -110,8 +110,8 @@ def _scores(
             name: [float(a), float(b)] for name, a, b in zip(COLUMNS, low, high, strict=True)
         },
         "tasks": {
-            each.task: {**_named(own), "thresholds": at}
-            for each, own, at in zip(joined, rates, thresholds, strict=True)
+            join.task: {**_named(own), "thresholds": at}
+            for join, own, at in zip(joined, rates, thresholds, strict=True)
         },
     }
 
@@ -127,30 +127,30 @@ def _by_groups(
     joined: Sequence[Joined], groups: np.ndarray, seed: int
 ) -> tuple[list[np.ndarray], list[list[int]]]:
     """Choose the joined values and the threshold position of each task on the other groups."""
-    f1s = np.array([_f1_at_thresholds(each) for each in joined])
+    f1s = np.array([_f1_at_thresholds(join) for join in joined])
     places = np.zeros(len(joined), np.int64)
     for fold in drawn_folds(np.unique(groups), seed):
         held_out = np.isin(groups, fold)
         places[held_out] = best_threshold(f1s[~held_out])
-    return [each.at(place) for each, place in zip(joined, places, strict=True)], [
+    return [join.at(place) for join, place in zip(joined, places, strict=True)], [
         [int(place)] for place in places
     ]
 
 
 def _by_values(joined: Sequence[Joined], seed: int) -> tuple[list[np.ndarray], list[list[int]]]:
     """Choose for some cells of a task on its other cells."""
-    taken, chosen = [], []
-    for each in joined:
-        own, places = np.zeros(len(each.similarity), bool), []
+    masks, chosen = [], []
+    for join in joined:
+        own, places = np.zeros(len(join.similarity), bool), []
         for fold in drawn_folds(np.arange(len(own)), seed):
             rest = np.ones(len(own), bool)
             rest[fold] = False
-            place = best_threshold(_f1_at_thresholds(each, rest)[None])
-            own[fold] = each.at(place)[fold]
+            place = best_threshold(_f1_at_thresholds(join, rest)[None])
+            own[fold] = join.at(place)[fold]
             places.append(place)
-        taken.append(own)
+        masks.append(own)
         chosen.append(places)
-    return taken, chosen
+    return masks, chosen
 
 
 def _f1_at_thresholds(joined: Joined, some: np.ndarray | slice = slice(None)) -> np.ndarray:
@@ -164,21 +164,21 @@ def _f1_at_thresholds(joined: Joined, some: np.ndarray | slice = slice(None)) ->
 
 
 def _counts(
-    joined: Joined, taken: np.ndarray, some: np.ndarray | slice = slice(None)
+    joined: Joined, mask: np.ndarray, some: np.ndarray | slice = slice(None)
 ) -> tuple[float, ...]:
     """Sum up `_per_cell` over some of the asked cells."""
-    return tuple(float(each) for each in _per_cell(joined, taken)[some].sum(0))
+    return tuple(float(count) for count in _per_cell(joined, mask)[some].sum(0))
 
 
-def _per_cell(joined: Joined, taken: np.ndarray) -> np.ndarray:
+def _per_cell(joined: Joined, mask: np.ndarray) -> np.ndarray:
     """Return, for each query cell, the counts from which the rates are computed.
 
     They are: joined, rightly joined, has a partner; and the last two for cells where no partner has
     an equal text.
     """
     other = joined.has_partner & ~joined.has_equal_partner
-    true = joined.credit * taken
-    return np.stack([taken, true, joined.has_partner, true * other, other], axis=1).astype(float)
+    true = joined.credit * mask
+    return np.stack([mask, true, joined.has_partner, true * other, other], axis=1).astype(float)
 
 
 def _rates(
@@ -205,14 +205,14 @@ def _means_of_drawn_groups(rates: np.ndarray, groups: np.ndarray, seed: int) -> 
 
 
 def _means_of_drawn_values(
-    joined: Sequence[Joined], taken: Sequence[np.ndarray], seed: int
+    joined: Sequence[Joined], masks: Sequence[np.ndarray], seed: int
 ) -> np.ndarray:
     """Draw the asked cells of each task with replacement; the mean rates of each draw."""
     totals = [
-        _draws(len(own), seed) @ _per_cell(each, own)
-        for each, own in zip(joined, taken, strict=True)
+        _draws(len(own), seed) @ _per_cell(join, own)
+        for join, own in zip(joined, masks, strict=True)
     ]  # for each task: (RESAMPLES, counts)
-    return np.mean([[_rates(*counts) for counts in each] for each in totals], axis=0)
+    return np.mean([[_rates(*counts) for counts in draws] for draws in totals], axis=0)
 
 
 def _draws(n: int, seed: int) -> np.ndarray:

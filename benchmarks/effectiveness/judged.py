@@ -90,12 +90,12 @@ class Judged:
         `within_tables`.
         """
         pairs = query.astype(np.int64) * self.n_columns + candidate
-        found = np.zeros(len(pairs), np.int8)
+        classes = np.zeros(len(pairs), np.int8)
         for label, known in self.labels.items():
-            found[np.isin(pairs, known)] = label
+            classes[np.isin(pairs, known)] = label
         groups = self.groups()
-        found[groups[query] == groups[candidate]] = NOT_JUDGED
-        return found
+        classes[groups[query] == groups[candidate]] = NOT_JUDGED
+        return classes
 
     def groups(self) -> np.ndarray:
         """Return a group number for each column, int64.
@@ -139,8 +139,8 @@ def incidence(columns: Sequence[Sequence[str]]) -> tuple[list[str], sp.csr_matri
     vocabulary = sorted({value for column in columns for value in column})
     number = {value: place for place, value in enumerate(vocabulary)}
     held = [sorted({number[value] for value in column}) for column in columns]
-    offsets = np.concatenate([[0], np.cumsum([len(each) for each in held])])
-    members = np.fromiter((each for column in held for each in column), np.int64, offsets[-1])
+    offsets = np.concatenate([[0], np.cumsum([len(column) for column in held])])
+    members = np.fromiter((place for column in held for place in column), np.int64, offsets[-1])
     shape = (len(columns), len(vocabulary))
     return vocabulary, sp.csr_matrix(
         (np.ones(len(members), np.float32), members, offsets), shape=shape
@@ -222,7 +222,7 @@ def pairs_by_text(
 
 
 def labels_of(
-    by_text: np.ndarray, pairs: np.ndarray, matches: np.ndarray, asked: np.ndarray
+    by_text: np.ndarray, pairs: np.ndarray, matches: np.ndarray, sizes: np.ndarray
 ) -> dict[int, np.ndarray]:
     """Label pairs of columns by text and by what they truly have in common.
 
@@ -234,7 +234,7 @@ def labels_of(
         Pairs as ``query * n + candidate``; how many values of the query column truly match, of how
         many.
     """
-    share = matches / np.maximum(asked, 1)
+    share = matches / np.maximum(sizes, 1)
     positive = (matches >= MIN_MATCHES) & (share >= MIN_JOINABILITY)
     doubtful = (matches >= NOT_JUDGED_MATCHES) & (share >= NOT_JUDGED_JOINABILITY)
     by_meaning = np.setdiff1d(pairs[positive], by_text)
@@ -282,11 +282,11 @@ def _distinct_cells(
     wanted: dict[str, list[int]] = {}
     for table, position in keys:
         wanted.setdefault(table, []).append(position)
-    found = {}
+    cells = {}
     for table, positions in wanted.items():
         columns = open_table(*table_path(lake, names[table])).text().columns
-        found |= {(table, position): columns[position] for position in positions}
-    return [distinct_cells(found[key]) for key in keys]
+        cells |= {(table, position): columns[position] for position in positions}
+    return [distinct_cells(cells[key]) for key in keys]
 
 
 def distinct_cells(column: pa.Array) -> pa.StringArray:

@@ -105,11 +105,11 @@ def run(
         prepare = normalised(normaliser)
         sets = [prepared(study, prepare) for study in studies if study.judged]
         lakes = misspelt_lakes(studies, prepare, n_misspelt) if n_misspelt else []
-        found = {}
+        models = {}
         for name in names or measured:
-            scores = {each.study.name: scores_of(each, measured[name]) for each in sets}
-            found[name] = _result(name, scores, lakes, measured)
-            click.echo(f"{name}: {found[name]['mean']:.4f}", err=True)
+            scores = {dataset.study.name: scores_of(dataset, measured[name]) for dataset in sets}
+            models[name] = _result(name, scores, lakes, measured)
+            click.echo(f"{name}: {models[name]['mean']:.4f}", err=True)
     return {
         "data": RESULT,
         "measured": dt.date.today().isoformat(),
@@ -117,7 +117,7 @@ def run(
         "counts": counts_of(studies),
         "distances": list(DISTANCES),
         "misspelt": {"drawn": n_misspelt, "distances": list(MISSPELT_DISTANCES)},
-        "models": found,
+        "models": models,
     }
 
 
@@ -132,7 +132,7 @@ def merged(before: Mapping[str, Any] | None, result: dict[str, Any]) -> dict[str
     for name, own in result["models"].items():
         kept = {what: models[name][what] for what in ("misspelt",) if what in models.get(name, {})}
         models[name] = {**kept, **own}
-    drawn = max(before["misspelt"], result["misspelt"], key=lambda each: each["drawn"])
+    drawn = max(before["misspelt"], result["misspelt"], key=lambda sample: sample["drawn"])
     return {**result, "misspelt": drawn, "models": models}
 
 
@@ -159,12 +159,12 @@ def _result(
     result = {"model": described(name), **held_out(scores)}
     if name == TODAY:
         result["at_defaults"] = {
-            each: scores[each].at(TODAY_DISTANCE, TODAY_JOINABILITY) for each in scores
+            dataset: scores[dataset].at(TODAY_DISTANCE, TODAY_JOINABILITY) for dataset in scores
         }
     result["semantic_recall"] = scores["wikitables"].semantic
     result["curves"] = {
-        each: [[round(f1, 4) for f1 in own.at(distance)] for distance in DISTANCES]
-        for each, own in scores.items()
+        dataset: [[round(f1, 4) for f1 in own.at(distance)] for distance in DISTANCES]
+        for dataset, own in scores.items()
     }
     if lakes:
         result["misspelt"] = misspelt_scores(lakes, measured[name])
@@ -179,8 +179,8 @@ def table(result: Mapping[str, Any]) -> str:
     lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     for name, own in result["models"].items():
         cells = [name, f"{own['distance']:.2f}"]
-        for each in sets:
-            f1s = own["sets"][each]
+        for dataset in sets:
+            f1s = own["sets"][dataset]
             cells.append(f"{f1s['columns']:.3f} {f1s['values']:.3f} ({f1s['distance']:.2f})")
         cells += [f"{own['mean']:.4f}", *(f"{r:.3f}" for r in own["semantic_recall"].values())]
         cells += _misspelt_cells(own.get("misspelt"))

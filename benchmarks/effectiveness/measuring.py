@@ -111,8 +111,8 @@ def founds_of(method: Method, judged: Judged) -> list[Found]:
     alike = similar.whole(method.compare(values, values, min(similarities)), len(values))
     founds = found_by_values(judged, held, alike, similarities)
     return [
-        replace(found, threshold=threshold)
-        for found, threshold in zip(founds, method.thresholds, strict=True)
+        replace(pairs, threshold=threshold)
+        for pairs, threshold in zip(founds, method.thresholds, strict=True)
     ]
 
 
@@ -162,14 +162,14 @@ def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:
     method, index, scores = make_method(PEXESO, shop), shop.index(), {}
     advice = index.advise()
     if truth.judged:
-        found, scores = automatic_columns(truth.judged, index)
+        pairs, scores = automatic_columns(truth.judged, index)
         if truth.watched:
-            scores["watched"] = watched_pairs({"automatic": found}, truth.watched)
+            scores["watched"] = watched_pairs({"automatic": pairs}, truth.watched)
     if truth.tasks:
         distances = automatic_distances(index, [(task.asked, task.others) for task in truth.tasks])
         joined = [join_nearest(method, task) for task in truth.tasks]
         scores["values"] = scores_at(
-            joined, cosines(distances), [round(each, 4) for each in distances]
+            joined, cosines(distances), [round(distance, 4) for distance in distances]
         )
     return _with_partners(scores, truth, replace(method, thresholds=(advice.max_distance,)))
 
@@ -202,10 +202,10 @@ def watched_pairs(
 ) -> dict[str, dict[str, bool]]:
     """Return which pairs are found, under each name of a way to set the thresholds."""
     return {
-        name: {way: _has(found, *pair) for way, found in founds.items()}
+        name: {way: _has(pairs, *pair) for way, pairs in founds.items()}
         for name, pair in watched.items()
     }
 
 
-def _has(found: Found, query: int, candidate: int) -> bool:
-    return bool(np.any((found.query == query) & (found.candidate == candidate)))
+def _has(pairs: Found, query: int, candidate: int) -> bool:
+    return bool(np.any((pairs.query == query) & (pairs.candidate == candidate)))

@@ -26,8 +26,8 @@ from pexeso.errors import InputError
 from pexeso.index import Index, open_index
 
 
-def _evenly(least: float, step: float) -> tuple[float, ...]:
-    return tuple(np.round(np.arange(least, 1 + step / 2, step), 3).tolist())
+def _evenly(lowest: float, step: float) -> tuple[float, ...]:
+    return tuple(np.round(np.arange(lowest, 1 + step / 2, step), 3).tolist())
 
 
 MEASURES: dict[str, tuple[similar.Measure, tuple[float, ...]]] = {
@@ -205,8 +205,8 @@ def make_method(name: str, shop: Workshop) -> Method:
 
 
 def _normalised(index: Index, columns: Sequence[pa.StringArray]) -> list[list[str]]:
-    found = index.normaliser.normalise_columns(list(columns))
-    return [[text or "" for text in column.to_pylist()] for column in found]
+    normalised = index.normaliser.normalise_columns(list(columns))
+    return [[text or "" for text in column.to_pylist()] for column in normalised]
 
 
 def _folded(columns: Sequence[pa.StringArray]) -> list[list[str]]:
@@ -224,8 +224,8 @@ def _by_vectors(name: str, shop: Workshop, embedder: Embedder) -> Method:
     An index gives the same answers, but takes longer for this number of thresholds.
     """
 
-    def compare(values: Sequence[str], others: Sequence[str], least: float) -> similar.Pieces:
-        return similar.products(_embedded(embedder, values), _embedded(embedder, others), least)
+    def compare(values: Sequence[str], others: Sequence[str], lowest: float) -> similar.Pieces:
+        return similar.products(_embedded(embedder, values), _embedded(embedder, others), lowest)
 
     if embedder.kind == "lexical":
         compare = by_spelling(embedder)
@@ -238,12 +238,12 @@ def _by_codes(name: str, shop: Workshop) -> Method:
     values = sorted({text for column in shop.normalised(shop.texts) for text in column if text})
     quantised = Quantised(_embedded(embedder, values))
 
-    def compare(values: Sequence[str], others: Sequence[str], least: float) -> similar.Pieces:
-        asked, coded = (
+    def compare(values: Sequence[str], others: Sequence[str], lowest: float) -> similar.Pieces:
+        queries, coded = (
             quantised.asked(_embedded(embedder, values)),
             quantised.coded(_embedded(embedder, others)),
         )
-        return similar.products(asked, coded, least)
+        return similar.products(queries, coded, lowest)
 
     @lru_cache
     def cuts(distances: tuple[float, ...]) -> list[float]:

@@ -108,9 +108,9 @@ def at_default(model: str, curves: Mapping[str, Sequence[Sequence[float]]]) -> d
     return {"distance": default, "sets": sets, "mean": float(np.mean(list(sets.values())))}
 
 
-def merged(before: Mapping[str, Any] | None, found: Mapping[str, Any]) -> dict[str, Any]:
+def merged(before: Mapping[str, Any] | None, new_models: Mapping[str, Any]) -> dict[str, Any]:
     """Put models in the place of those that were kept, and read all of them at their defaults."""
-    models = {**(before or {"models": {}})["models"], **found}
+    models = {**(before or {"models": {}})["models"], **new_models}
     return {
         "data": STUDY,
         "distances": DISTANCES,
@@ -147,14 +147,14 @@ def main(models: str, sentence_model: str, write: bool, as_json: bool) -> None:
             raise InputError(f"The models are {', '.join(MODELS)}. Got {unknown[0]!r}.")
         if SENTENCE in names and not sentence_model:
             raise InputError(f"The model {SENTENCE} needs --sentence-model, or leave it out.")
-        found = measured(names, sentence_model)
+        new_models = measured(names, sentence_model)
     except PexesoError as error:
         raise click.ClickException(str(error)) from error
     path = RESULTS / f"{STUDY}.json"
     before = read_result(path) if write else None
-    result = merged(before, found)
+    result = merged(before, new_models)
     if write:
-        some = result["models"].keys() != found.keys()
+        some = result["models"].keys() != new_models.keys()
         write_result(path, result, before=before if some else None)
         write_page()
     click.echo(json.dumps(result, indent=1) if as_json else tables(result))

@@ -19,7 +19,7 @@ def tables(result: Mapping[str, Any]) -> str:
     chosen = {
         name: {
             "distance": own["distance"],
-            "sets": {each: (f1s["columns"], f1s["values"]) for each, f1s in own["sets"].items()},
+            "sets": {key: (f1s["columns"], f1s["values"]) for key, f1s in own["sets"].items()},
             "mean": own["mean"],
         }
         for name, own in models.items()
@@ -43,7 +43,7 @@ def _table(rows: Mapping[str, Mapping[str, Any]], distance: str) -> str:
             f"|{'---|' * (len(sets) + 3)}",
             *(
                 f"| {name} | {own['distance']:.2f} | "
-                f"{' | '.join(' '.join(map(_short, own['sets'][each])) for each in sets)} | "
+                f"{' | '.join(' '.join(map(_short, own['sets'][key])) for key in sets)} | "
                 f"{_short(own['mean'])} |"
                 for name, own in rows.items()
             ),

@@ -55,9 +55,9 @@ class Joined:
 def join_nearest(method: Method, task: Task) -> Joined:
     """Compare all asked cells of a task with all others."""
     similarities = method.similarities(method.nearest_thresholds)
-    asked, others = method.prepare([task.asked, task.others])
+    cells, others = method.prepare([task.asked, task.others])
     similarity, credit, nearest = nearest_of(
-        method.compare(asked, others, min(similarities)), task.partners
+        method.compare(cells, others, min(similarities)), task.partners
     )
     return Joined(
         task.name,

@@ -26,7 +26,7 @@ from pexeso.errors import InputError
 
 PAGE = ROOT / "docs" / "explanation" / "effectiveness.md"
 SUMMARY, NOT_MEASURED = "summary", "Not measured yet."
-STUDIES = {each.STUDY: each.tables for each in (score_tables, model_tables, combined_tables)}
+STUDIES = {module.STUDY: module.tables for module in (score_tables, model_tables, combined_tables)}
 
 Results = Mapping[str, Mapping[str, Any]]
 
@@ -42,7 +42,7 @@ def write_page(page: Path = PAGE, results: Path = RESULTS) -> list[Path]:
     InputError
         The page has a part that nothing is known about.
     """
-    known = {name: found for name in DATA if (found := stored_result(results, name)) is not None}
+    known = {name: kept for name in DATA if (kept := stored_result(results, name)) is not None}
     studies = {name: read_result(results / f"{name}.json") for name in STUDIES}
     page.write_text(rendered(page.read_text(encoding="utf-8"), known, studies), encoding="utf-8")
     plots = page.with_suffix("")
@@ -58,8 +58,8 @@ def rendered(text: str, results: Results, studies: Mapping[str, Any] | None = No
         if name not in known:
             raise InputError(f"The page has a part {name!r}. It must be one of {', '.join(known)}.")
         if name in STUDIES:
-            found = (studies or {}).get(name)
-            body = NOT_MEASURED if found is None else STUDIES[name](found)
+            study = (studies or {}).get(name)
+            body = NOT_MEASURED if study is None else STUDIES[name](study)
         else:
             body = summary(results) if name == SUMMARY else _of_set(name, results)
         return f"{match.group(1)}{body}\n{match.group(3)}"
@@ -108,17 +108,17 @@ def verdict(title: str, f1s: Mapping[str, float]) -> str:
 
 
 def _f1s(results: Results) -> list[tuple[str, dict[str, float]]]:
-    found = []
+    rows = []
     for name, result in results.items():
         methods = result["methods"]
         if PEXESO not in methods:
             continue
         if "map" in methods[PEXESO]:
-            found.append(
+            rows.append(
                 (f"{name}, columns", {method: scores["f1"] for method, scores in methods.items()})
             )
         if "values" in methods[PEXESO]:
-            found.append(
+            rows.append(
                 (
                     f"{name}, values",
                     {
@@ -127,7 +127,7 @@ def _f1s(results: Results) -> list[tuple[str, dict[str, float]]]:
                     },
                 )
             )
-    return found
+    return rows
 
 
 def _cells_of(name: str, results: Results) -> Cells:

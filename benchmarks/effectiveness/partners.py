@@ -67,10 +67,10 @@ def partner_lake(
             place[task, side.partition(".")[0]] = len(tables)
         tables.append(table)
         texts.append(distinct_cells(cells))
-    asked = {task.name: (place[task.name, "right"], place[task.name, "left"]) for task in tasks}
+    queries = {task.name: (place[task.name, "right"], place[task.name, "left"]) for task in tasks}
     twins = true_shares(texts, tasks) >= MIN_JOINABILITY
-    twins[np.arange(len(asked)), [partner for _, partner in asked.values()]] = False
-    return PartnerLake(tables, texts, asked, twins)
+    twins[np.arange(len(queries)), [partner for _, partner in queries.values()]] = False
+    return PartnerLake(tables, texts, queries, twins)
 
 
 def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.ndarray:
@@ -89,10 +89,10 @@ def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.nd
     columns, start, shares = words[: len(texts)].T.tocsr(), len(texts), []
     for task in tasks:
         n, m = task.partners.shape
-        asked, others = words[start : start + n], words[start + n : start + n + m]
+        cells, others = words[start : start + n], words[start + n : start + n + m]
         start += n + m
         shares.append(
-            np.asarray((((asked + task.partners @ others) @ columns) > 0).mean(0)).ravel()
+            np.asarray((((cells + task.partners @ others) @ columns) > 0).mean(0)).ravel()
         )
     return np.array(shares)
 
@@ -111,21 +111,21 @@ def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
     column_of = np.repeat(np.arange(len(prepared)), [len(column) for column in prepared])
     others = [text for column in prepared for text in column]
     similarities = np.array(method.similarities(method.thresholds))
-    found = np.full((len(lake.asked), len(prepared), len(similarities)), -1.0)
+    joinability = np.full((len(lake.asked), len(prepared), len(similarities)), -1.0)
     tables = np.array(lake.tables)
-    asked = [text for number, _ in lake.asked.values() for text in prepared[number]]
+    values = [text for number, _ in lake.asked.values() for text in prepared[number]]
     best = best_by_column(
-        method.compare(asked, others, float(similarities.min())),
+        method.compare(values, others, float(similarities.min())),
         column_of,
-        (len(asked), len(prepared)),
+        (len(values), len(prepared)),
     )
     stops = np.cumsum([len(prepared[number]) for number, _ in lake.asked.values()])
     for place, ((number, _), stop) in enumerate(zip(lake.asked.values(), stops, strict=True)):
         own = best[stop - len(prepared[number]) : stop]
-        shares = np.stack([(own >= least).mean(0) for least in similarities], axis=1)
+        shares = np.stack([(own >= similarity).mean(0) for similarity in similarities], axis=1)
         elsewhere = tables != tables[number]
-        found[place, elsewhere] = shares[elsewhere]
-    return found
+        joinability[place, elsewhere] = shares[elsewhere]
+    return joinability
 
 
 def best_by_column(

@@ -74,10 +74,10 @@ class Quantised:
 
         A vector of zeros is similar to nothing.
         """
-        told = self._quantiser.decode(self._quantiser.compute_codes(vectors))
-        added = (1 - np.square(told).sum(1, keepdims=True)) / 2
+        decoded = self._quantiser.decode(self._quantiser.compute_codes(vectors))
+        added = (1 - np.square(decoded).sum(1, keepdims=True)) / 2
         known = vectors.any(1, keepdims=True)
-        return np.hstack([told * known, np.where(known, added, -1)]).astype(np.float32)
+        return np.hstack([decoded * known, np.where(known, added, -1)]).astype(np.float32)
 
     def cuts(self, cosines: Sequence[float]) -> list[float]:
         """Return the code similarity at which to cut for each cosine, from the highest.
@@ -86,13 +86,13 @@ class Quantised:
 
         A lower cosine never has a higher cut: where pairs are few, chance would say so.
         """
-        found = []
+        cuts = []
         for cosine in cosines:
             matching = self._approximate[self._exact >= cosine]
-            found.append(
+            cuts.append(
                 max(
                     float(np.quantile(matching, 1 - PQ_RECALL)) if len(matching) else cosine,
                     LEAST_CUT,
                 )
             )
-        return np.minimum.accumulate(found).tolist()
+        return np.minimum.accumulate(cuts).tolist()

@@ -29,10 +29,10 @@ CURVE_PRECISIONS = tuple(np.round(np.arange(0.5, 1.001, 0.01), 2).tolist())
 Scores = dict[str, Any]
 
 
-def scores_of_found(judged: Judged, found: Found) -> Scores:
+def scores_of_found(judged: Judged, pairs: Found) -> Scores:
     """Score what a method finds, however its thresholds were chosen; not rounded."""
-    precision, recall, by_meaning = rates(found, truth_of(judged, np.arange(judged.n_columns)))
-    average, at_top = ranked(judged, found)
+    precision, recall, by_meaning = rates(pairs, truth_of(judged, np.arange(judged.n_columns)))
+    average, at_top = ranked(judged, pairs)
     return {
         "precision": precision,
         "recall": recall,
@@ -53,20 +53,20 @@ def scores_of(judged: Judged, founds: Sequence[Found]) -> Scores:
     those by meaning, at each of `CURVE_PRECISIONS`; nothing is chosen by it.
     """
     truth = truth_of(judged, np.arange(judged.n_columns))
-    found, chosen = cross_validated(judged, founds, best_f1)
+    pairs, chosen = cross_validated(judged, founds, best_f1)
     scores = {
-        **scores_of_found(judged, found),
+        **scores_of_found(judged, pairs),
         "thresholds": chosen,
-        "intervals": intervals(judged, found),
+        "intervals": intervals(judged, pairs),
     }
-    for least in PRECISIONS:
-        found, chosen = cross_validated(judged, founds, by_meaning_at(least))
-        held_out, _, by_meaning = rates(found, truth)
-        name = f"p{round(100 * least)}"
+    for precision in PRECISIONS:
+        pairs, chosen = cross_validated(judged, founds, by_meaning_at(precision))
+        held_out, _, by_meaning = rates(pairs, truth)
+        name = f"p{round(100 * precision)}"
         scores |= {
             f"semantic_only_recall_at_{name}": by_meaning,
             f"semantic_only_precision_at_{name}": held_out,
-            f"semantic_only_interval_at_{name}": intervals(judged, found)["semantic_only_recall"],
+            f"semantic_only_interval_at_{name}": intervals(judged, pairs)["semantic_only_recall"],
             f"thresholds_at_{name}": chosen,
         }
     scores["curve"] = curve_of(judged, founds)
@@ -83,9 +83,9 @@ def curve_of(judged: Judged, founds: Sequence[Found]) -> list[list[float]]:
     """
     truth = truth_of(judged, np.arange(judged.n_columns))
     points = np.array(
-        [rates(found.from_joinability(least), truth) for found in founds for least in JOINABILITIES]
+        [rates(pairs.from_joinability(share), truth) for pairs in founds for share in JOINABILITIES]
     )
-    enough = [points[points[:, 0] >= least, 1:] for least in CURVE_PRECISIONS]
+    enough = [points[points[:, 0] >= precision, 1:] for precision in CURVE_PRECISIONS]
     return [own.max(0).round(4).tolist() if len(own) else [0.0, 0.0] for own in enough]
 
 

@@ -79,11 +79,11 @@ def run(
         for name in names:
             place = Path(folder) / name
             place.mkdir()
-            asked = asked_lake(name, place, shared, strict=strict)
+            data_set = asked_lake(name, place, shared, strict=strict)
             path = (indexes or place) / f"{name}.pexeso"
             path.parent.mkdir(parents=True, exist_ok=True)
-            index = open_index(path) if path.exists() else index_for(asked.lake, path, MODEL)
-            pairs[name] = found_pairs(asked, index)
+            index = open_index(path) if path.exists() else index_for(data_set.lake, path, MODEL)
+            pairs[name] = found_pairs(data_set, index)
             click.echo(f"{name}: {len(pairs[name].right):,} pairs", err=True)
     return {"data": STUDY, "measured": dt.date.today().isoformat(), **compared(pairs)}
 
@@ -102,8 +102,8 @@ def compared(pairs: Mapping[str, Pairs]) -> dict[str, Any]:
     """
     single = {name: measures(own) for name, own in pairs.items()}
     ranked: dict[str, dict[str, Ranked]] = {
-        each: {name: Ranked(pairs[name], single[name][each]) for name in pairs}
-        for each in next(iter(single.values()))
+        measure: {name: Ranked(pairs[name], single[name][measure]) for name in pairs}
+        for measure in next(iter(single.values()))
     }
     learned: dict[str, dict[str, Ranked]] = {model: {} for model in FEATURES}
     for held_out in pairs:
@@ -111,39 +111,40 @@ def compared(pairs: Mapping[str, Pairs]) -> dict[str, Any]:
         for model in FEATURES if others else ():
             scores = learn(model, others)(single[held_out])
             learned[model][held_out] = Ranked(pairs[held_out], scores)
-    found: dict[str, dict[str, dict[str, Any]]] = {
-        each: _with_mean({name: scored.figures() for name, scored in own.items()})
-        for each, own in {**ranked, **learned}.items()
+    figures: dict[str, dict[str, dict[str, Any]]] = {
+        method: _with_mean({name: scored.figures() for name, scored in own.items()})
+        for method, own in {**ranked, **learned}.items()
     }
     best = {
         name: {
-            figure: max(ranked, key=lambda each: found[each][name][figure]) for figure in FIGURES
+            figure: max(ranked, key=lambda measure: figures[measure][name][figure])
+            for figure in FIGURES
         }
         for name in pairs
     }
     for model, own in learned.items():
         for name, scored in own.items():
-            found[model][name]["reliability"] = reliability(scored.scores, pairs[name].right)
+            figures[model][name]["reliability"] = reliability(scored.scores, pairs[name].right)
     judged = {SHIPPED: ranked[SHIPPED], **learned}
     behind = {
-        each: {
+        method: {
             name: {
                 figure: difference(scored, ranked[best[name][figure]][name])[figure]
                 for figure in FIGURES
             }
             for name, scored in own.items()
         }
-        for each, own in judged.items()
+        for method, own in judged.items()
     }
     return {
         "counts": {name: _counts(own) for name, own in pairs.items()},
-        "measures": {name: found[name] for name in ranked},
-        "models": {name: found[name] for name in learned},
+        "measures": {name: figures[name] for name in ranked},
+        "models": {name: figures[name] for name in learned},
         "best": best,
         "behind": behind,
         "holds": {
-            each: all(high >= 0 for own in sets.values() for _, high in own.values())
-            for each, sets in behind.items()
+            method: all(high >= 0 for own in sets.values() for _, high in own.values())
+            for method, sets in behind.items()
         },
     }
 

@@ -41,10 +41,10 @@ def best_f1(precision: float, recall: float, by_meaning: float) -> float:
     return f1(precision, recall)
 
 
-def by_meaning_at(least: float) -> Goal:
+def by_meaning_at(min_precision: float) -> Goal:
     """Aim for the highest recall of pairs by meaning with at least this precision."""
     return lambda precision, recall, by_meaning: (
-        by_meaning if precision >= least else precision - 1.0
+        by_meaning if precision >= min_precision else precision - 1.0
     )
 
 
@@ -66,12 +66,12 @@ def truth_of(judged: Judged, queries: np.ndarray) -> Truth:
     return Truth(queries, sum(counts.values()), counts[BY_MEANING])
 
 
-def rates(found: Found, truth: Truth) -> tuple[float, float, float]:
+def rates(pairs: Found, truth: Truth) -> tuple[float, float, float]:
     """Return precision, recall, and recall of the semantic-only pairs.
 
     Precision is 1 where nothing is returned.
     """
-    true, false, by_meaning = found.counts()
+    true, false, by_meaning = pairs.counts()
     precision = true / (true + false) if true + false else 1.0
     return precision, true / max(truth.positive, 1), by_meaning / max(truth.by_meaning, 1)
 
@@ -82,8 +82,8 @@ def choose(founds: Sequence[Found], truth: Truth, goal: Goal) -> tuple[int, floa
     They are chosen on query columns. The threshold for values is returned as its position.
     """
     scored = []
-    for place, found in enumerate(founds):
-        own = found.of(truth.queries)
+    for place, pairs in enumerate(founds):
+        own = pairs.of(truth.queries)
         for joinability in JOINABILITIES:
             precision, recall, by_meaning = rates(own.from_joinability(joinability), truth)
             scored.append((goal(precision, recall, by_meaning), precision, -place, joinability))
@@ -132,7 +132,7 @@ def cross_validated(
     return Found(float("nan"), *joined), chosen
 
 
-def ranked(judged: Judged, found: Found, k: int = TOP) -> tuple[float, float]:
+def ranked(judged: Judged, pairs: Found, k: int = TOP) -> tuple[float, float]:
     """Return mean average precision and mean recall among the k best.
 
     Both are means over the query columns that have a positive pair.
@@ -140,9 +140,9 @@ def ranked(judged: Judged, found: Found, k: int = TOP) -> tuple[float, float]:
     Candidates rank by joinability, equal ones by number; what is not judged is left out of the
     ranking.
     """
-    kept = found.label != NOT_JUDGED
+    kept = pairs.label != NOT_JUDGED
     query, candidate, joinability, label = (
-        getattr(found, name)[kept] for name in ("query", "candidate", "joinability", "label")
+        getattr(pairs, name)[kept] for name in ("query", "candidate", "joinability", "label")
     )
     order = np.lexsort((candidate, -joinability, query))
     query, hit = query[order], np.isin(label[order], (BY_TEXT, BY_MEANING))
@@ -157,34 +157,36 @@ def ranked(judged: Judged, found: Found, k: int = TOP) -> tuple[float, float]:
     return float(np.mean(precisions)), float(np.mean(recalls))
 
 
-def intervals(judged: Judged, found: Found, seed: int = 0) -> dict[str, tuple[float, float]]:
+def intervals(judged: Judged, pairs: Found, seed: int = 0) -> dict[str, tuple[float, float]]:
     """Return 95 % intervals of precision, recall, F1 and the recall of semantic-only pairs.
 
     They come from resampled query columns.
     """
     n = judged.n_columns
     true, by_meaning, false = (
-        np.bincount(found.query[np.isin(found.label, labels)], minlength=n)
+        np.bincount(pairs.query[np.isin(pairs.label, labels)], minlength=n)
         for labels in ((BY_TEXT, BY_MEANING), (BY_MEANING,), (0,))
     )
     all_meaning = np.bincount(judged.labels[BY_MEANING] // n, minlength=n)
     positive = all_meaning + np.bincount(judged.labels[BY_TEXT] // n, minlength=n)
-    asked = np.flatnonzero(positive + true + false)
+    queries = np.flatnonzero(positive + true + false)
     generator = np.random.default_rng(seed)
-    drawn = generator.multinomial(len(asked), np.full(len(asked), 1 / len(asked)), size=RESAMPLES)
+    drawn = generator.multinomial(
+        len(queries), np.full(len(queries), 1 / len(queries)), size=RESAMPLES
+    )
     sums = {
-        name: drawn @ counts[asked]
+        name: drawn @ counts[queries]
         for name, counts in (("t", true), ("f", false), ("m", by_meaning))
     }
     precision = sums["t"] / np.maximum(sums["t"] + sums["f"], 1)
-    recall = sums["t"] / np.maximum(drawn @ positive[asked], 1)
+    recall = sums["t"] / np.maximum(drawn @ positive[queries], 1)
     scores = {
         "precision": precision,
         "recall": recall,
         "f1": 2 * precision * recall / np.maximum(precision + recall, 1e-12),
-        "semantic_only_recall": sums["m"] / np.maximum(drawn @ all_meaning[asked], 1),
+        "semantic_only_recall": sums["m"] / np.maximum(drawn @ all_meaning[queries], 1),
     }
     return {
-        name: tuple(np.quantile(each, [0.025, 0.975]).round(4).tolist())
-        for name, each in scores.items()
+        name: tuple(np.quantile(resamples, [0.025, 0.975]).round(4).tolist())
+        for name, resamples in scores.items()
     }

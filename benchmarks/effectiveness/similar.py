@@ -36,14 +36,14 @@ Measure = Callable[[Sequence[str], Sequence[str], float], Pieces]
 """From values, others and the lowest similarity."""
 
 
-def equal(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
+def equal(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces:
     """Take equal text alone."""
     _, held = incidence([[text] if text else [] for text in (*values, *others)])
     left, right = held[: len(values)], held[len(values) :].T.tocsr()
-    return _pieces(len(values), len(others), least, lambda some: (left[some] @ right).tocoo())
+    return _pieces(len(values), len(others), cutoff, lambda some: (left[some] @ right).tocoo())
 
 
-def jaccard_of_tokens(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
+def jaccard_of_tokens(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces:
     """Divide the words that two values share by those of either."""
     _, held = _words([*values, *others])
     left, right = held[: len(values)], held[len(values) :]
@@ -54,30 +54,30 @@ def jaccard_of_tokens(values: Sequence[str], others: Sequence[str], least: float
         common.data /= left_sizes[some][common.row] + right_sizes[common.col] - common.data
         return common
 
-    return _pieces(len(values), len(others), least, piece)
+    return _pieces(len(values), len(others), cutoff, piece)
 
 
-def edit_similarity(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
+def edit_similarity(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces:
     """Take 1 - the Levenshtein distance by the length of the longer text."""
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
 
     # Two empty texts have all in common.
     has_text, other_has_text = (
-        np.array([bool(text) for text in each], bool) for each in (values, others)
+        np.array([bool(text) for text in texts], bool) for texts in (values, others)
     )
 
     def piece(some: slice) -> sp.coo_matrix:
         scorer = Levenshtein.normalized_similarity
-        scores = cdist(values[some], others, scorer=scorer, score_cutoff=least, dtype=np.float32)
+        scores = cdist(values[some], others, scorer=scorer, score_cutoff=cutoff, dtype=np.float32)
         scores[~has_text[some]] = 0
         scores[:, ~other_has_text] = 0
         return sp.coo_matrix(scores)
 
-    return _pieces(len(values), len(others), least, piece)
+    return _pieces(len(values), len(others), cutoff, piece)
 
 
-def fuzzy_tokens(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
+def fuzzy_tokens(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces:
     """Compute the fuzzy token match: the Jaccard similarity with similar words as common.
 
     Words count as common from an edit similarity of `SAME_WORD` on.
@@ -101,17 +101,17 @@ def fuzzy_tokens(values: Sequence[str], others: Sequence[str], least: float) -> 
         row, column = candidates.row, candidates.col
         both = left_sizes[some][row] + right_sizes[column]
         upper = candidates.data / np.maximum(both - candidates.data, 1)
-        row, column, both = (each[upper >= least] for each in (row, column, both))
+        row, column, both = (array[upper >= cutoff] for array in (row, column, both))
         overlap = np.minimum(
             _best_sums(left[some], right, alike, row, column),
             _best_sums(right, left[some], back, column, row),
         )
         return sp.coo_matrix((overlap / (both - overlap), (row, column)), shape=candidates.shape)
 
-    return _pieces(len(values), len(others), least, piece)
+    return _pieces(len(values), len(others), cutoff, piece)
 
 
-def tfidf(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
+def tfidf(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces:
     """Compute the cosine of words weighted by their rarity.
 
     The rarity is that among the distinct values of both sides.
@@ -122,21 +122,21 @@ def tfidf(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
         sorted({*values, *others})
     )
     left, right = weights.transform(values), weights.transform(others).T.tocsr()
-    return _pieces(len(values), len(others), least, lambda some: (left[some] @ right).tocoo())
+    return _pieces(len(values), len(others), cutoff, lambda some: (left[some] @ right).tocoo())
 
 
-def products(left: np.ndarray, right: np.ndarray, least: float) -> Pieces:
+def products(left: np.ndarray, right: np.ndarray, cutoff: float) -> Pieces:
     """Compute the products of vectors, float32 (values, d) and (others, d).
 
     The product is the cosine where all vectors have length 1 or 0.
     """
 
     def piece(some: slice) -> sp.coo_matrix:
-        found = left[some] @ right.T
-        row, column = np.nonzero(found >= least)
-        return sp.coo_matrix((found[row, column], (row, column)), shape=found.shape)
+        scores = left[some] @ right.T
+        row, column = np.nonzero(scores >= cutoff)
+        return sp.coo_matrix((scores[row, column], (row, column)), shape=scores.shape)
 
-    return _pieces(len(left), len(right), least, piece)
+    return _pieces(len(left), len(right), cutoff, piece)
 
 
 def whole(pieces: Iterable[Similar], n_values: int) -> Similar:
@@ -160,27 +160,27 @@ def _sizes(held: sp.csr_matrix) -> np.ndarray:
 
 def _alike_words(words: Sequence[str], of_values: np.ndarray, of_others: np.ndarray) -> Similar:
     """Compare the words of values with those of others; float32 (words, words)."""
-    texts, against = ([words[word] for word in each] for each in (of_values, of_others))
-    found = list(edit_similarity(texts, against, SAME_WORD))
-    if not found:
+    texts, against = ([words[word] for word in numbers] for numbers in (of_values, of_others))
+    pieces = list(edit_similarity(texts, against, SAME_WORD))
+    if not pieces:
         return sp.csr_matrix((len(words), len(words)), dtype=np.float32)
-    pairs = sp.vstack(found, "coo")
+    pairs = sp.vstack(pieces, "coo")
     return sp.csr_matrix(
         (pairs.data, (of_values[pairs.row], of_others[pairs.col])), shape=(len(words), len(words))
     )
 
 
 def _pieces(
-    n_values: int, n_others: int, least: float, piece: Callable[[slice], sp.coo_matrix]
+    n_values: int, n_others: int, cutoff: float, piece: Callable[[slice], sp.coo_matrix]
 ) -> Pieces:
     """Compare piece by piece, and keep what is similar enough."""
     step = max(1, PIECE_PAIRS // max(n_others, 1))
     for start in range(0, n_values, step):
-        found = piece(slice(start, min(start + step, n_values)))
-        enough = found.data >= least
+        scores = piece(slice(start, min(start + step, n_values)))
+        enough = scores.data >= cutoff
         yield sp.csr_matrix(
-            (found.data[enough].astype(np.float32), (found.row[enough], found.col[enough])),
-            shape=found.shape,
+            (scores.data[enough].astype(np.float32), (scores.row[enough], scores.col[enough])),
+            shape=scores.shape,
         )
 
 

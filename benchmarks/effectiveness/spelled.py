@@ -25,20 +25,20 @@ ROWS = 500
 def by_spelling(embedder: Embedder) -> Measure:
     """Return the measure that compares values as a search by posting lists does, to the bit."""
 
-    def compare(values: Sequence[str], others: Sequence[str], least: float) -> Pieces:
-        asked, held = (
+    def compare(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces:
+        queries, held = (
             sparse_vectors(embedder, pa.array(side, pa.string())) for side in (values, others)
         )
         whole = np.array([0, len(held)])
         arrays, order = build_partition(held, whole, np.arange(len(held)))
         partition = SparsePartition.from_arrays(arrays, held.space)
         # A cosine is 1 - 2 d ** 2 of the distance d, as a fraction of the largest one.
-        limit, n_threads = float(np.sqrt((1 - least) / 2)), len(os.sched_getaffinity(0))
-        for start in range(0, len(asked), ROWS):
-            some = asked[slice(start, start + ROWS)]
-            found = find_rows(partition, some, limit, n_threads, Work())
-            row = np.repeat(np.arange(len(some)), np.diff(found.offsets))
-            column = order[found.members]
+        limit, n_threads = float(np.sqrt((1 - cutoff) / 2)), len(os.sched_getaffinity(0))
+        for start in range(0, len(queries), ROWS):
+            some = queries[slice(start, start + ROWS)]
+            matches = find_rows(partition, some, limit, n_threads, Work())
+            row = np.repeat(np.arange(len(some)), np.diff(matches.offsets))
+            column = order[matches.members]
             distances = pair_distances(some.take(row), held.take(column))
             cosines = (1 - 2 * distances * distances).astype(np.float32)
             shape = (len(some), len(held))

@@ -67,8 +67,8 @@ def merged(before: Mapping[str, Any] | None, result: Mapping[str, Any]) -> dict[
     if before is None:
         return dict(result)
     ours, theirs = (
-        {name: value for name, value in each.items() if name not in _NOT_COUNTS}
-        for each in (result, before)
+        {name: value for name, value in record.items() if name not in _NOT_COUNTS}
+        for record in (result, before)
     )
     if ours != theirs:
         raise InputError(

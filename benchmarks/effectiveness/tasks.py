@@ -55,16 +55,16 @@ class Task:
 
     def has_equal_partner(self) -> np.ndarray:
         """Return which asked cells have a partner of the same folded text, bool (n,)."""
-        asked, others = (
+        cells, others = (
             [fold(text) for text in column.to_pylist()] for column in (self.asked, self.others)
         )
         pairs = self.partners.tocoo()
         equal = [
-            asked[row] == others[column] for row, column in zip(pairs.row, pairs.col, strict=True)
+            cells[row] == others[column] for row, column in zip(pairs.row, pairs.col, strict=True)
         ]
-        found = np.zeros(len(asked), bool)
-        found[pairs.row[np.array(equal, bool)]] = True
-        return found
+        has_equal = np.zeros(len(cells), bool)
+        has_equal[pairs.row[np.array(equal, bool)]] = True
+        return has_equal
 
 
 def read_tasks(folder: Path) -> list[Task]:
@@ -75,12 +75,12 @@ def read_tasks(folder: Path) -> list[Task]:
     InputError
         A table lacks a column, or the folder has no task.
     """
-    found = [read_task(path.parent) for path in sorted(folder.glob("*/gt.csv"))]
-    if not found:
+    tasks = [read_task(path.parent) for path in sorted(folder.glob("*/gt.csv"))]
+    if not tasks:
         raise InputError(
             f"There is no task in {folder}: folders with left.csv, right.csv and gt.csv."
         )
-    return found
+    return tasks
 
 
 def read_task(folder: Path) -> Task:
@@ -112,9 +112,9 @@ def incidence_of(
 ) -> sp.csr_matrix:
     """Return a matrix that has 1 at some places, once where a place is named twice."""
     places = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
-    found = sp.csr_matrix((np.ones(len(places[0]), np.float32), places), shape=shape)
-    found.data[:] = 1
-    return found
+    matrix = sp.csr_matrix((np.ones(len(places[0]), np.float32), places), shape=shape)
+    matrix.data[:] = 1
+    return matrix
 
 
 def key_column(names: Sequence[str]) -> str | None:

@@ -89,7 +89,7 @@ def compared(scores: Mapping[str, ThresholdScores]) -> dict[str, Any]:
     """
     sets: dict[str, Any] = {}
     for name, own in scores.items():
-        others = best_thresholds([each.f1 for other, each in scores.items() if other != name])
+        others = best_thresholds([score.f1 for other, score in scores.items() if other != name])
         sets[name] = {
             "default": own.at(*DEFAULT),
             "held_out": own.at(*others),
@@ -100,9 +100,9 @@ def compared(scores: Mapping[str, ThresholdScores]) -> dict[str, Any]:
     ways = ("default", "held_out", "advised")
     return {
         "default": DEFAULT,
-        "best_of_all": best_thresholds([each.f1 for each in scores.values()]),
-        "mean": {way: float(np.mean([each[way] for each in sets.values()])) for way in ways},
-        "worst": {way: min(each[way] for each in sets.values()) for way in ways},
+        "best_of_all": best_thresholds([score.f1 for score in scores.values()]),
+        "mean": {way: float(np.mean([figures[way] for figures in sets.values()])) for way in ways},
+        "worst": {way: min(figures[way] for figures in sets.values()) for way in ways},
         "sets": sets,
     }
 
@@ -130,13 +130,13 @@ def scored(own: PreparedSet, index: Index, place: Path) -> ThresholdScores:
 def _seconds_of_a_search(own: PreparedSet, index: Index) -> float:
     """Return the median seconds of a search at the default thresholds."""
     judged = own.study.judged
-    asked = range(judged.n_columns) if judged.asked is None else judged.asked
-    texts, found = [judged.texts[number] for number in list(asked)[: N_TIMED + 1]], []
+    queries = range(judged.n_columns) if judged.asked is None else judged.asked
+    texts, seconds = [judged.texts[number] for number in list(queries)[: N_TIMED + 1]], []
     for text in texts:
         started = time.perf_counter()
         index.search(text)
-        found.append(time.perf_counter() - started)
-    return float(np.median(found[1:]))  # the first compiles
+        seconds.append(time.perf_counter() - started)
+    return float(np.median(seconds[1:]))  # the first compiles
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

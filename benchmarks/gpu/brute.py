@@ -57,12 +57,12 @@ class ProductFinder:
         The limit is that of the query and inclusive.
         """
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
-        found = []
+        blocks = []
         for begin in range(0, len(self._values), step):
             products = self._values[begin : begin + step] @ queries.T
             value, query = torch.nonzero(products >= limits, as_tuple=True)
-            found.append((query, value + begin, products[value, query]))
-        rows, members, products = (torch.cat(part) for part in zip(*found, strict=True))
+            blocks.append((query, value + begin, products[value, query]))
+        rows, members, products = (torch.cat(part) for part in zip(*blocks, strict=True))
         return rows, members, products
 
     def count(self, queries: torch.Tensor, limits: torch.Tensor) -> int:
@@ -107,13 +107,16 @@ class _Piece:
 
     def __post_init__(self) -> None:
         # Largest loss by rounding, smallest and largest squared length, in float64.
-        least, largest = math.inf, 0.0
+        smallest, largest = math.inf, 0.0
         for part in torch.split(self.vectors, max(1, (1 << 24) // self.vectors.shape[1])):
             squares = part.double().square_().sum(1)
-            least, largest = min(least, float(squares.min())), max(largest, float(squares.max()))
+            smallest, largest = (
+                min(smallest, float(squares.min())),
+                max(largest, float(squares.max())),
+            )
         self.bounds = (
             rounding_loss(self.vectors, self.rounded[:, : self.vectors.shape[1]]),
-            least,
+            smallest,
             largest,
         )
 
@@ -128,12 +131,12 @@ class _Piece:
 
         The rounding of both sides is included.
         """
-        loss, least, largest = self.bounds
+        loss, smallest, largest = self.bounds
         squares = queries.double().square_().sum(1)
         own = rounding_loss(queries, rounded[:, : queries.shape[1]])
         longest = math.sqrt(max(largest, float(squares.max())))
         error = rounded_product_error(TENSOR_CORE_TERMS * rounded.shape[1], longest, own, loss)
-        return product_limits(squares, least, largest, tau, error)
+        return product_limits(squares, smallest, largest, tau, error)
 
 
 def run_brute_force(
@@ -155,8 +158,8 @@ def run_brute_force(
     on_device = [query.vectors.to(device) for query in queries]
     result = BruteResult([0.0] * n, [0.0] * n, [], sum(map(len, queries)))
     nothing = torch.zeros(0, dtype=torch.int64)
-    found: list[list[Answer]] = [[(nothing, nothing)] for _ in range(n)]
-    taken = None if batch is None else batch.vectors[: _values_in_time(lake, batch)].to(device)
+    answers: list[list[Answer]] = [[(nothing, nothing)] for _ in range(n)]
+    sample = None if batch is None else batch.vectors[: _values_in_time(lake, batch)].to(device)
     batch_seconds = 0.0
     for part in lake.parts:
         pairs: list[list[Pairs]] = [[] for _ in range(n)]
@@ -169,25 +172,25 @@ def run_brute_force(
                 pairs[number].append(work())
                 result.seconds[number] += min(wall_seconds(work, device) for _ in range(REPEATS))
                 result.kernel_seconds[number] += device_seconds(work.scan, device, REPEATS)
-            if taken is not None:
-                rounded = piece.round(taken)
-                low, high = piece.limits(taken, rounded, batch.tau)
-                work = _Match(finder, piece, taken, rounded, low, high, batch.tau)
+            if sample is not None:
+                rounded = piece.round(sample)
+                low, high = piece.limits(sample, rounded, batch.tau)
+                work = _Match(finder, piece, sample, rounded, low, high, batch.tau)
                 work.scan()
                 batch_seconds += device_seconds(work.scan, device, 1)
             # The next piece takes their room; the last work holds them too.
             del finder, piece, work
         for number, query in enumerate(queries):
-            rows, values = (torch.cat(each) for each in zip(*pairs[number], strict=True))
+            rows, values = (torch.cat(tensors) for tensors in zip(*pairs[number], strict=True))
             columns, counts = count_columns(
                 rows, values, query, part.partition.value_columns, part.partition.n_columns
             )
-            found[number].append((columns + part.first_column, counts))
+            answers[number].append((columns + part.first_column, counts))
     result.answers = [
-        tuple(torch.cat(each) for each in zip(*of_query, strict=True)) for of_query in found
+        tuple(torch.cat(tensors) for tensors in zip(*of_query, strict=True)) for of_query in answers
     ]
-    if taken is not None and len(taken):
-        result.batch_share = len(taken) / len(batch.vectors)
+    if sample is not None and len(sample):
+        result.batch_share = len(sample) / len(batch.vectors)
         result.batch_seconds = batch_seconds / result.batch_share / len(batch.needed)
     return result
 

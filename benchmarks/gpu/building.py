@@ -136,7 +136,7 @@ def _sample_of(pieces: VectorPieces, seed: int) -> torch.Tensor:
     """Draw as many rows as axes and pivots are chosen from; all of them are checked on the way."""
     n, generator = pieces.shape[0], np.random.default_rng(seed)
     chosen = torch.from_numpy(np.sort(generator.choice(n, min(n, SAMPLE_ROWS), replace=False)))
-    taken = []
+    rows = []
     for begin, piece in _placed(pieces):
         try:
             n_real = len(check_tensors(piece))
@@ -148,5 +148,5 @@ def _sample_of(pieces: VectorPieces, seed: int) -> torch.Tensor:
                 "on."
             )
         bounds = torch.searchsorted(chosen, torch.tensor([begin, begin + len(piece)]))
-        taken.append(piece[(chosen[bounds[0] : bounds[1]] - begin).to(piece.device)])
-    return torch.cat(taken)
+        rows.append(piece[(chosen[bounds[0] : bounds[1]] - begin).to(piece.device)])
+    return torch.cat(rows)

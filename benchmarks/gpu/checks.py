@@ -130,7 +130,7 @@ def small_lake(
     planted = rng.choice(N_VALUES, n_planted, replace=False)
     owner = rng.integers(N_QUERY, size=n_planted)
     values[planted] = _planted(rng, query[owner], rng.choice(FRACTIONS[1:], size=n_planted))
-    vectors, asked = (torch.from_numpy(part.astype(np.float32)) for part in (values, query))
+    vectors, queries = (torch.from_numpy(part.astype(np.float32)) for part in (values, query))
     columns = [
         np.unique(
             np.concatenate(
@@ -149,7 +149,7 @@ def small_lake(
     largest = metric.threshold(1.0, dimensions)
     fractions = list(FRACTIONS)
     for one in range(3):
-        distance = float(metric.distances(asked[owner[one]], vectors[planted[one]].cpu())[None])
+        distance = float(metric.distances(queries[owner[one]], vectors[planted[one]].cpu())[None])
         # Half of the distance, or whatever gives it again when it is doubled.
         fraction = (
             distance / largest
@@ -163,7 +163,7 @@ def small_lake(
         offsets,
         members,
         Partition.from_tensors(tensors, options),
-        asked,
+        queries,
         weights,
         fractions,
     )

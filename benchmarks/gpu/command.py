@@ -35,11 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The status is 0, 1 when an answer is wrong, and 2 when the run cannot be made.
     """
-    asked = parser().parse_args(arguments)
-    clock = Clock(asked.seconds)
+    options = parser().parse_args(arguments)
+    clock = Clock(options.seconds)
     try:
-        device = find_device(asked.device)
-        result = run(asked, device, clock)
+        device = find_device(options.device)
+        result = run(options, device, clock)
     except WrongAnswerError as error:
         print(error, file=sys.stderr, flush=True)
         return 1
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{error}", file=sys.stderr, flush=True)
         return 2
     print(table(result), flush=True)
-    if asked.json:
+    if options.json:
         print(json.dumps(result), flush=True)
     return 0
 
@@ -101,13 +101,13 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[str, Any]:
+def run(options: argparse.Namespace, device: torch.device, clock: Clock) -> dict[str, Any]:
     """Run every part that there is time for; each data set gets a file as soon as it is through."""
     kernels = KERNELS[device.type]
     result: dict[str, Any] = {
         "machine": _machine(device),
         "settings": {
-            name: value for name, value in vars(asked).items() if name not in ("output", "json")
+            name: value for name, value in vars(options).items() if name not in ("output", "json")
         },
         "checks": [],
         "ceilings": {},
@@ -116,29 +116,29 @@ def run(asked: argparse.Namespace, device: torch.device, clock: Clock) -> dict[s
         "seconds": 0.0,
     }
     clock.say(f"device {result['machine']['device']}, kernels {', '.join(kernels)}")
-    result["checks"] = check_kernels(device, kernels, clock, _SHARE_OF_CHECKS * asked.seconds)
+    result["checks"] = check_kernels(device, kernels, clock, _SHARE_OF_CHECKS * options.seconds)
     result["ceilings"] = measure_ceilings(device)
     clock.say("ceilings measured")
     wanted = Wanted(
-        PartitionLayoutOptions(map="projection", n_axes=asked.axes),
-        queries=asked.queries,
-        batch=asked.batch,
-        partition_values=asked.partition_values,
+        PartitionLayoutOptions(map="projection", n_axes=options.axes),
+        queries=options.queries,
+        batch=options.batch,
+        partition_values=options.partition_values,
     )
     rate = FIRST_RATE[device.type]
-    for name in asked.data:
+    for name in options.data:
         if name == WORDS:
-            measured = measure_words(device, clock, max(1000, int(N_VALUES * asked.scale)))
+            measured = measure_words(device, clock, max(1000, int(N_VALUES * options.scale)))
         else:
             measured = run_data_set(
-                name, asked.scale, wanted, device, kernels, result["ceilings"], clock, rate
+                name, options.scale, wanted, device, kernels, result["ceilings"], clock, rate
             )
             if measured is not None:
                 rate = max(rate, measured["lake"]["build_vectors_per_second"])
         result["seconds"] = clock.elapsed
         if measured is not None:
             result["data"].append(measured)
-            path = asked.output / f"{slug(result['machine']['device'])}_{name}.json"
+            path = options.output / f"{slug(result['machine']['device'])}_{name}.json"
             write_json(path, {**result, "data": [measured]}, CODES.get(name, CODE))
             clock.say(f"written: {path}")
     return result

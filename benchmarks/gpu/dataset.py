@@ -70,8 +70,8 @@ def run_data_set(
     """
     model = calibrated_model(name)
     n_coordinates = min(wanted.options.n_axes, model.dimensions) + 1
-    asked = (n_coordinates, wanted.partition_values, free_bytes(device))
-    fits = fitting_scale(model, scale, *asked, values_of_columns=device.type == "cpu")
+    sizes = (n_coordinates, wanted.partition_values, free_bytes(device))
+    fits = fitting_scale(model, scale, *sizes, values_of_columns=device.type == "cpu")
     if fits is None:
         clock.leave_out(
             name, f"no scale down to {scale / 100:g} fits in {free_bytes(device) / 1e9:.0f} GB"
@@ -82,7 +82,7 @@ def run_data_set(
     if not clock.enough(name, model.n_values * fits / rate + _AFTER[device.type]):
         return None
     keeps = (
-        device.type == "cpu" or fitting_scale(model, fits, *asked, values_of_columns=True) == fits
+        device.type == "cpu" or fitting_scale(model, fits, *sizes, values_of_columns=True) == fits
     )
     lake = ResidentLake(model, fits, device, keeps_values_of_columns=keeps)
     result: dict[str, object] = {"data": name}
@@ -116,18 +116,18 @@ def _typical(
     Answers are compared with those of brute force. Figures are put into the result as they come, so
     that it has them where memory runs out later.
     """
-    name, main, asked = (
+    name, main, queries = (
         lake.model.name,
         choose_kernel(kernel, lake.device),
         lake.typical[:n_queries],
     )
-    single, answers = measure_single(lake, asked, main, ceilings, clock.left / 4)
+    single, answers = measure_single(lake, queries, main, ceilings, clock.left / 4)
     clock.say(
-        f"{name}: a typical query column of {len(asked[0])} values: "
+        f"{name}: a typical query column of {len(queries[0])} values: "
         f"{single['median_seconds'] * 1e3:.3f} ms"
     )
     result |= {
-        "values_of_each": [len(query) for query in asked],
+        "values_of_each": [len(query) for query in queries],
         "single": single,
         "batches": [],
     }
@@ -152,7 +152,7 @@ def _typical(
                 f"{name}, typical query column {number} of a batch of {size}, and alone",
             )
         clock.say(f"{name}: a batch of {len(group)}: {figures['median_seconds'] * 1e3:.4f} ms each")
-    few = asked[: min(CHECKED_TYPICAL, len(answers))]
+    few = queries[: min(CHECKED_TYPICAL, len(answers))]
     brute = run_brute_force(lake, few, make_batch(lake.typical[: max(BATCHES)]))
     for number, right in enumerate(brute.answers):
         _compare(answers[number], right, f"{name}, typical query column {number}")
@@ -160,7 +160,7 @@ def _typical(
     result["brute"] = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
     if len(lake.parts) == 1:
         result["brute"] |= measure_products(lake, few[:MULTIPLIED], brute.answers[:MULTIPLIED])
-    result["ratios"] = {way: each["median_seconds"] / own for way, each in result["brute"].items()}
+    result["ratios"] = {way: run["median_seconds"] / own for way, run in result["brute"].items()}
     if brute.batch_seconds is not None and result["batches"]:
         result["brute"]["fused_kernel_in_a_batch"] = {
             "median_seconds": brute.batch_seconds,
@@ -215,8 +215,8 @@ def _search_and_check(
     floor = lake.n_values * lake.model.dimensions * 2 / ceilings["read_bytes_per_second"]
     result["floor_seconds"] = floor
     if clock.enough(f"{name}: brute force and checks against it", 300 * floor + 5.0):
-        asked = [lake.queries[number] for number in chosen]
-        brute = run_brute_force(lake, asked, batch if "batch" in result else None)
+        queries = [lake.queries[number] for number in chosen]
+        brute = run_brute_force(lake, queries, batch if "batch" in result else None)
         result["brute"] = _brute_figures(lake, brute, ceilings, floor)
         result["ratios"] = _ratios(result, brute, [single["seconds"][number] for number in chosen])
         for position, number in enumerate(chosen):

@@ -98,10 +98,10 @@ def fitting_scale(
     """
     for share in SHARES:
         n_values = round(model.n_values * scale * share)
-        each = bytes_a_value(model.dimensions, n_coordinates) + (
+        value_bytes = bytes_a_value(model.dimensions, n_coordinates) + (
             VALUES_OF_COLUMNS if values_of_columns else 0
         )
-        held = n_values * each
+        held = n_values * value_bytes
         building = building_bytes(model.dimensions, n_coordinates, min(n_values, partition_values))
         if held + building + RESERVE_BYTES <= free:
             return scale * share

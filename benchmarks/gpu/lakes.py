@@ -211,7 +211,7 @@ def _build_all(
 ) -> None:
     if lake.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(lake.device)
-    asked: dict[int, BenchmarkQuery] = {}
+    queries: dict[int, BenchmarkQuery] = {}
     columns = torch.tensor(sorted({*chosen, *typical}))
     first_column, seconds = 0, {"postings_seconds": 0.0, "build_seconds": 0.0}
     for number in range(len(plans)):
@@ -224,16 +224,16 @@ def _build_all(
         built = _build(lake, plan, here, wanted, seconds)
         lake.parts.append(Part(built.partition, first_column))
         for local, query in zip(here.tolist(), built.queries, strict=True):
-            asked[first_column + local] = query
+            queries[first_column + local] = query
         first_column += len(plan.sizes)
         clock.say(
             f"{lake.model.name}: partition {number + 1} of {len(plans)} built, "
             f"{built.partition.n_values:,} values"
         )
     lake.asked_columns = [*chosen[: wanted.queries], *typical]
-    lake.typical = [asked[column] for column in typical]
-    lake.queries = [asked[column] for column in chosen[: wanted.queries]]
-    lake.batch = [asked[column] for column in chosen[: wanted.batch]]
+    lake.typical = [queries[column] for column in typical]
+    lake.queries = [queries[column] for column in chosen[: wanted.queries]]
+    lake.batch = [queries[column] for column in chosen[: wanted.batch]]
     lake.facts |= seconds | {
         "build_vectors_per_second": lake.n_values / seconds["build_seconds"],
         "bytes_by_array": _bytes_by_array(lake.parts),
@@ -268,9 +268,9 @@ def _build(
         done += len(values)
     offsets = offsets_of(plan.sizes)
     starts, sizes = offsets[chosen].tolist(), plan.sizes[chosen].tolist()
-    taken = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
-    values = [column_values[each].long() for each in taken]
-    rows = [value_rows[each].cpu().long() for each in taken]
+    spans = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    values = [column_values[span].long() for span in spans]
+    rows = [value_rows[span].cpu().long() for span in spans]
     del value_rows
     wait_for(device)
     seconds["postings_seconds"] += time.perf_counter() - started
@@ -281,7 +281,7 @@ def _build(
     seconds["build_seconds"] += time.perf_counter() - started
     place = torch.empty_like(order)
     place[order] = torch.arange(len(order), device=device)
-    vectors = [tensors["vectors"][place[each]].cpu() for each in values]
+    vectors = [tensors["vectors"][place[numbers]].cpu() for numbers in values]
     queries = [
         BenchmarkQuery(
             f"column of {len(part)} values",

@@ -36,19 +36,19 @@ def search(
     ColumnValuesNeededError
     """
     goal, weights = Goal(query.max_distance, query.needed), query.weights.numpy()
-    found = []
+    answers = []
     for part in lake.parts:
         columns, counts = part.space.search(
             part.partition, query.vectors, weights, query.total, goal, stats,
             kernel=kernel, max_pairs=MAX_PAIRS,
         )  # fmt: skip
-        found.append((torch.from_numpy(columns) + part.first_column, torch.from_numpy(counts)))
+        answers.append((torch.from_numpy(columns) + part.first_column, torch.from_numpy(counts)))
     if not lake.keeps_values_of_columns and "verify" in stats.seconds:
         raise ColumnValuesNeededError(
             f"{query.name} has more candidates than a search holds at a time, and there is no room "
             "for the values of each column, which searches in parts read"
         )
-    return _joined(found)
+    return _joined(answers)
 
 
 def search_batch(
@@ -60,24 +60,24 @@ def search_batch(
     stats: SearchStats,
 ) -> list[Answer]:
     """Search all partitions for a batch, one after the other, as an index does."""
-    found: list[list[Answer]] = [[] for _ in queries]
+    query_answers: list[list[Answer]] = [[] for _ in queries]
     for part in lake.parts:
         answers = part.space.search_batch(
             part.partition, vectors, queries, Goal(max_distance), stats,
             kernel=kernel, max_pairs=MAX_PAIRS,
         )  # fmt: skip
         for number, (columns, counts) in enumerate(answers):
-            found[number].append(
+            query_answers[number].append(
                 (torch.from_numpy(columns) + part.first_column, torch.from_numpy(counts))
             )
-    return [_joined(of_query) for of_query in found]
+    return [_joined(of_query) for of_query in query_answers]
 
 
-def _joined(found: list[Answer]) -> Answer:
+def _joined(answers: list[Answer]) -> Answer:
     """Bring the answers of partitions together."""
-    if len(found) == 1:
-        return found[0]
-    columns, counts = (torch.cat(each) for each in zip(*found, strict=True))
+    if len(answers) == 1:
+        return answers[0]
+    columns, counts = (torch.cat(tensors) for tensors in zip(*answers, strict=True))
     return columns, counts
 
 
@@ -152,19 +152,19 @@ def measure_batch(
     The first call is not counted, unless there is no time for another.
     """
     members = torch.split(batch.rows, [len(query) for query in queries])
-    asked = [
+    columns = [
         BatchColumn(own.numpy(), query.weights.numpy(), query.needed)
         for own, query in zip(members, queries, strict=True)
     ]
     max_distance = queries[0].max_distance
     stats = SearchStats()
     started = time.perf_counter()
-    answers = search_batch(lake, batch.vectors, asked, max_distance, kernel, stats)
+    answers = search_batch(lake, batch.vectors, columns, max_distance, kernel, stats)
     first = time.perf_counter() - started
     repeats = int(min(BATCH_REPEATS, seconds_left // max(first, 1e-9) - 1))
     seconds = [
         seconds_to_answer(
-            lambda: search_batch(lake, batch.vectors, asked, max_distance, kernel, SearchStats()),
+            lambda: search_batch(lake, batch.vectors, columns, max_distance, kernel, SearchStats()),
             lake.device,
         )
         for _ in range(repeats)
@@ -186,16 +186,16 @@ def measure_batch(
 def _by_size(
     queries: Sequence[BenchmarkQuery], seconds: Sequence[float]
 ) -> list[dict[str, object]]:
-    found = []
-    for number, (least, most) in enumerate(SIZE_CLASSES):
+    rows = []
+    for number, (smallest, largest) in enumerate(SIZE_CLASSES):
         own = [
-            each
-            for query, each in zip(queries, seconds, strict=True)
+            duration
+            for query, duration in zip(queries, seconds, strict=True)
             if size_class(len(query)) == number
         ]
         if own:
-            found.append({"values": [least, most], "queries": len(own), **spread(own)})
-    return found
+            rows.append({"values": [smallest, largest], "queries": len(own), **spread(own)})
+    return rows
 
 
 def _rates(
@@ -207,8 +207,8 @@ def _rates(
 ) -> dict[str, object]:
     """Return the work of a query column, and what it comes to a second."""
     total = SearchStats()
-    for each in stats:
-        total.add(each)
+    for query_stats in stats:
+        total.add(query_stats)
     counters = total.to_dict()
     phases = counters.pop("seconds")
     n = n_queries or len(stats)

@@ -52,7 +52,7 @@ def measure_products(
     WrongAnswerError
         When an answer is not the right one.
     """
-    vectors, found = lake.parts[0].partition.vectors, {}
+    vectors, figures = lake.parts[0].partition.vectors, {}
     for name, precision in PRECISIONS.items():
         copied = 0 if precision == torch.float32 else vectors.nbytes // 2
         if copied + _SPARE_BYTES > free_bytes(lake.device):
@@ -61,8 +61,8 @@ def measure_products(
             block: _ask(lake, queries, answers, name, block) for block in BLOCKS[lake.device.type]
         }
         best = min(ways, key=lambda block, ways=ways: ways[block]["median_seconds"])
-        found[name] = {"block_products": best, "queries": len(queries), **ways[best]}
-    return found
+        figures[name] = {"block_products": best, "queries": len(queries), **ways[best]}
+    return figures
 
 
 def _ask(
@@ -81,7 +81,7 @@ def _ask(
         given = count_columns(
             *work(), query, part.partition.value_columns, part.partition.n_columns
         )
-        if not all(torch.equal(*each) for each in zip(given, right, strict=True)):
+        if not all(torch.equal(*pair) for pair in zip(given, right, strict=True)):
             raise WrongAnswerError(
                 f"A wrong answer: {lake.model.name}, products in {name}, {query.name}."
             )

@@ -72,7 +72,7 @@ def table(result: Mapping[str, Any]) -> str:
     lines = [
         f"device: {result['machine']['device']}; torch {result['machine']['packages']['torch']}",
         f"correct: {len(result['checks'])} cases, "
-        f"{sum(each['answers'] for each in result['checks'])} answers equal to float64",
+        f"{sum(check['answers'] for check in result['checks'])} answers equal to float64",
     ]
     if ceilings:
         lines.append(
@@ -99,7 +99,9 @@ def table(result: Mapping[str, Any]) -> str:
         for data in result["data"]
         if data["data"] == WORDS
     ]
-    lines += [f"left out: {each['part']}: {each['reason']}" for each in result["left_out"]]
+    lines += [
+        f"left out: {omission['part']}: {omission['reason']}" for omission in result["left_out"]
+    ]
     lines.append(f"took {result['seconds']:.0f} s")
     return "\n".join(lines)
 
@@ -114,8 +116,8 @@ def _rows(data: Mapping[str, Any]) -> list[Sequence[str]]:
         _row(name, f"one, {data['kernel']}", single, ratios.get("brute"), ratios.get("floor"))
     )
     rows += [
-        _row(name, f"  {each['values'][0]}-{each['values'][1]} values", each, None, None)
-        for each in single["by_size"]
+        _row(name, f"  {figures['values'][0]}-{figures['values'][1]} values", figures, None, None)
+        for figures in single["by_size"]
     ]
     if "batch" in data:
         batch = data["batch"]
@@ -125,8 +127,8 @@ def _rows(data: Mapping[str, Any]) -> list[Sequence[str]]:
             )
         )
     rows += [
-        _row(name, f"one, {kernel}", each, None, None)
-        for kernel, each in data["other_kernels"].items()
+        _row(name, f"one, {kernel}", figures, None, None)
+        for kernel, figures in data["other_kernels"].items()
     ]
     if "brute" in data:
         brute = data["brute"]
@@ -144,7 +146,8 @@ def _typical_rows(name: str, typical: Mapping[str, Any]) -> list[Sequence[str]]:
     values = round(sum(typical["values_of_each"]) / len(typical["values_of_each"]))
     rows = [_row(name, f"typical, {values} values", typical["single"], None, None)]
     rows += [
-        _row(name, f"  batch of {each['queries']}", each, None, None) for each in typical["batches"]
+        _row(name, f"  batch of {batch['queries']}", batch, None, None)
+        for batch in typical["batches"]
     ]
     ratios = typical.get("ratios", {})
     for way, figures in typical.get("brute", {}).items():

@@ -63,7 +63,9 @@ def spread(seconds: Sequence[float]) -> dict[str, float]:
     >>> spread([1.0, 2.0, 6.0])["median_seconds"], spread([1.0, 2.0, 6.0])["mean_seconds"]
     (2.0, 3.0)
     """
-    low, middle, high = (float(each) for each in np.quantile(np.array(seconds), (0.1, 0.5, 0.9)))
+    low, middle, high = (
+        float(quantile) for quantile in np.quantile(np.array(seconds), (0.1, 0.5, 0.9))
+    )
     return {
         "median_seconds": middle,
         "mean_seconds": float(np.mean(seconds)),

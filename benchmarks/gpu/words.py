@@ -47,23 +47,23 @@ def measure_words(
     on_host = SparsePartition.from_arrays(arrays, _LETTERS)
     on_device = replace(on_host, device=device)
     long = np.flatnonzero(np.diff(offsets) >= VALUES_OF_A_COLUMN)
-    asked = [
+    queries = [
         _vectors(
             _misspelt([values[row] for row in members[offsets[column] :][:VALUES_OF_A_COLUMN]])
         )
         for column in rng.choice(long, N_QUERIES)
     ]
-    found, seconds = {}, {}
+    answers, seconds = {}, {}
     for name, partition in (("host", on_host), ("device", on_device)):
-        work = [partial(_search, partition, each) for each in asked]
+        work = [partial(_search, partition, query) for query in queries]
         started = time.perf_counter()
-        found[name] = [each() for each in work]
+        answers[name] = [search() for search in work]
         first = time.perf_counter() - started
         seconds[name] = spread(
-            [min(wall_seconds(each, device) for _ in range(REPEATS)) for each in work]
+            [min(wall_seconds(search, device) for _ in range(REPEATS)) for search in work]
         ) | {"first_pass_seconds": first}
-    for number, (given, right) in enumerate(zip(found["device"], found["host"], strict=True)):
-        if not all(np.array_equal(*each) for each in zip(given, right, strict=True)):
+    for number, (given, right) in enumerate(zip(answers["device"], answers["host"], strict=True)):
+        if not all(np.array_equal(*pair) for pair in zip(given, right, strict=True)):
             raise WrongAnswerError(
                 f"A wrong answer: bags of words, query column {number}: not that of the host."
             )
@@ -80,7 +80,7 @@ def measure_words(
         "queries": N_QUERIES,
         "values_of_each": VALUES_OF_A_COLUMN,
         "max_distance": MAX_DISTANCE,
-        "columns_found": sum(len(columns) for columns, _ in found["host"]),
+        "columns_found": sum(len(columns) for columns, _ in answers["host"]),
         **seconds,
     }
 

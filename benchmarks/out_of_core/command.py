@@ -58,7 +58,7 @@ from pexeso.options import parse_bytes
 @click.option("--seed", default=0, show_default=True, help="Of all draws.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def out_of_core_command(
-    methods: str, budget: str, threads: int | None, as_json: bool, **asked: Any
+    methods: str, budget: str, threads: int | None, as_json: bool, **options: Any
 ) -> None:
     """Search a lake on disk under a memory budget.
 
@@ -71,7 +71,7 @@ def out_of_core_command(
     logging.getLogger("benchmarks").setLevel(logging.INFO)
     try:
         settings = Settings(
-            **asked,
+            **options,
             methods=tuple(name.strip() for name in methods.split(",")),
             memory_budget=parse_bytes(budget),
             threads=threads or len(os.sched_getaffinity(0)),
@@ -96,11 +96,11 @@ def result_path(results: Path, settings: Settings) -> Path:
     'r/lwdc/out-of-core_0.05_jensen-shannon+random+one_p16_q50_d0.06_j0.6_r3_s0_t1.json'
     """
     names = "+".join([*settings.methods, *(["one"] if settings.one else [])])
-    asked = (
+    parameters = (
         f"p{settings.partitions}_q{settings.queries}_d{settings.max_distance:g}_j{settings.min_joinability:g}_r{settings.repeats}"
         f"_s{settings.seed}_t{settings.threads}"
     )
-    return results / settings.data / f"out-of-core_{settings.lake_name}_{names}_{asked}.json"
+    return results / settings.data / f"out-of-core_{settings.lake_name}_{names}_{parameters}.json"
 
 
 def table(result: Mapping[str, Any]) -> str:
@@ -117,13 +117,13 @@ def table(result: Mapping[str, Any]) -> str:
         "",
         f"{'':26}{'median':>10}{'ratio':>8}{'read':>10}{'of vectors':>12}{'skipped':>9}",
     ]
-    for name, each in result["summary"].items():
+    for name, row in result["summary"].items():
         if name == "cold":
             continue
         lines.append(
-            f"{name:26}{each['median_seconds'] * 1e3:>7.1f} "
-            f"ms{each[f'ratio_to_{base}']:>7.2f}x{each['median_bytes_read'] / 1e6:>7.1f} MB"
-            f"{each['median_share_of_vector_bytes']:>12.2%}{each['mean_partitions_skipped']:>9.1f}"
+            f"{name:26}{row['median_seconds'] * 1e3:>7.1f} "
+            f"ms{row[f'ratio_to_{base}']:>7.2f}x{row['median_bytes_read'] / 1e6:>7.1f} MB"
+            f"{row['median_share_of_vector_bytes']:>12.2%}{row['mean_partitions_skipped']:>9.1f}"
         )
     if "cold" in result["summary"]:
         cold = result["summary"]["cold"]

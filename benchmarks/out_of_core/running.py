@@ -177,9 +177,7 @@ def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
     with own_peak() as peak:
         answers = [ask(scans[settings.methods[0]], column, options)[0] for column in columns]
     right = [answer_of(hits) for hits in answers]
-    differences = [
-        f"cold, query {n}" for n, each in enumerate(cold) if each.pop("found") != right[n]
-    ]
+    differences = [f"cold, query {n}" for n, run in enumerate(cold) if run.pop("found") != right[n]]
     differences += _by_force(scans[settings.methods[0]], columns, right, settings)
     if settings.memory:
         scans[MEMORY] = open_scan(StoreInMemory(first.path, first.manifest), layout)
@@ -271,10 +269,10 @@ def _ask_in_turn(
         seconds: dict[str, list[float]] = {name: [] for name in names}
         for repeat in range(repeats + 1):
             for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
-                hits, work, taken = ask(scans[name], column, options)
+                hits, work, elapsed = ask(scans[name], column, options)
                 if answer_of(hits) != right[number]:
                     differences.append(f"{name}, query {number}")
-                seconds[name].append(taken)
+                seconds[name].append(elapsed)
                 if repeat == repeats:
                     counters = {
                         key: work[key] for key in ("bytes_read", "partitions", "partitions_skipped")
@@ -297,32 +295,29 @@ def summarise(
     Ratios are computed for each query column before the median.
     """
     base = settings.methods[0]
-    seconds = {name: np.array([each["seconds"] for each in rows]) for name, rows in warm.items()}
+    seconds = {name: np.array([row["seconds"] for row in rows]) for name, rows in warm.items()}
     summary: dict[str, Any] = {}
     for name, rows in warm.items():
-        read = np.array([each["bytes_read"] for each in rows], dtype=float)
+        read = np.array([row["bytes_read"] for row in rows], dtype=float)
         summary[name] = {
             "median_seconds": float(np.median(seconds[name])),
             f"ratio_to_{base}": float(np.median(seconds[name] / seconds[base])),
             "median_bytes_read": float(np.median(read)),
             "median_share_of_vector_bytes": float(np.median(read))
             / n_bytes.get(name, n_bytes[base]),
-            "mean_partitions_skipped": float(
-                np.mean([each["partitions_skipped"] for each in rows])
-            ),
+            "mean_partitions_skipped": float(np.mean([row["partitions_skipped"] for row in rows])),
         }
     if cold:
-        disk, taken = (
-            np.array([each[name] for each in cold], dtype=float)
-            for name in ("disk_bytes", "seconds")
+        disk, elapsed = (
+            np.array([row[name] for row in cold], dtype=float) for name in ("disk_bytes", "seconds")
         )
         summary["cold"] = {
             "queries": len(cold),
-            "median_seconds": float(np.median(taken)),
+            "median_seconds": float(np.median(elapsed)),
             "median_disk_bytes": float(np.median(disk)),
             "median_share_of_vector_bytes": float(np.median(disk)) / n_bytes[base],
             "median_disk_bytes_to_bytes_read": float(
-                np.median(disk / [each["bytes_read"] for each in cold])
+                np.median(disk / [row["bytes_read"] for row in cold])
             ),
         }
     return summary

@@ -92,9 +92,9 @@ def measure(
             counts[file.group]["files"] += 1
             for name in names:
                 start = time.process_time()
-                found = _read(READERS[name], file.path)
+                table = _read(READERS[name], file.path)
                 seconds[name] += time.process_time() - start
-                if is_right(found, file.names, file.rows, file.n_wrong_allowed):
+                if is_right(table, file.names, file.rows, file.n_wrong_allowed):
                     counts[file.group][name] += 1
                 else:
                     wrong[name].append(f"{file.group}: {file.path.name}")

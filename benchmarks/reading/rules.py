@@ -122,7 +122,10 @@ def _grouped(repeat: bool, first: str = "") -> Rule:
             (row[0], *(row[numbers[i % len(numbers)]] for i in range(2 * n_groups)))
             for row in table.rows
         )
-        upper = [first or "", *(cell for each in groups for cell in (each, each if repeat else ""))]
+        upper = [
+            first or "",
+            *(cell for group in groups for cell in (group, group if repeat else "")),
+        ]
         lower = ["" if first else table.names[0], *(["2019", "2020"] * n_groups)]
         if first:
             names[0] = first

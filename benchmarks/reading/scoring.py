@@ -24,38 +24,38 @@ Found = tuple[list[str], list[list[str]]]
 _NO_NAME = re.compile(r"(?:column|col|unnamed|field|x|v|c)?[_: #]*[0-9]*", re.IGNORECASE)
 
 
-def same_cells(found: Sequence[Row], truth: Sequence[Row]) -> bool:
+def same_cells(rows: Sequence[Row], truth: Sequence[Row]) -> bool:
     """Return whether the rows that have a value have the same cells."""
-    return n_wrong_rows(found, truth) == 0
+    return n_wrong_rows(rows, truth) == 0
 
 
-def n_wrong_rows(found: Sequence[Row], truth: Sequence[Row]) -> int | None:
+def n_wrong_rows(rows: Sequence[Row], truth: Sequence[Row]) -> int | None:
     """Return how many of the rows that have a value differ; None if more or fewer have one."""
-    ours, theirs = list(filter(_has_value, found)), list(filter(_has_value, truth))
+    ours, theirs = list(filter(_has_value, rows)), list(filter(_has_value, truth))
     if len(ours) != len(theirs):
         return None
     return sum(not same_row(*pair) for pair in zip(ours, theirs, strict=True))
 
 
-def same_row(found: Row, truth: Row) -> bool:
+def same_row(row: Row, truth: Row) -> bool:
     """Return whether two rows have the same cells; missing ones at the end are empty."""
-    width = max(len(found), len(truth))
-    return _plain(found, width) == _plain(truth, width)
+    width = max(len(row), len(truth))
+    return _plain(row, width) == _plain(truth, width)
 
 
-def same_names(found: Row, truth: Row | None) -> bool:
+def same_names(names: Row, truth: Row | None) -> bool:
     """Return whether names are those of the truth.
 
     A table without a header may have names that say no more than a number, as each reader gives
     them.
     """
     if truth is None:
-        return all(_NO_NAME.fullmatch(name.strip()) for name in found)
-    width = max(len(found), len(truth))
-    return list(map(_once, _plain(found, width))) == list(map(_once, _plain(truth, width)))
+        return all(_NO_NAME.fullmatch(name.strip()) for name in names)
+    width = max(len(names), len(truth))
+    return list(map(_once, _plain(names, width))) == list(map(_once, _plain(truth, width)))
 
 
-def is_right(found: Found | None, names: Row | None, rows: Sequence[Row], n_allowed: int) -> bool:
+def is_right(table: Found | None, names: Row | None, rows: Sequence[Row], n_allowed: int) -> bool:
     """Return whether a file is read as its truth says.
 
     Parameters
@@ -67,14 +67,14 @@ def is_right(found: Found | None, names: Row | None, rows: Sequence[Row], n_allo
     n_allowed
         Rows that may differ, the header among them.
     """
-    if found is None:
+    if table is None:
         return names is None and not rows
-    n_wrong = n_wrong_rows(found[1], rows)
+    n_wrong = n_wrong_rows(table[1], rows)
     if n_wrong is None:
         return False
     if names is None and not rows:
         return True
-    return n_wrong + (not same_names(found[0], names)) <= n_allowed
+    return n_wrong + (not same_names(table[0], names)) <= n_allowed
 
 
 def _has_value(row: Row) -> bool:

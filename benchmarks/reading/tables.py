@@ -31,8 +31,8 @@ def plain_tables(seed: int = 0) -> list[PlainTable]:
     draw = random.Random(seed)
     choose = draw.choice
 
-    def number(most: int) -> str:
-        return str(draw.randint(1, most))
+    def number(limit: int) -> str:
+        return str(draw.randint(1, limit))
 
     def decimal() -> str:
         return f"{draw.uniform(0, 900):.2f}"

@@ -54,16 +54,16 @@ def where(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
     known = {name: rank for name, rank in ranks.items() if name in table.column_names}
     names = sorted(known, key=known.__getitem__)
     for _ in range(_TRIES if table.num_rows > 1 and names else 0):
-        mask, told = None, []
+        mask, predicates = None, []
         for _ in range(int(rng.integers(1, _MOST_PREDICATES + 1))):
             name = names[zipf_draw(rng, len(names))]
-            found = _predicate(rng, table[name].combine_chunks(), name)
-            if found is not None:
-                mask = found[0] if mask is None else pc.and_(mask, found[0])
-                told.append(found[1])
+            predicate = _predicate(rng, table[name].combine_chunks(), name)
+            if predicate is not None:
+                mask = predicate[0] if mask is None else pc.and_(mask, predicate[0])
+                predicates.append(predicate[1])
         kept = None if mask is None else table.filter(mask)
         if kept is not None and 0 < kept.num_rows < table.num_rows:
-            return Derived(kept.combine_chunks(), (" AND ".join(told),), "down")
+            return Derived(kept.combine_chunks(), (" AND ".join(predicates),), "down")
     return shuffle(rng, table, ranks)
 
 
@@ -77,13 +77,13 @@ def _predicate(
     if not len(present):
         return None
     value = _frequent(rng, present)
-    told = f"{name} {{}} {value}"
+    template = f"{name} {{}} {value}"
     ways: list[tuple[str, Callable[..., pa.Array]]] = [("=", pc.equal)]
     if _is_number(values.type) or pa.types.is_temporal(values.type):
         ways += [("<", pc.less), (">", pc.greater), ("BETWEEN", pc.and_)]
     sign, compare = ways[int(rng.integers(len(ways)))]
     if sign != "BETWEEN":
-        return pc.fill_null(compare(values, value), False), told.format(sign)
+        return pc.fill_null(compare(values, value), False), template.format(sign)
     other = _frequent(rng, present)
     low, high = (other, value) if pc.greater(value, other).as_py() else (value, other)
     both = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
@@ -100,8 +100,8 @@ def _frequent(rng: np.random.Generator, present: pa.Array) -> pa.Scalar:
 def project(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
     """Filter rows, then keep 40 to 100 % of the columns."""
     filtered = where(rng, table, ranks)
-    least = max(1, -(-table.num_columns * 2 // 5))
-    n_kept = int(rng.integers(least, table.num_columns + 1))
+    min_kept = max(1, -(-table.num_columns * 2 // 5))
+    n_kept = int(rng.integers(min_kept, table.num_columns + 1))
     kept = rng.permutation(table.num_columns)[:n_kept].tolist()
     names = [table.column_names[column] for column in kept]
     steps = (*filtered.steps, f"keep {n_kept} columns")
@@ -130,9 +130,9 @@ def add_cols(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived
     steps = []
     for _ in range(int(rng.integers(1, _MOST_NEW_COLUMNS + 1))):
         x, y = (numbers[int(rng.integers(len(numbers)))] for _ in range(2))
-        a, b = (int(each) / 100 for each in rng.integers(-200, 201, 2))
+        a, b = (int(number) / 100 for number in rng.integers(-200, 201, 2))
         name = _free_name(table)
-        left, right = (pc.multiply(_doubles(table[each]), k) for each, k in ((x, a), (y, b)))
+        left, right = (pc.multiply(_doubles(table[column]), k) for column, k in ((x, a), (y, b)))
         table = table.append_column(name, pc.add(left, right))
         steps.append(f"{name} = {a} * {x} + {b} * {y}")
     return Derived(table, tuple(steps), "up")
@@ -236,5 +236,5 @@ def _doubles(values: Any) -> Any:
 
 
 def _free_name(table: pa.Table) -> str:
-    taken = {name.lower() for name in table.column_names}
-    return next(f"sum_{at}" for at in range(len(taken) + 1) if f"sum_{at}" not in taken)
+    used_names = {name.lower() for name in table.column_names}
+    return next(f"sum_{at}" for at in range(len(used_names) + 1) if f"sum_{at}" not in used_names)

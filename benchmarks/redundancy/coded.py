@@ -47,14 +47,14 @@ def coded_containment(folder: Path, *, row_count_gate: bool = True) -> set[tuple
     by_schema: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name, types in schemas.items():
         by_schema.setdefault(tuple(sorted(types.items())), []).append(name)
-    found = set()
+    pairs = set()
     for columns, children in by_schema.items():
         parents = [name for name, types in schemas.items() if set(columns) <= set(types.items())]
-        least = min(n_rows[child] for child in children)
+        min_rows = min(n_rows[child] for child in children)
         parents = [
             name
             for name in parents
-            if name in children or not row_count_gate or n_rows[name] >= least
+            if name in children or not row_count_gate or n_rows[name] >= min_rows
         ]
         if len(parents) < 2:
             continue
@@ -65,8 +65,8 @@ def coded_containment(folder: Path, *, row_count_gate: bool = True) -> set[tuple
                 if parent == child or (row_count_gate and n_rows[child] > n_rows[parent]):
                     continue
                 if len(np.setdiff1d(rows[child], rows[parent], assume_unique=True)) == 0:
-                    found.add((parent, child))
-    return found
+                    pairs.add((parent, child))
+    return pairs
 
 
 def _types_of(path: Path) -> dict[str, str]:
@@ -98,7 +98,7 @@ def _distinct_rows(paths: Sequence[Path], names: Sequence[str]) -> list[np.ndarr
 
 
 def _column(path: Path, name: str) -> pa.ChunkedArray:
-    [real] = [each for each in pq.read_schema(path).names if each.lower() == name]
+    [real] = [field for field in pq.read_schema(path).names if field.lower() == name]
     return pq.read_table(path, columns=[real]).column(0)
 
 

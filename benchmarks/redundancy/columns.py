@@ -58,13 +58,13 @@ def draw_columns(rng: np.random.Generator, root: int) -> list[Column]:
     Some names are those of other roots as well.
     """
     others = KINDS[1:]
-    found = [Column(f"id_{root % 3}", "id", 0, 0)]
+    columns = [Column(f"id_{root % 3}", "id", 0, 0)]
     for at in range(int(rng.integers(_FEWEST, _MOST))):
         kind = others[at % len(others)] if at < 2 else others[int(rng.integers(len(others)))]
         n_values = 10 ** int(rng.integers(1, 6))
         nulls = int(rng.integers(0, 200)) if rng.integers(2) else 0
-        found.append(Column(f"{kind}_{at}", kind, n_values, nulls))
-    return found
+        columns.append(Column(f"{kind}_{at}", kind, n_values, nulls))
+    return columns
 
 
 def rows_for(columns: list[Column], n_bytes: float, file_format: str) -> int:
@@ -96,8 +96,8 @@ def table_bytes(table: pa.Table, file_format: str) -> float:
 def _bytes_a_cell(kind: str, n_distinct: int, n_rows: int, file_format: str) -> float:
     bits = n_distinct.bit_length()
     if file_format == "csv":
-        least, a_bit = _CSV_BYTES[kind]
-        return least + a_bit * bits
+        base, a_bit = _CSV_BYTES[kind]
+        return base + a_bit * bits
     # A number of the dictionary, and the value's share in it: as measured.
     return 0.2 if kind == "boolean" else 0.1 + bits / 8 + 4 * n_distinct / max(1, n_rows)
 

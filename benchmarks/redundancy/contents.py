@@ -103,17 +103,17 @@ def read_contents(
     """
     if uneven_rows not in UNEVEN_ROWS:
         raise InputError(f"Uneven rows are one of {', '.join(UNEVEN_ROWS)}. Got {uneven_rows!r}.")
-    found = Contents()
+    contents = Contents()
     for name, files in _table_files(folder):
         leaves = _read(files, uneven_rows)
         if not leaves:
-            found.left_out[name] = "no columns"
+            contents.left_out[name] = "no columns"
             continue
         try:
-            found.tables[name] = _content(leaves, case_sensitive)
+            contents.tables[name] = _content(leaves, case_sensitive)
         except InputError as error:
-            found.left_out[name] = str(error)
-    return found
+            contents.left_out[name] = str(error)
+    return contents
 
 
 def content_of(table: pa.Table, *, case_sensitive: bool = False) -> Content:
@@ -230,8 +230,10 @@ def _text_leaves(header: list[str], rows: list[list[str]], family: Family) -> li
 
 def _json_leaves(lines: list[str]) -> list[Leaf]:
     objects = [json.loads(line) for line in lines if line.strip()]
-    names = dict.fromkeys(name for each in objects for name in each)
-    return [((name,), "json", [_json_cell(each.get(name)) for each in objects]) for name in names]
+    names = dict.fromkeys(name for record in objects for name in record)
+    return [
+        ((name,), "json", [_json_cell(record.get(name)) for record in objects]) for name in names
+    ]
 
 
 def _json_cell(value: Any) -> str | None:
@@ -239,14 +241,14 @@ def _json_cell(value: Any) -> str | None:
 
 
 def _table_leaves(table: pa.Table) -> list[Leaf]:
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         chunks = column.chunks or [pa.array([], column.type)]
         parts = [list(_leaves(chunk, (name,))) for chunk in chunks]
         for leaf in zip(*parts, strict=True):
             token, family, _ = leaf[0]
-            found.append((token, family, [cell for _, _, cells in leaf for cell in cells]))
-    return found
+            leaves.append((token, family, [cell for _, _, cells in leaf for cell in cells]))
+    return leaves
 
 
 def _leaves(values: pa.Array, path: Token) -> Iterator[Leaf]:

@@ -28,13 +28,13 @@ WORKED_EDGES = {(parent, child) for parent, held in WORKED_PARENTS.items() for c
 def worked_tables() -> dict[str, pa.Table]:
     """Return the ten tables of the worked lake by name."""
     ids = list(range(1, 101))
-    notes = [None if each % 10 == 0 else f"n{each % 3}" for each in ids]
-    root = _rows(ids, [each % 5 for each in ids], [10.0 * each for each in ids], notes)
+    notes = [None if row_id % 10 == 0 else f"n{row_id % 3}" for row_id in ids]
+    root = _rows(ids, [row_id % 5 for row_id in ids], [10.0 * row_id for row_id in ids], notes)
     added = list(range(1, 21))
     more = _rows(
         added,
-        [(each + 1) % 5 for each in added],
-        [10.0 * (101 - each) for each in added],
+        [(row_id + 1) % 5 for row_id in added],
+        [10.0 * (101 - row_id) for row_id in added],
         [None] * 20,
     )
     number, value = root["id"], root["val"]

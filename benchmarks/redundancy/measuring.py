@@ -120,27 +120,27 @@ def measured_lake(
         }
         seconds: dict[str, list[float]] = {way: [] for way in ways}
         stages: dict[str, list[tuple[Stage, ...]]] = {way: [] for way in ways}
-        found: dict[str, Any] = {}
+        answers: dict[str, Any] = {}
         for _ in range(repeats):
             for way, search in ways.items():
                 started = time.perf_counter()
-                found[way] = search()
+                answers[way] = search()
                 seconds[way].append(time.perf_counter() - started)
-                stages[way].append(found[way].stages)
+                stages[way].append(answers[way].stages)
         memory = _peaks(spark)
         n_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         started = time.perf_counter()
         truth = _truth(folder, n_bytes)
         result: dict[str, Any] = {
-            "tables": len(found["exact"].tables),
+            "tables": len(answers["exact"].tables),
             "bytes": n_bytes,
-            "rows": sum(table.n_rows for table in found["exact"].tables),
+            "rows": sum(table.n_rows for table in answers["exact"].tables),
             "contained": len(truth),
             "full_comparison_seconds": time.perf_counter() - started,
             "memory": memory,
         }
         for way in ways:
-            pairs = _pairs(found[way])
+            pairs = _pairs(answers[way])
             result[way] = {
                 "seconds": seconds[way],
                 "median_seconds": median(seconds[way]),
@@ -148,14 +148,14 @@ def measured_lake(
                 "precision": len(pairs & truth) / len(pairs) if pairs else 1.0,
                 "recall": len(pairs & truth) / len(truth) if truth else 1.0,
             }
-        result["plan"] |= _plan(found["plan"])
+        result["plan"] |= _plan(answers["plan"])
         return result
 
 
-def _pairs(found: Any) -> set[tuple[str, str]]:
-    if isinstance(found, Containments | Redundancy):
-        return {(each.parent, each.child) for each in found.edges}
-    return set(found.pairs)
+def _pairs(answer: Any) -> set[tuple[str, str]]:
+    if isinstance(answer, Containments | Redundancy):
+        return {(edge.parent, edge.child) for edge in answer.edges}
+    return set(answer.pairs)
 
 
 def _truth(folder: Path, n_bytes: int) -> set[tuple[str, str]]:
@@ -176,11 +176,11 @@ def _stages(runs: list[tuple[Stage, ...]], n_true: int) -> list[dict[str, Any]]:
     ]
 
 
-def _plan(found: Redundancy) -> dict[str, Any]:
-    plan = found.plan
+def _plan(redundancy: Redundancy) -> dict[str, Any]:
+    plan = redundancy.plan
     return {
         "deleted": len(plan.delete),
-        "freed_bytes": sum(each.bytes for each in plan.delete),
+        "freed_bytes": sum(deletion.bytes for deletion in plan.delete),
         "saving": 1 - plan.cost / plan.keep_all_cost if plan.keep_all_cost else 0.0,
         "optimal": plan.optimal,
     }
@@ -189,9 +189,9 @@ def _plan(found: Redundancy) -> dict[str, Any]:
 def _peaks(spark: SparkSession) -> dict[str, int]:
     """Return the most memory that the driver's Python and its JVM have held so far, in bytes."""
     pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
-    found = {"python": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    peaks = {"python": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
     status = Path(f"/proc/{pid}/status")
     if os.path.exists(status):
-        [line] = [each for each in status.read_text().splitlines() if each.startswith("VmHWM")]
-        found["jvm"] = int(line.split()[1]) * 1024
-    return found
+        [line] = [row for row in status.read_text().splitlines() if row.startswith("VmHWM")]
+        peaks["jvm"] = int(line.split()[1]) * 1024
+    return peaks

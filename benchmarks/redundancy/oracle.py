@@ -92,7 +92,7 @@ def containment(
     if not 0 <= min_containment <= 1:
         raise InputError(f"The least containment is in [0, 1]. Got {min_containment}.")
     bag = semantics == "bag"
-    found: Pairs = {}
+    pairs: Pairs = {}
     for tokens, children in _by_schema(lake.tables).items():
         counts: dict[str, Counter[tuple[Any, ...]]] = {}
         for parent, wide in lake.tables.items():
@@ -116,15 +116,15 @@ def containment(
                 counted = _counted(lake.tables, child, tokens, counts)
                 share = _share(counted, held, n_rows, bag, min_containment)
                 if share >= min_containment:
-                    found[parent, child] = share
-    return found
+                    pairs[parent, child] = share
+    return pairs
 
 
 def _by_schema(tables: Mapping[str, Content]) -> dict[frozenset[Token], list[str]]:
-    found: dict[frozenset[Token], list[str]] = {}
+    groups: dict[frozenset[Token], list[str]] = {}
     for name, content in tables.items():
-        found.setdefault(frozenset(content.columns), []).append(name)
-    return found
+        groups.setdefault(frozenset(content.columns), []).append(name)
+    return groups
 
 
 def _comparable(child: Content, parent: Content, row_count_gate: bool) -> bool:

@@ -29,7 +29,7 @@ def against_exhaustive(n_graphs: int, seed: int) -> dict[str, Any]:
 
 def solver_times(repeats: int, seed: int) -> list[dict[str, Any]]:
     """Time plans over drawn graphs, and over graphs of versions that contain each other."""
-    found = []
+    rows = []
     for n in SIZES:
         for kind in (*DEGREES, "versions"):
             runs = []
@@ -39,7 +39,7 @@ def solver_times(repeats: int, seed: int) -> list[dict[str, Any]]:
                 started = time.perf_counter()
                 plan = plan_retention(problem)
                 runs.append((time.perf_counter() - started, plan, len(problem.parents)))
-            found.append(
+            rows.append(
                 {
                     "tables": n,
                     "graph": "versions" if kind == "versions" else f"{kind} edges a table",
@@ -49,7 +49,7 @@ def solver_times(repeats: int, seed: int) -> list[dict[str, Any]]:
                     "largest_gap": max(plan.gap for _, plan, _ in runs),
                 }
             )
-    return found
+    return rows
 
 
 def _drawn(rng: np.random.Generator, n: int, share: float) -> RetentionProblem:

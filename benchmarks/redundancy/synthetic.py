@@ -120,7 +120,7 @@ def synthetic_lake(
         raise InputError(f"A lake has at least one byte. Got {n_bytes}.")
     if file_format not in FORMATS:
         raise InputError(f"Tables are written as {' or '.join(FORMATS)}. Got {file_format!r}.")
-    found: list[Lineage] = []
+    lineages: list[Lineage] = []
     counts = [(n_tables - n_roots) * (at + 1) // n_roots for at in range(n_roots)]
     counts = np.diff(counts, prepend=0).tolist()
     spent: list[float] = []
@@ -142,10 +142,10 @@ def synthetic_lake(
             )
             ending = path.name[len(lineage.table) :]
             source = lineage.source and lineage.source + ending
-            found.append(Lineage(**{**asdict(lineage), "table": path.name, "source": source}))
-    told = json.dumps([asdict(each) for each in found], indent=1)
-    (folder / LINEAGE).write_text(told + "\n", encoding="utf-8")
-    return found
+            lineages.append(Lineage(**{**asdict(lineage), "table": path.name, "source": source}))
+    text = json.dumps([asdict(record) for record in lineages], indent=1)
+    (folder / LINEAGE).write_text(text + "\n", encoding="utf-8")
+    return lineages
 
 
 def given_roots(folder: Path) -> dict[str, pa.Table]:
@@ -158,7 +158,7 @@ def given_roots(folder: Path) -> dict[str, pa.Table]:
     LakeError
         There is none.
     """
-    found = {}
+    roots = {}
     for path in sorted(folder.rglob("*.csv")):
         try:
             table = pc_csv.read_csv(path)
@@ -167,10 +167,10 @@ def given_roots(folder: Path) -> dict[str, pa.Table]:
         if table.num_rows and len(set(table.column_names)) == table.num_columns:
             # Folders are part of the name: two of them can hold a file of one name.
             inside = path.relative_to(folder).with_suffix("")
-            found["__".join(inside.parts)] = table
-    if not found:
+            roots["__".join(inside.parts)] = table
+    if not roots:
         raise LakeError(f"{folder} has no CSV file with rows of one length and distinct names.")
-    return found
+    return roots
 
 
 def _drawn(

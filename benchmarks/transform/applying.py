@@ -52,14 +52,14 @@ def applied(name: str, n_rows: int, repeats: int, seed: int) -> dict[str, Any]:
         pair.source, pair.target, columns=pair.columns, target_columns=["key"], seed=seed
     )
     n_rows = min(n_rows, rule.n_keys)
-    told: dict[str, Any] = {"rule": name, "rows": n_rows}
+    facts: dict[str, Any] = {"rule": name, "rows": n_rows}
     if joined.program is None:
-        return {**told, "programs": [], "rows_per_second": None, "right": 0.0}
+        return {**facts, "programs": [], "rows_per_second": None, "right": 0.0}
     new = planted_pair(rule, n_rows, share=1, seed=seed + 1)
     tables = [table.sort_by("id") for table in (new.source, new.target)]
     reading, keyed = tables if joined.forward else reversed(tables)
     stored = program_from_text(json.dumps(program_to_json(joined.stored)))
-    columns = [reading[each].combine_chunks() for each in stored.columns]
+    columns = [reading[column].combine_chunks() for column in stored.columns]
     keys = keyed[joined.key_column].combine_chunks()
     seconds = []
     for _ in range(repeats):
@@ -70,7 +70,7 @@ def applied(name: str, n_rows: int, repeats: int, seed: int) -> dict[str, Any]:
     for texts in written:
         right |= pc.fill_null(pc.equal(texts, keys), False).to_numpy(zero_copy_only=False)
     return {
-        **told,
+        **facts,
         "programs": [in_words(program, stored.columns) for program in stored.programs],
         "rows_per_second": n_rows * len(stored.programs) / statistics.median(seconds),
         "right": float(right.mean()),

@@ -77,8 +77,8 @@ def best_fuzzy_join(
         common, left_sizes, right_sizes = common_tokens(sources, targets, tokeniser)
         tie = similarities("Jaccard", common, left_sizes, right_sizes)
         for name in SIMILARITIES:
-            found = similarities(name, common, left_sizes, right_sizes)
-            nearest, similarity = _nearest(found, tie)
+            matrix = similarities(name, common, left_sizes, right_sizes)
+            nearest, similarity = _nearest(matrix, tie)
             correct = right[np.arange(len(sources)), nearest] & (similarity > 0)
             for step in STEPS:
                 threshold = step if name == "intersection" else step / 10
@@ -130,8 +130,8 @@ def similarities(
     return common / np.maximum(below, 1)
 
 
-def _nearest(found: np.ndarray, tie: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _nearest(scores: np.ndarray, tie: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the most similar target of each source, and how similar it is."""
-    highest = found.max(axis=1)
-    among = np.where(found == highest[:, None], tie, -1.0)
+    highest = scores.max(axis=1)
+    among = np.where(scores == highest[:, None], tie, -1.0)
     return among.argmax(axis=1), highest

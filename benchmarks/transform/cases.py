@@ -128,8 +128,8 @@ def read_case(folder: Path) -> Case:
     InputError
         It has no true pair.
     """
-    told = json.loads((folder / "case.json").read_text(encoding="utf-8"))
-    source = told["source_key"] if isinstance(told["source_key"], list) else [told["source_key"]]
+    facts = json.loads((folder / "case.json").read_text(encoding="utf-8"))
+    source = facts["source_key"] if isinstance(facts["source_key"], list) else [facts["source_key"]]
     with (folder / "ground_truth.csv").open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     columns = [cleaned_values(list(column)) for column in zip(*rows, strict=True)]
@@ -140,11 +140,11 @@ def read_case(folder: Path) -> Case:
         raise InputError(f"The case {folder.name} has no true pair in ground_truth.csv.")
     return Case(
         folder.name,
-        told["kind"],
-        told["relations"],
+        facts["kind"],
+        facts["relations"],
         folder,
         tuple(map(spec_of, source)),
-        spec_of(told["target_key"]),
+        spec_of(facts["target_key"]),
         truth,
     )
 
@@ -157,8 +157,8 @@ def spec_of(key: str) -> str:
     >>> spec_of("column 2: Team"), spec_of("Team")
     ('#2', 'Team')
     """
-    found = _POSITION.match(key)
-    return f"#{found[1]}" if found else key
+    match = _POSITION.match(key)
+    return f"#{match[1]}" if match else key
 
 
 @contextmanager

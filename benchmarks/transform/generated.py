@@ -72,8 +72,8 @@ class People:
 
     def words(self, n_words: int) -> pa.Array:
         """Return titles of so many words."""
-        most = len(_SYLLABLES) ** 3
-        parts = [_word(self._drawn(most), 3, self._drawn(len(_ENDINGS))) for _ in range(n_words)]
+        limit = len(_SYLLABLES) ** 3
+        parts = [_word(self._drawn(limit), 3, self._drawn(len(_ENDINGS))) for _ in range(n_words)]
         return _joined(parts, " ")
 
     def _drawn(self, below: int) -> np.ndarray:
@@ -140,7 +140,7 @@ def _user_id(people: People) -> tuple[Columns, pa.Array]:
 def _time(people: People) -> tuple[Columns, pa.Array]:
     seconds = people.numbers
     parts = seconds // 3600, seconds // 60 % 60, seconds % 60
-    cells = [pa.array(each).cast(pa.string()) for each in parts]
+    cells = [pa.array(part).cast(pa.string()) for part in parts]
     return dict(zip(("hour", "minute", "second"), cells, strict=True)), _joined(cells, ":")
 
 
@@ -257,7 +257,7 @@ def _distinct(rng: np.random.Generator, n: int, below: int) -> np.ndarray:
     """Return distinct numbers, in any order."""
     if 2 * n > below:
         return rng.permutation(below)[:n]
-    found = np.empty(0, np.int64)
-    while len(found) < n:
-        found = np.unique(np.concatenate([found, rng.integers(0, below, n)]))
-    return rng.permutation(found)[:n]
+    numbers = np.empty(0, np.int64)
+    while len(numbers) < n:
+        numbers = np.unique(np.concatenate([numbers, rng.integers(0, below, n)]))
+    return rng.permutation(numbers)[:n]

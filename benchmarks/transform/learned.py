@@ -47,11 +47,11 @@ def learned(case: Case, *, named: bool, seed: int = 0) -> dict[str, Any]:
     joined = learn_transformation(str(case.source), str(case.target), seed=seed, **columns)
     pairs = joined.pairs
     seconds = time.process_time() - started
-    told = {(_key(left), right) for left, right, _ in pairs}
+    value_pairs = {(_key(left), right) for left, right, _ in pairs}
     names = joined.reading.texts.names
     return {
         **score(row_pairs(joined, case), case.truth),
-        "f_as_told": score(told, case.truth)["f"],
+        "f_as_told": score(value_pairs, case.truth)["f"],
         "seconds": seconds,
         "kinds": dict(sorted(Counter(kind for *_, kind in pairs).items())),
         "direction": joined.found.direction,

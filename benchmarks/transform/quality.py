@@ -50,10 +50,10 @@ def measured_cases(
 
 def means_of(rows: Sequence[dict[str, Any]], methods: Sequence[str]) -> dict[str, Any]:
     """Return mean scores of each group by method, and the seconds of all its cases."""
-    found: dict[str, Any] = {}
+    group_means: dict[str, Any] = {}
     for group in GROUPS:
         mine = [row for row in rows if row["group"] == group]
-        found[group] = {
+        group_means[group] = {
             method: {
                 **means(row["methods"][method] for row in mine),
                 "seconds": sum(row["methods"][method]["seconds"] for row in mine),
@@ -61,7 +61,7 @@ def means_of(rows: Sequence[dict[str, Any]], methods: Sequence[str]) -> dict[str
             for method in methods
             if mine
         }
-    return found
+    return group_means
 
 
 def _row(case: Case, seed: int, methods: Sequence[str]) -> dict[str, Any]:

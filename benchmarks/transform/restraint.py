@@ -56,16 +56,16 @@ def measured_restraint(*, seed: int = 0, n_draws: int = 3, n_pairs: int = 200) -
         ``tasks``, and ``random`` with the programs of each draw.
     """
     warm_up()
-    found: dict[str, Any] = {"tasks": [task_row(*task, seed=seed) for task in _tasks()]}
+    result: dict[str, Any] = {"tasks": [task_row(*task, seed=seed) for task in _tasks()]}
     with ExitStack() as stack:
         folders = {lake: _lake(stack, lake) for lake in LAKES}
         columns = list(lake_columns(folders))
-        draws = [drawn_pairs(columns, n_pairs, seed + each) for each in range(n_draws)]
-        found["random"] = {
+        draws = [drawn_pairs(columns, n_pairs, seed + number) for number in range(n_draws)]
+        result["random"] = {
             "columns": len(columns),
-            "draws": [_draw(pairs, seed + each, seed) for each, pairs in enumerate(draws)],
+            "draws": [_draw(pairs, seed + number, seed) for number, pairs in enumerate(draws)],
         }
-    return found
+    return result
 
 
 def _tasks() -> Iterator[tuple[str, Task]]:
@@ -89,10 +89,10 @@ def task_row(name: str, task: Task, *, seed: int = 0) -> dict[str, Any]:
     joined = learn_transformation({"asked": task.asked}, {"other": task.others}, seed=seed)
     pairs = joined.pairs
     seconds = time.process_time() - started
-    asked, others = cleaned_values(task.asked), cleaned_values(task.others)
+    values, others = cleaned_values(task.asked), cleaned_values(task.others)
     places = task.partners.tocoo()
     truth = {
-        (asked[row], others[column]) for row, column in zip(places.row, places.col, strict=True)
+        (values[row], others[column]) for row, column in zip(places.row, places.col, strict=True)
     }
     kinds: dict[str, dict[str, int]] = {}
     for left, right, kind in pairs:
@@ -103,7 +103,7 @@ def task_row(name: str, task: Task, *, seed: int = 0) -> dict[str, Any]:
     return {
         "set": name,
         "task": task.name,
-        "values": [len(set(asked)), len(set(others))],
+        "values": [len(set(values)), len(set(others))],
         "true_pairs": len(truth),
         **counted(n_right, len(pairs), len(truth)),
         "kinds": kinds,
@@ -146,13 +146,13 @@ def _lake(stack: ExitStack, name: str) -> Path:
     return stack.enter_context(unpacked(name, "tables"))
 
 
-def lake_columns(folders: dict[str, Path], least: int = MIN_VALUES) -> Iterator[LakeColumn]:
+def lake_columns(folders: dict[str, Path], min_values: int = MIN_VALUES) -> Iterator[LakeColumn]:
     """Yield the columns of lakes that have at least so many distinct values, also of numbers.
 
     Parameters
     ----------
     folders : dict of str to Path
-    least : int
+    min_values : int
     """
     for lake, folder in folders.items():
         for file in find_tables(folder)[0]:
@@ -164,9 +164,9 @@ def lake_columns(folders: dict[str, Path], least: int = MIN_VALUES) -> Iterator[
                 zip(label_columns(table.names), table.columns, strict=True)
             ):
                 # Cleaning makes none that are different.
-                if len(cells) < least or len(cells.unique()) < least:
+                if len(cells) < min_values or len(cells.unique()) < min_values:
                     continue
-                if len({*cleaned_values(cells)} - {None}) >= least:
+                if len({*cleaned_values(cells)} - {None}) >= min_values:
                     yield LakeColumn(lake, file.table, position, name, Path(file.path))
 
 

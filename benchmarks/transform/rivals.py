@@ -44,7 +44,7 @@ def by_substring(sources: Sequence[str], targets: Sequence[str]) -> Joined:
     [(0, 0)]
     """
     left, right = ([text.lower() for text in texts] for texts in (sources, targets))
-    found: Joined = set()
+    pairs: Joined = set()
     for at, text in enumerate(left):
         inside = [
             (min(len(text), len(value)), place)
@@ -54,8 +54,8 @@ def by_substring(sources: Sequence[str], targets: Sequence[str]) -> Joined:
         longest = max((length for length, _ in inside), default=0)
         best = [place for length, place in inside if length == longest]
         if len(best) == 1:
-            found.add((at, best[0]))
-    return found
+            pairs.add((at, best[0]))
+    return pairs
 
 
 def by_rare_pieces(sources: Sequence[str], targets: Sequence[str]) -> Joined:
@@ -71,8 +71,8 @@ def by_rare_pieces(sources: Sequence[str], targets: Sequence[str]) -> Joined:
 
 def by_constrained_fuzzy(sources: Sequence[str], targets: Sequence[str]) -> Joined:
     """Join by the constrained fuzzy join, which is told nothing but the columns (FJ-C)."""
-    found = fuzzy_join(sources, targets)
-    return set(zip(found.derived.tolist(), found.keys.tolist(), strict=True))
+    matches = fuzzy_join(sources, targets)
+    return set(zip(matches.derived.tolist(), matches.keys.tolist(), strict=True))
 
 
 def by_default_model(sources: Sequence[str], targets: Sequence[str]) -> Joined:

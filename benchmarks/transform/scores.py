@@ -61,11 +61,11 @@ def means(scores: Iterable[Mapping[str, Any]]) -> dict[str, float | int | None]:
     {'precision': 1.0, 'recall': 0.5, 'f': 0.5, 'solved': 1, 'cases': 2}
     """
     kept = list(scores)
-    joined = [each["precision"] for each in kept if each["precision"] is not None]
+    joined = [row["precision"] for row in kept if row["precision"] is not None]
     return {
         "precision": sum(joined) / len(joined) if joined else None,
-        "recall": sum(each["recall"] for each in kept) / len(kept) if kept else None,
-        "f": sum(each["f"] for each in kept) / len(kept) if kept else None,
-        "solved": sum(each["f"] >= SOLVED for each in kept),
+        "recall": sum(row["recall"] for row in kept) / len(kept) if kept else None,
+        "f": sum(row["f"] for row in kept) / len(kept) if kept else None,
+        "solved": sum(row["f"] >= SOLVED for row in kept),
         "cases": len(kept),
     }

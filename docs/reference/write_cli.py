@@ -61,7 +61,7 @@ def _with_verbs(command: WithVerbs, context: click.Context) -> list[str]:
     """Return the sections of a command that goes by the name of its group, and of the others."""
     both = (command.default, *command.commands.values())
     return [
-        _section(each.context_class(each, info_name=each.name, parent=context)) for each in both
+        _section(verb.context_class(verb, info_name=verb.name, parent=context)) for verb in both
     ]
 
 

@@ -137,7 +137,7 @@ class HashingEmbedder(SubwordEmbedder):
         loops.sign_means(self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, means)
 
     def _write_units(
-        self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
+        self, words: pa.LargeStringArray, rows: np.ndarray, weights: np.ndarray, units: np.ndarray
     ) -> None:
         """Write weighted vectors of words without computing their means.
 
@@ -197,15 +197,15 @@ def create(
     max_words : int
         Most words of the corpus whose weight is kept, the most frequent ones.
     """
-    for name, number, least in (
+    for name, number, minimum in (
         ("dimensions", dimensions, 1),
         ("buckets", buckets, 1),
         ("seed", seed, 0),
         ("max_words", max_words, 1),
     ):
-        if not isinstance(number, int) or number < least:
+        if not isinstance(number, int) or number < minimum:
             raise InputError(
-                f"The {name} of a hashing embedder must be a whole number of at least {least}; "
+                f"The {name} of a hashing embedder must be a whole number of at least {minimum}; "
                 f"got {number!r}."
             )
     if not 1 <= min_n <= max_n:

@@ -207,11 +207,9 @@ class SubwordEmbedder:
         """
         return self._means(words, self._vocabulary.find(words))
 
-    def _means(
-        self, words: pa.LargeStringArray, found: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _means(self, words: pa.LargeStringArray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Average the rows of words that were looked up already; see `word_means`."""
-        own = found if self._own_rows else np.full(len(words), -1, np.int64)
+        own = rows if self._own_rows else np.full(len(words), -1, np.int64)
         counts = count_ngrams(words, self._min_n, self._max_n) + (own >= 0)
         means = np.empty((len(words), self.dimensions), np.float32)
         for piece in bounded_pieces(counts):
@@ -296,20 +294,20 @@ class SubwordEmbedder:
 
         `units` is float64 (u, dimensions).
         """
-        found = self._vocabulary.find(words)
+        rows = self._vocabulary.find(words)
         # The last weight is that of a word not found, whose place is -1.
-        weights = self._weights[found]
+        weights = self._weights[rows]
         for start in range(0, len(words), _WORDS_PER_BLOCK):
             block = slice(start, start + _WORDS_PER_BLOCK)
             self._write_units(
-                words.slice(start, _WORDS_PER_BLOCK), found[block], weights[block], units[block]
+                words.slice(start, _WORDS_PER_BLOCK), rows[block], weights[block], units[block]
             )
 
     def _write_units(
-        self, words: pa.LargeStringArray, found: np.ndarray, weights: np.ndarray, units: np.ndarray
+        self, words: pa.LargeStringArray, rows: np.ndarray, weights: np.ndarray, units: np.ndarray
     ) -> None:
         """Write the vectors of words already looked up, each scaled to the length of its weight."""
-        means, known = self._means(words, found)
+        means, known = self._means(words, rows)
         loops.weighted_units(means, known, self._centre, weights, units)
 
 

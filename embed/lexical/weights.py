@@ -61,8 +61,8 @@ def rarity(words: pa.LargeStringArray, counts: np.ndarray, n_tokens: int) -> np.
     """
     counts = np.maximum(counts, 1)
     is_number = pc.match_substring_regex(words, r"\d").to_numpy(zero_copy_only=False)
-    taken = np.where(is_number, np.minimum(counts, MOST_OF_A_NUMBER), counts)
-    few, which = np.unique(taken, return_inverse=True)
+    capped_counts = np.where(is_number, np.minimum(counts, MOST_OF_A_NUMBER), counts)
+    few, which = np.unique(capped_counts, return_inverse=True)
     # In decimal numbers, which are the same on every machine: the logarithm of a library may differ
     # from that of another in its last bits.
     with localcontext() as context:

@@ -42,7 +42,9 @@ def unpack_lake(folder: Path) -> Path:
     partial = folder / "lake.partial"
     for name in SETS:
         with tarfile.open(SHARED / name / "tables.tar.gz") as archive:
-            wanted = [each for each in archive if not each.name.split("/")[-1].startswith(REPEATED)]
+            wanted = [
+                member for member in archive if not member.name.split("/")[-1].startswith(REPEATED)
+            ]
             archive.extractall(partial, members=wanted, filter="data")
     return partial.rename(lake)
 

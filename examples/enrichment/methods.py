@@ -65,8 +65,8 @@ class TextMatch:
             query.texts, query.value_of_text, query.values, self._pairs, chosen.values
         )
         rows = read_rows(self._lake, self.table)
-        found = find_rows(self.table, self.column, rows, mapping, self._normaliser, chosen)
-        return join_table(table, on, found, query.texts).table
+        found_rows = find_rows(self.table, self.column, rows, mapping, self._normaliser, chosen)
+        return join_table(table, on, found_rows, query.texts).table
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class LakeTexts:
         encoded = normaliser.normalise(raw.dictionary).dictionary_encode()
         self.values: pa.StringArray = encoded.dictionary.cast(pa.string())
         places = encoded.indices.take(raw.indices)
-        owners = np.repeat(np.arange(len(cells)), [len(each) for each in cells])[
+        owners = np.repeat(np.arange(len(cells)), [len(column) for column in cells])[
             places.is_valid().to_numpy(False)
         ]
         places = places.drop_null().to_numpy(zero_copy_only=False)
@@ -150,12 +150,12 @@ class LakeTexts:
         alike = similar(query.values, self.values)
         matched = ((alike > 0).astype(np.int32) @ self.held) > 0
         joinability = (matched.T @ query.rows) / query.n_rows
-        found = [
+        places = [
             place
             for place in np.argsort(-joinability, kind="stable")
             if joinability[place] >= MIN_JOINABILITY
         ]
-        return [self._match(query, alike, place, float(joinability[place])) for place in found]
+        return [self._match(query, alike, place, float(joinability[place])) for place in places]
 
     def _match(
         self, query: TextQuery, alike: sp.csr_matrix, place: int, joinability: float

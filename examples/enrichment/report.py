@@ -83,12 +83,12 @@ def as_text(result: dict[str, Any]) -> str:
 def as_markdown(result: dict[str, Any]) -> str:
     """Write the tables for the page: scores, what found what, and pairs that are wrong."""
     lake, index = result["lake"], result["index"]
-    told = (
+    setup = (
         f"{lake['tables']:,} tables, {lake['columns']:,} columns, {lake['values']:,} values; "
         f"model {index['model']}, max distance {index['max_distance']:g}; "
         f"{result['seeds']} seeds, {result['trees']} trees."
     )
-    parts = [told, _markdown(_HEAD, rows_of(result)), *_tasks_told(result), *_wrong_told(result)]
+    parts = [setup, _markdown(_HEAD, rows_of(result)), *_tasks_told(result), *_wrong_told(result)]
     return "\n\n".join(parts)
 
 
@@ -125,13 +125,13 @@ def _tasks_told(result: dict[str, Any]) -> Iterable[str]:
             lines.append(f"- **{run['task']}**: {run['about']}.")
             continue
         tables = [
-            f"`{each['table']}` ({each['joinability']:.0%}, {each['added']})"
-            for each in run["tables"]
+            f"`{table['table']}` ({table['joinability']:.0%}, {table['added']})"
+            for table in run["tables"]
         ]
         shown = ", ".join(tables[:4]) + (f" and {len(tables) - 4} more" if len(tables) > 4 else "")
         away = (
             "; gave the target away and was left out: "
-            f"{', '.join(f'`{each}`' for each in run['gave_target_away'])}"
+            f"{', '.join(f'`{column}`' for column in run['gave_target_away'])}"
             if run["gave_target_away"]
             else ""
         )

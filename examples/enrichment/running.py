@@ -77,12 +77,12 @@ class Workshop:
         """Score the model of each seed; methods that add the same columns share the work."""
         place = (task.name, matrix.shape, hash(matrix.tobytes()), *seeds)
         if place not in self._scores:
-            found = []
+            runs = []
             for seed in seeds:
                 options = ModelOptions(trees=trees, seed=seed)
                 predicted = predict_unseen(matrix, target.values, target.task, options)
-                found.append(scores_of(target.values, predicted, target.task))
-            self._scores[place] = {name: [score[name] for score in found] for name in found[0]}
+                runs.append(scores_of(target.values, predicted, target.task))
+            self._scores[place] = {name: [score[name] for score in runs] for name in runs[0]}
         return self._scores[place]
 
 
@@ -118,8 +118,8 @@ def run_task(
 
     The result is plain JSON.
     """
-    found = find(shop, task, method, threshold)
-    enriched = pexeso.enrich_from(found, task.table, task.on, target=task.target)
+    matches = find(shop, task, method, threshold)
+    enriched = pexeso.enrich_from(matches, task.table, task.on, target=task.target)
     table = enriched.table
     names = table.column_names if isinstance(table, pa.Table) else table.columns
     columns = {str(name): table[name] for name in names}
@@ -136,25 +136,27 @@ def run_task(
         "threshold": threshold,
         "tables": [
             {
-                "table": each.table,
-                "key": each.key,
-                "joinability": round(each.joinability, 3),
-                "added": each.added,
-                "reason": each.reason,
+                "table": joined_table.table,
+                "key": joined_table.key,
+                "joinability": round(joined_table.joinability, 3),
+                "added": joined_table.added,
+                "reason": joined_table.reason,
             }
-            for each in enriched.tables
+            for joined_table in enriched.tables
         ],
         "columns": len(enriched.columns),
         "features": features.matrix.shape[1],
         "gave_target_away": [
-            f"{each.table}:{each.column}" for each in enriched.left_out if each.rule == "target"
+            f"{omission.table}:{omission.column}"
+            for omission in enriched.left_out
+            if omission.rule == "target"
         ],
-        "joined": None if task.entity_of is None else judge_pairs(found, task.entity_of),
+        "joined": None if task.entity_of is None else judge_pairs(matches, task.entity_of),
         "scores": shop.scores(task, features.matrix, target, seeds, trees),
     }
 
 
-def judge_pairs(found: Sequence[Any], entity_of: pd.Series) -> dict[str, Any]:
+def judge_pairs(matches: Sequence[Any], entity_of: pd.Series) -> dict[str, Any]:
     """Count the right and wrong joined pairs among those whose two names are known.
 
     Each value is paired with its nearest one. A pair is wrong where its names stand for different
@@ -162,7 +164,7 @@ def judge_pairs(found: Sequence[Any], entity_of: pd.Series) -> dict[str, Any]:
     """
     right, wrong = 0, []
     known = entity_of.to_dict()
-    for match in found:
+    for match in matches:
         nearest: dict[str, Any] = {}
         for pair in match.pairs():
             held = nearest.get(pair.query)
@@ -176,7 +178,7 @@ def judge_pairs(found: Sequence[Any], entity_of: pd.Series) -> dict[str, Any]:
             if mine != theirs:
                 wrong.append((round(pair.distance, 3), pair.query, pair.value))
     examples = list(dict.fromkeys(sorted(wrong)))[:_EXAMPLES]
-    return {"right": right, "wrong": len(wrong), "examples": [list(each) for each in examples]}
+    return {"right": right, "wrong": len(wrong), "examples": [list(triple) for triple in examples]}
 
 
 def summarise(scores: Sequence[float]) -> tuple[float, float]:

@@ -67,16 +67,16 @@ def path_text(value: Any, name: str) -> str:
 
 def names_given(names: Iterable[str], option: str) -> tuple[str, ...]:
     """Return different names, in their order."""
-    found = _listed(names, option, "names, such as ['a.csv']")
-    for name in found:
+    all_names = _listed(names, option, "names, such as ['a.csv']")
+    for name in all_names:
         if not isinstance(name, str):
             raise InputError(f"{option} must be a list of names. Got {shown(name)} among them.")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(all_names))
 
 
 def pairs_given(pairs: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
     """Return pairs of tables that are not to be joined."""
-    found = []
+    table_pairs = []
     for pair in _listed(pairs, "exclude_joins", "pairs of tables, such as [('a.csv', 'b.csv')]"):
         several = list(pair) if isinstance(pair, Iterable) else []
         names = names_in(pair) if isinstance(pair, str) else several
@@ -84,8 +84,8 @@ def pairs_given(pairs: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
             raise InputError(
                 f"exclude_joins are pairs of tables, such as ('a.csv', 'b.csv'). Got {shown(pair)}."
             )
-        found.append((names[0], names[1]))
-    return tuple(found)
+        table_pairs.append((names[0], names[1]))
+    return tuple(table_pairs)
 
 
 def _listed(values: Any, option: str, what: str) -> list[Any]:
@@ -124,8 +124,8 @@ def fan_out(value: Any, want: Any, method: str) -> float:
     return number
 
 
-def is_number(value: Any, above: float, most: float) -> bool:
+def is_number(value: Any, above: float, maximum: float) -> bool:
     """Return whether a value is a number above a bound and at most another."""
     number = plain_scalar(value)
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
-    return is_number and above < number <= most
+    return is_number and above < number <= maximum

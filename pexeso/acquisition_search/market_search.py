@@ -237,13 +237,13 @@ def plans_of(market: Market, request: AcquisitionRequest, limits: Limits) -> Fou
     evaluator = Evaluator(market.graph, request, market.coded, rows_of=market.rows_of)
     if limits.method == "exact":
         exact = exact_search.Limits(max_seconds=limits.max_seconds)
-        found = exact_search.find_plans(market.graph, request, market.coded, exact, evaluator)
+        answer = exact_search.find_plans(market.graph, request, market.coded, exact, evaluator)
     else:
         options = PublishedOptions(first_rate=1.0, seed=limits.seed)
-        found = published_plans(lambda _: (market.graph, evaluator.measures), request, options)
+        answer = published_plans(lambda _: (market.graph, evaluator.measures), request, options)
     if market.samples is None:
-        return found
-    return with_intervals(found, market.samples, request)
+        return answer
+    return with_intervals(answer, market.samples, request)
 
 
 def candidates_of(

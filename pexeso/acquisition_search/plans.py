@@ -85,16 +85,16 @@ class PlanJoin:
     @classmethod
     def of(cls, join: Join, near: str) -> PlanJoin:
         """Return a join as seen from one of its tables."""
-        found = join.join_set
-        rows = {join.left: found.left_most, join.right: found.right_most}
+        join_set = join.join_set
+        rows = {join.left: join_set.left_most, join.right: join_set.right_most}
         far = join.other(near)
         return cls(
             near,
             join.columns_of(near),
             far,
             join.columns_of(far),
-            found.weight,
-            found.n_keys,
+            join_set.weight,
+            join_set.n_keys,
             rows[near],
             rows[far],
         )
@@ -134,10 +134,10 @@ class PlanJoin:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
-        told = asdict(self)
-        told |= {name: list(told[name]) for name in ("left_columns", "right_columns")}
-        told |= {name: getattr(self, name) for name in ("relation", "fan_out", "condition")}
-        return told
+        document = asdict(self)
+        document |= {name: list(document[name]) for name in ("left_columns", "right_columns")}
+        document |= {name: getattr(self, name) for name in ("relation", "fan_out", "condition")}
+        return document
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,7 +204,7 @@ class AcquisitionPlan(AsTables):
     """What `to_pandas` and the others tell of each table that is bought."""
 
     def _table_rows(self) -> list[dict[str, Any]]:
-        return [{name: getattr(each, name) for name in self.fields} for each in self.tables]
+        return [{name: getattr(table, name) for name in self.fields} for table in self.tables]
 
     def _field_types(self) -> Mapping[str, pa.DataType]:
         texts = dict.fromkeys(("table", "sql"), pa.string())
@@ -212,12 +212,12 @@ class AcquisitionPlan(AsTables):
 
     def _told(self) -> str:
         worth = f"correlation {self.correlation:.4g} for a price of {self.price:g}"
-        return f"{named([each.table for each in self.tables])}, {worth}"
+        return f"{named([plan_table.table for plan_table in self.tables])}, {worth}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
         return facts_table(
             {
-                "tables": [each.table for each in self.tables],
+                "tables": [plan_table.table for plan_table in self.tables],
                 "joins": [join.condition for join in self.path],
                 "wanted": [f"{table}:{spec_of([column])}" for table, column in self.want],
                 **{name: getattr(self, name) for name in _MEASURES},
@@ -227,7 +227,7 @@ class AcquisitionPlan(AsTables):
     @classmethod
     def of(
         cls,
-        found: FoundPlan,
+        plan: FoundPlan,
         graph: JoinGraph,
         coded: CodedColumns,
         evaluator: Evaluator | None = None,
@@ -236,7 +236,7 @@ class AcquisitionPlan(AsTables):
 
         Parameters
         ----------
-        found : FoundPlan
+        plan : FoundPlan
         graph : JoinGraph
             That it was found in.
         coded : CodedColumns
@@ -244,15 +244,15 @@ class AcquisitionPlan(AsTables):
         evaluator : Evaluator, optional
             What measured it; one over all rows if not given.
         """
-        tree, worth = found.tree, found.measures
+        tree, worth = plan.tree, plan.measures
         if evaluator is None:
             evaluator = Evaluator(graph, request_of(tree), coded)
         path = tuple(_outwards(tree))
         order = {join.right: at for at, join in enumerate(path, 1)}
-        bought = sorted(tree.purchases(graph), key=lambda each: order.get(each.table, 0))
+        bought = sorted(tree.purchases(graph), key=lambda purchase: order.get(purchase.table, 0))
         owned = [name for name in tree.tables if graph.tables[name].owned]
         return cls(
-            tuple(PlanTable(each.table, each.columns, each.sql, each.price) for each in bought),
+            tuple(PlanTable(deal.table, deal.columns, deal.sql, deal.price) for deal in bought),
             tuple(PlanTable(name, tree.columns[name], "", 0.0) for name in owned),
             path,
             tree.have,
@@ -262,12 +262,12 @@ class AcquisitionPlan(AsTables):
             worth.quality,
             worth.informativeness,
             worth.n_rows,
-            found.optimal,
-            found.gap,
+            plan.optimal,
+            plan.gap,
             tuple(_warnings(tree, path, worth.n_rows, graph, coded, evaluator)),
             evaluator.uncertainty(tree),
-            found.chance,
-            found.estimates,
+            plan.chance,
+            plan.estimates,
         )
 
     @property
@@ -288,16 +288,16 @@ class AcquisitionPlan(AsTables):
         """Estimates of correlation and quality with the ends of their intervals, by measure."""
         if self.estimates is None:
             return None
-        found = {"correlation": self.estimates.correlation, "quality": self.estimates.quality}
+        estimates = {"correlation": self.estimates.correlation, "quality": self.estimates.quality}
         return {
             name: {
-                "value": each.value,
-                "low": each.low,
-                "high": None if math.isinf(each.high) else each.high,
-                "reliable": each.reliable,
-                "reason": each.reason or None,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": None if math.isinf(estimate.high) else estimate.high,
+                "reliable": estimate.reliable,
+                "reason": estimate.reason or None,
             }
-            for name, each in found.items()
+            for name, estimate in estimates.items()
         }
 
     @property
@@ -322,7 +322,7 @@ class AcquisitionPlan(AsTables):
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
         return {
-            "tables": [{**vars(each), "columns": list(each.columns)} for each in self.tables],
+            "tables": [{**vars(table), "columns": list(table.columns)} for table in self.tables],
             "path": [join.to_dict() for join in self.path],
             "price": self.price,
             "correlation": self.correlation,
@@ -339,7 +339,7 @@ class AcquisitionPlan(AsTables):
             "have": [{"table": table, "column": column} for table, column in self.have],
             "want": [{"table": table, "column": column} for table, column in self.want],
             "own_tables": [
-                {"table": each.table, "columns": list(each.columns)} for each in self.own_tables
+                {"table": table.table, "columns": list(table.columns)} for table in self.own_tables
             ],
             "warnings": list(self.warnings),
         }
@@ -366,7 +366,7 @@ def _outwards(tree: JoinTree) -> Iterator[PlanJoin]:
         near, join = stack.pop()
         far = join.other(near)
         yield PlanJoin.of(join, near)
-        stack += [(far, each) for each in reversed(beyond.get(far, []))]
+        stack += [(far, next_join) for next_join in reversed(beyond.get(far, []))]
 
 
 def _warnings(

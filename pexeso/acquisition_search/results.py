@@ -70,7 +70,7 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
     @classmethod
     def of(
         cls,
-        found: FoundPlans,
+        answer: FoundPlans,
         market: Market,
         *,
         query: dict[str, Any],
@@ -82,7 +82,7 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
 
         Parameters
         ----------
-        found : FoundPlans
+        answer : FoundPlans
         market : Market
             What was searched.
         query, options
@@ -93,27 +93,27 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
             Further ones.
         """
         graph, evaluator = market.graph, None
-        if found.plans:
-            request = request_of(found.plans[0].tree)
+        if answer.plans:
+            request = request_of(answer.plans[0].tree)
             evaluator = Evaluator(graph, request, market.coded, rows_of=market.rows_of)
         plans = tuple(
-            AcquisitionPlan.of(each, graph, market.coded, evaluator) for each in found.plans[:k]
+            AcquisitionPlan.of(plan, graph, market.coded, evaluator) for plan in answer.plans[:k]
         )
         return cls(
             query,
             options,
             plans,
-            None if found.plans else found.reason or "No plan is within the bounds.",
-            {} if found.plans else dict(found.best_seen),
-            _unit(found.plans[0].tree, graph) if found.plans else "bits",
-            len(found.plans) - len(plans),
+            None if answer.plans else answer.reason or "No plan is within the bounds.",
+            {} if answer.plans else dict(answer.best_seen),
+            _unit(answer.plans[0].tree, graph) if answer.plans else "bits",
+            len(answer.plans) - len(plans),
             {
                 "tables": len(graph.tables),
                 "joins": len(graph.edges),
-                "columns" if query.get("want", "") is None else "plans_formed": found.n_trees,
-                "plans_measured": found.n_evaluated,
-                "stopped": found.stopped,
-                "seconds": round(found.seconds, 6),
+                "columns" if query.get("want", "") is None else "plans_formed": answer.n_trees,
+                "plans_measured": answer.n_evaluated,
+                "stopped": answer.stopped,
+                "seconds": round(answer.seconds, 6),
                 **(stats or {}),
             },
         )
@@ -150,10 +150,10 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
         return [
             {
                 **{name: getattr(plan, name) for name in self.fields if name not in _LISTS},
-                "tables": [each.table for each in plan.tables],
+                "tables": [plan_table.table for plan_table in plan.tables],
                 "path": [join.condition for join in plan.path],
                 "want": [f"{table}:{spec_of([column])}" for table, column in plan.want],
-                "sql": [each.sql for each in plan.tables],
+                "sql": [plan_table.sql for plan_table in plan.tables],
             }
             for plan in self.plans
         ]

@@ -210,14 +210,14 @@ class AcquisitionSearches:
         to_explain = tuple(Terminal.of(market.graph, name, table) for table, name in having)
         limits = Limits(method, seconds, seed)
         if want is None:
-            found = market_search.candidates_of(market, to_explain, bounds, limits)
+            answer = market_search.candidates_of(market, to_explain, bounds, limits)
         else:
             request = AcquisitionRequest(
                 to_explain,
                 tuple(Terminal.of(market.graph, name, table) for table, name in wanted),
                 **bounds,
             )
-            found = market_search.plans_of(market, request, limits)
+            answer = market_search.plans_of(market, request, limits)
         query = {
             "file": None if own is None else own.file,
             "table": having[0][0] if having else None,
@@ -225,7 +225,7 @@ class AcquisitionSearches:
             "rows": None if own is None else own.rows.num_rows,
             "want": [_described(table, name) for table, name in wanted] or None,
         }
-        told = {
+        settings = {
             **{name: None if value == math.inf else value for name, value in bounds.items()},
             "prices": priced(prices),
             "method": method,
@@ -237,10 +237,10 @@ class AcquisitionSearches:
             "seed": seed,
             "k": k,
         }
-        notes = [*market.stats["notes"], *_notes(copy, market, has_plans=bool(found.plans))]
+        notes = [*market.stats["notes"], *_notes(copy, market, has_plans=bool(answer.plans))]
         seconds = round(time.perf_counter() - started, 6)
         stats = {**market.stats, "notes": notes, "seconds": seconds}
-        return AcquisitionResult.of(found, market, query=query, options=told, k=k, stats=stats)
+        return AcquisitionResult.of(answer, market, query=query, options=settings, k=k, stats=stats)
 
     def _named(self, name: str) -> str | None:
         """Return the table of the lake that a name means; None where it means none."""
@@ -295,7 +295,7 @@ class AcquisitionSearches:
                 f"want must be the wanted columns, such as ['b.csv:rain']. Got {shown(want)}."
             )
         specs = [want] if isinstance(want, str) else list(want)
-        found: list[tuple[str | None, str]] = []
+        wanted: list[tuple[str | None, str]] = []
         for spec in specs:
             if not isinstance(spec, str) or not spec:
                 raise InputError(
@@ -304,7 +304,7 @@ class AcquisitionSearches:
             name, columns = self.opened.catalog.split(spec)
             if columns is None or (self._named(name) is None and spec in self._labels(own)):
                 names = names_in(spec) if columns is None else [spec]
-                found += [(None, self._label(each, own)) for each in names]
+                wanted += [(None, self._label(column, own)) for column in names]
                 continue
             table = self._require(name)
             if table == copy:
@@ -312,8 +312,8 @@ class AcquisitionSearches:
                     f"'{table}' is the table that you have: there is nothing to get from it. Name "
                     "a column of another table."
                 )
-            found += self._columns_of(table, columns)
-        return tuple(found)
+            wanted += self._columns_of(table, columns)
+        return tuple(wanted)
 
     def _columns_of(self, table: str, columns: str | Iterable[str]) -> tuple[tuple[str, str], ...]:
         """Return a table of the lake with the label of each column that is named."""
@@ -388,7 +388,7 @@ def _owned(
         )
     specs = [columns] if isinstance(columns, str) and columns in names else columns
     chosen = [labels[find_column(names, spec)] for spec in specs_in(specs)]
-    twice = sorted({each for each in chosen if chosen.count(each) > 1})
+    twice = sorted({label for label in chosen if chosen.count(label) > 1})
     if not chosen or twice:
         raise QueryError(
             "The columns to be explained are different ones, at least one. Got "

@@ -134,11 +134,11 @@ def _read(
     """Read the first n columns of each list, and look all of them up in the others."""
     shared = overlap.read(n)
     are_read = shared.n_more == 0  # all that share a value
-    for each in semantic:
-        each.read(n)
+    for source in semantic:
+        source.read(n)
     # Where nothing is left to look up, what was found anyway is not cut.
-    depth = None if are_read and all(each.is_whole for each in semantic) else n
-    listed = [name for each in semantic for name in each.first(depth)]
+    depth = None if are_read and all(source.is_whole for source in semantic) else n
+    listed = [name for source in semantic for name in source.first(depth)]
     sharing = [(match.table, match.column) for match in shared]
     names = [
         name for name in dict.fromkeys([*listed, *sharing, *by_program]) if name[0] != exclude_table
@@ -148,17 +148,17 @@ def _read(
         texts = [by_name.get(name) for name in names]
     else:
         texts = overlap.matches(names)
-    by_model = [each.shares(names) for each in semantic]
+    by_model = [source.shares(names) for source in semantic]
     shares = [max(of_column) for of_column in zip(*by_model, strict=True)]
     columns = [
         Known(name, share, text, by_program.get(name))
         for name, share, text in zip(names, shares, texts, strict=True)
     ]
-    columns.sort(key=lambda each: each.rank)
+    columns.sort(key=lambda column: column.rank)
     last = shared[-1] if shared else None
-    least = (0.0, ("", "")) if last is None else (last.containment, sharing[-1])
-    behind = _best_behind([each.least(depth) for each in semantic], None if are_read else least)
-    n_sure = sum(behind is None or each.rank <= behind for each in columns)
+    floor = (0.0, ("", "")) if last is None else (last.containment, sharing[-1])
+    behind = _best_behind([source.least(depth) for source in semantic], None if are_read else floor)
+    n_sure = sum(behind is None or column.rank <= behind for column in columns)
     return Best(columns, n_sure, behind is None, shared)
 
 

@@ -126,26 +126,26 @@ class CombinedMatch(ColumnMatch):
         by_text = dict.fromkeys(("overlap", "containment"))
         if self.equal_text is not None:
             by_text = {name: getattr(self.equal_text, name) for name in by_text}
-        told = {
+        document = {
             "table": self.table,
             "column": self.column,
             "share": self.share,
             "found_by": list(self.found_by),
         }
-        told |= by_meaning | by_text
-        told["transformed"] = self.transform.joinability if self.transform else None
-        told["program"] = self.transform.program if self.transform else None
+        document |= by_meaning | by_text
+        document["transformed"] = self.transform.joinability if self.transform else None
+        document["program"] = self.transform.program if self.transform else None
         if self.by_model:
-            found = self.by_model.items()
-            told["models"] = {name: match and match.joinability for name, match in found}
+            matches = self.by_model.items()
+            document["models"] = {name: match and match.joinability for name, match in matches}
         if explain:
-            told["pairs"] = (
+            document["pairs"] = (
                 [pair.to_list() for pair in self.meaning.pairs()] if self.meaning else []
             )
-            told |= self.equal_text.explained() if self.equal_text else {"shared": []}
+            document |= self.equal_text.explained() if self.equal_text else {"shared": []}
             if self.transform is not None:
-                told["transform"] = self.transform.to_dict(explain=True)
-        return told
+                document["transform"] = self.transform.to_dict(explain=True)
+        return document
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,11 +251,11 @@ def search_combined(
     given = {"k": ALL if k is None else k, **options}
     given.pop("rerank", None)  # the list has an order of its own
     semantic = {
-        name: SemanticList(each._answering.semantic, column, exclude_self, given)
-        for name, each in _by_model(index, models).items()
+        name: SemanticList(model_index._answering.semantic, column, exclude_self, given)
+        for name, model_index in _by_model(index, models).items()
     }
     first = next(iter(semantic.values()))
-    least = _least_containment(index, min_containment, first.options.min_joinability)
+    floor = _least_containment(index, min_containment, first.options.min_joinability)
     transformed = index.search(
         column,
         method="transform",
@@ -276,19 +276,19 @@ def search_combined(
     )
     lines = _lines(best, fold_copies, wanted)
     shown = [[best.columns[at] for at in line] for line in lines[:wanted]]
-    asked = {"k": given["k"], "exclude_table": best.overlap.options["exclude_table"]}
-    told = {name: each.options.to_dict() for name, each in semantic.items()}
-    stats: dict[str, Any] = {name: each.stats.to_dict() for name, each in semantic.items()}
+    request = {"k": given["k"], "exclude_table": best.overlap.options["exclude_table"]}
+    settings = {name: source.options.to_dict() for name, source in semantic.items()}
+    stats: dict[str, Any] = {name: source.stats.to_dict() for name, source in semantic.items()}
     stats |= {OVERLAP: best.overlap.stats, TRANSFORM: transformed.stats}
-    told[OVERLAP] = {**best.overlap.options, **asked}
-    if least is not None:
-        told[CONTAINMENT] = {"min_containment": least, "verify": True, **asked}
+    settings[OVERLAP] = {**best.overlap.options, **request}
+    if floor is not None:
+        settings[CONTAINMENT] = {"min_containment": floor, "verify": True, **request}
         stats[CONTAINMENT] = best.overlap.stats  # what overlap counts tells containment too
-    told[TRANSFORM] = {**transformed.options, "k": given["k"]}
+    settings[TRANSFORM] = {**transformed.options, "k": given["k"]}
     return CombinedResult(
         {**first.describe(), "values": len(overlap.query)},
-        told,
-        _matches(index, shown, semantic, least),
+        settings,
+        _matches(index, shown, semantic, floor),
         stats,
         n_more=len(lines) - len(shown) if best.is_whole else None,
         folded=fold_copies,
@@ -301,9 +301,9 @@ def _least_containment(
 ) -> float | None:
     """Return the share that containment search asks for; None for an index without that part."""
     if "containment" in index.parts:
-        least = min_joinability or 1.0 if min_containment is None else plain_scalar(min_containment)
-        require_min_containment(least)
-        return least
+        floor = min_joinability or 1.0 if min_containment is None else plain_scalar(min_containment)
+        require_min_containment(floor)
+        return floor
     if min_containment is not None:
         raise InputError(
             f"The index '{index.path}' has no part for searches by containment, so "
@@ -338,7 +338,7 @@ def _lines(best: Best, folds: bool, wanted: int | None) -> list[list[int]]:
     """
     columns = best.columns
     first_of = np.arange(len(columns))
-    texts = {at: each.equal_text for at, each in enumerate(columns) if each.equal_text is not None}
+    texts = {at: hit.equal_text for at, hit in enumerate(columns) if hit.equal_text is not None}
     if folds and len(texts) > 1:
         at = np.array(list(texts))
         first_of[at] = at[fold(sets_of_matches(list(texts.values())), lines_compared(wanted))]
@@ -349,43 +349,43 @@ def _matches(
     index: Index,
     lines: Sequence[Sequence[Known]],
     semantic: Mapping[str, SemanticList],
-    least: float | None,
+    floor: float | None,
 ) -> tuple[CombinedMatch, ...]:
     """Make the matches of lines, with the evidence that each search has."""
     columns = TableColumns(index, (line[0].name[0] for line in lines))
     # The evidence of copies is found when it is asked for, not with that of the lines.
     leaders = [line[0].name for line in lines]
-    copies = [each.name for line in lines for each in line[1:]]
+    copies = [column.name for line in lines for column in line[1:]]
     by_model: dict[str, dict[tuple[str, str], Match | None]] = {
         model: dict(
             zip(
                 leaders + copies,
-                each.matches(leaders, columns) + each.matches(copies, columns),
+                source.matches(leaders, columns) + source.matches(copies, columns),
                 strict=True,
             )
         )
-        for model, each in semantic.items()
+        for model, source in semantic.items()
     }
     made = {}
-    for each in (each for line in lines for each in line):
-        meant = {model: found[each.name] for model, found in by_model.items()}
-        text = each.equal_text
+    for column in (known for line in lines for known in line):
+        meant = {model: matches[column.name] for model, matches in by_model.items()}
+        text = column.equal_text
         ways = {
             **meant,
             OVERLAP: text,
-            CONTAINMENT: text if text and least is not None and text.containment >= least else None,
-            TRANSFORM: each.transform,
+            CONTAINMENT: text if text and floor is not None and text.containment >= floor else None,
+            TRANSFORM: column.transform,
         }
-        made[each.name] = CombinedMatch(
-            *each.name,
-            tuple(how for how, found in ways.items() if found is not None),
+        made[column.name] = CombinedMatch(
+            *column.name,
+            tuple(how for how, evidence in ways.items() if evidence is not None),
             max(filter(None, meant.values()), key=_joinability, default=None),
             text,
             {} if list(semantic) == [MEANING] else meant,
-            each.transform,
+            column.transform,
             _columns=columns,
         )
     return tuple(
-        replace(made[line[0].name], copies=tuple(made[each.name] for each in line[1:]))
+        replace(made[line[0].name], copies=tuple(made[copy.name] for copy in line[1:]))
         for line in lines
     )

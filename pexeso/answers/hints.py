@@ -41,10 +41,10 @@ def nearest(
     total = query.total(options)
     for factor, step in WIDER:
         distance = min(1.0, max(factor * options.max_distance, options.max_distance + step))
-        asked = replace(
+        wider_options = replace(
             options, max_distance=distance, min_joinability=None, k=MAX_NEAREST, counts="exact"
         )
-        [(hits, _)] = search_store(opened.loader, [query], [asked])
+        [(hits, _)] = search_store(opened.loader, [query], [wider_options])
         if hits:
             return tuple(
                 NearColumn(

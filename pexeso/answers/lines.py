@@ -81,10 +81,10 @@ def find_lines(
         In the order of the queries. Without a threshold the first `k` lines and those tied with
         them; with one all.
     """
-    limits = [_limit(each, folds) for each in options]
-    found: dict[int, Lines] = {}
+    limits = [_limit(query_options, folds) for query_options in options]
+    by_position: dict[int, Lines] = {}
     stats = [SearchStats() for _ in queries]
-    while pending := [position for position in range(len(queries)) if position not in found]:
+    while pending := [position for position in range(len(queries)) if position not in by_position]:
         answers = search(
             [queries[position] for position in pending],
             [replace(options[position], k=limits[position]) for position in pending],
@@ -95,17 +95,17 @@ def find_lines(
             near = lines_compared(wanted)
             lines = fold_hits(loader, hits, near) if folds else [[hit] for hit in hits]
             if limit is None or wanted is None:
-                found[position] = Lines(lines, 0, stats[position])
+                by_position[position] = Lines(lines, 0, stats[position])
                 continue
             is_whole = len(hits) < limit
             kept = lines[: _end_of_tied(lines, wanted) if with_tied else wanted]
             has_all_tied = not with_tied or len(kept) < len(lines) or limit >= MOST_LINES
             if is_whole or (len(kept) >= wanted and has_all_tied):
                 n_more = len(lines) - len(kept) if is_whole else None
-                found[position] = Lines(kept, n_more, stats[position])
+                by_position[position] = Lines(kept, n_more, stats[position])
             else:
                 limits[position] = next_request(limit)
-    return [found[position] for position in range(len(queries))]
+    return [by_position[position] for position in range(len(queries))]
 
 
 def fold_hits(loader: PartitionLoader, hits: Sequence[Hit], limit: int | None) -> list[list[Hit]]:
@@ -124,8 +124,8 @@ def by_leader(lines: Sequence[Sequence[Hit]]) -> Mapping[int, list[Hit]]:
 def _end_of_tied(lines: list[list[Hit]], wanted: int) -> int:
     """Return how many lines there are up to the last with as many matches as the last wanted."""
     end = min(wanted, len(lines))
-    most = min(len(lines), MOST_LINES)
-    while 0 < end < most and lines[end][0].matched == lines[end - 1][0].matched:
+    limit = min(len(lines), MOST_LINES)
+    while 0 < end < limit and lines[end][0].matched == lines[end - 1][0].matched:
         end += 1
     return end
 

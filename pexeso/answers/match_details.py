@@ -72,16 +72,16 @@ class MatchDetails:
             self.find(range(len(self._hits)))
         return self._tables[position]
 
-    def pairs(self, position: int, most: int | None = None) -> list[Pair]:
-        """Return the first `most` pairs of a column, or all of them.
+    def pairs(self, position: int, limit: int | None = None) -> list[Pair]:
+        """Return the first `limit` pairs of a column, or all of them.
 
         Pairs are in the query's order, nearest first.
         """
-        return self.table(position).to_pairs(most)
+        return self.table(position).to_pairs(limit)
 
-    def weakest(self, position: int, most: int) -> list[Pair]:
+    def weakest(self, position: int, limit: int) -> list[Pair]:
         """Return the pairs of a column that most need judging; see `PairTable.weakest`."""
-        return self.table(position).weakest(most).to_pairs(None)
+        return self.table(position).weakest(limit).to_pairs(None)
 
     def matched(self, position: int) -> int:
         """Count the values, or rows, of the query column with a pair in a column."""
@@ -108,10 +108,10 @@ class MatchDetails:
             self._query.values.take(pa.array(values)), keys, self._opened.embedder, space, n
         )
 
-    def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:
+    def unmatched(self, position: int, limit: int | None) -> tuple[Unmatched, ...]:
         """List the query texts without a match in a column, with the nearest lake value of each.
 
-        The first `most` texts are listed, or all of them.
+        The first `limit` texts are listed, or all of them.
         """
         from pexeso.explain.explanation import find_unmatched
 
@@ -120,7 +120,7 @@ class MatchDetails:
             self._query,
             self._hits[position],
             self.table(position).is_matched,
-            most,
+            limit,
         )
 
     def n_unmatched(self, position: int) -> int:
@@ -135,9 +135,9 @@ class MatchDetails:
 
         store = self._opened.store
         lake = store.manifest.facts["lake"]
-        most = store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
+        max_bytes = store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
         return TwoTables(
-            self._query.column, lake, self._opened.normaliser, self._opened.catalog, most
+            self._query.column, lake, self._opened.normaliser, self._opened.catalog, max_bytes
         )
 
     def join(
@@ -188,8 +188,8 @@ class MatchDetails:
         from pexeso.join.matched_join import Lake
 
         opened = self._opened
-        most = opened.store.manifest.options["max_table_bytes"]
-        return Lake(opened.lake, opened.normaliser, most, opened.labels_of)
+        max_bytes = opened.store.manifest.options["max_table_bytes"]
+        return Lake(opened.lake, opened.normaliser, max_bytes, opened.labels_of)
 
     def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """Return how many values, or rows, match within each distance; see `Match.curve`."""

@@ -87,12 +87,12 @@ class SemanticList:
         """Search for the first n columns at least; None: for all."""
         if self._is_whole or (n is not None and n <= self._asked):
             return
-        asked = None if self.options.min_joinability is not None else n
+        limit = None if self.options.min_joinability is not None else n
         [(hits, spent)] = self._search.executor.search(
-            self._search.opened.loader, [self._query], [replace(self.options, k=asked)]
+            self._search.opened.loader, [self._query], [replace(self.options, k=limit)]
         )
         self.stats.add(spent)
-        self._is_whole = asked is None or len(hits) < asked
+        self._is_whole = limit is None or len(hits) < limit
         self._asked = len(hits)
         self._hits = hits
         self._counted |= {_name(hit): hit for hit in self._hits}

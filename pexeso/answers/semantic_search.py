@@ -76,7 +76,7 @@ class SemanticSearch:
             )
             seconds.append(time.perf_counter() - started)
         options = [self.options_for(query, common, exclude_self, given) for query in encoded]
-        found = find_lines(
+        answers = find_lines(
             partial(self.executor.search, self.opened.loader),
             self.opened.loader,
             encoded,
@@ -85,15 +85,15 @@ class SemanticSearch:
             with_tied=rerank,
         )
         ranked = []
-        for query, chosen, embedding, each in zip(encoded, options, seconds, found, strict=True):
-            each.stats.add_seconds("open", self.opened.seconds)
-            each.stats.add_seconds("embed", embedding)
-            ranked.append(self._ranked(query, chosen, each, rerank))
-        tables = {line[0].table or "" for each in ranked for line in each.lines}
+        for query, chosen, embedding, lines in zip(encoded, options, seconds, answers, strict=True):
+            lines.stats.add_seconds("open", self.opened.seconds)
+            lines.stats.add_seconds("embed", embedding)
+            ranked.append(self._ranked(query, chosen, lines, rerank))
+        tables = {line[0].table or "" for ranking in ranked for line in ranking.lines}
         columns = TableColumns(self.opened, tables)
         return [
-            self._result(query, chosen, each, columns, fold_copies)
-            for query, chosen, each in zip(encoded, options, ranked, strict=True)
+            self._result(query, chosen, ranking, columns, fold_copies)
+            for query, chosen, ranking in zip(encoded, options, ranked, strict=True)
         ]
 
     def explain(
@@ -155,14 +155,14 @@ class SemanticSearch:
         return _matches(query, options, hits, details, columns=columns)
 
     def _ranked(
-        self, query: EncodedQuery, options: SearchOptions, found: Lines, rerank: bool
+        self, query: EncodedQuery, options: SearchOptions, answer: Lines, rerank: bool
     ) -> _Ranked:
         """Order lines by similarity if asked to, and keep as many as are wanted.
 
         Of those that are wanted by their number alone the joinability decides, and of equal ones
         the similarity.
         """
-        lines, similarities, wanted = found.lines, None, columns_wanted(options.k)
+        lines, similarities, wanted = answer.lines, None, columns_wanted(options.k)
         if rerank:
             from pexeso.answers.similarity import by_similarity
 
@@ -172,31 +172,31 @@ class SemanticSearch:
                 query,
                 [line[0] for line in lines],
                 self.opened.usual_max_distance,
-                found.stats,
+                answer.stats,
             )
             if options.min_joinability is None and wanted is not None:
-                most = sorted(range(len(leaders)), key=lambda place: -leaders[place].matched)
-                places = sorted(most[:wanted]) + most[wanted:]
+                order = sorted(range(len(leaders)), key=lambda place: -leaders[place].matched)
+                places = sorted(order[:wanted]) + order[wanted:]
                 leaders = [leaders[place] for place in places]
                 similarities = [similarities[place] for place in places]
             lines = [of_leader[hit.column_id] for hit in leaders]
-        n_more = None if found.n_more is None else found.n_more + len(lines[wanted:])
+        n_more = None if answer.n_more is None else answer.n_more + len(lines[wanted:])
         return _Ranked(
-            lines[:wanted], similarities, n_more if wanted is not None else 0, found.stats
+            lines[:wanted], similarities, n_more if wanted is not None else 0, answer.stats
         )
 
     def _result(
         self,
         query: EncodedQuery,
         options: SearchOptions,
-        found: _Ranked,
+        ranking: _Ranked,
         columns: TableColumns,
         folded: bool,
     ) -> SearchResult:
-        leaders = [line[0] for line in found.lines]
-        copies = [hit for line in found.lines for hit in line[1:]]
+        leaders = [line[0] for line in ranking.lines]
+        copies = [hit for line in ranking.lines for hit in line[1:]]
         # Evidence is found for the columns shown together, and for their copies when asked for.
-        stats = found.stats
+        stats = ranking.stats
         details = MatchDetails(self.opened, query, leaders, options, stats)
         of_copies = iter(
             _matches(
@@ -212,9 +212,9 @@ class SemanticSearch:
             options,
             leaders,
             details,
-            found.similarities,
+            ranking.similarities,
             columns=columns,
-            copies=[tuple(islice(of_copies, len(line) - 1)) for line in found.lines],
+            copies=[tuple(islice(of_copies, len(line) - 1)) for line in ranking.lines],
         )
         return SearchResult(
             query.describe(),
@@ -222,8 +222,8 @@ class SemanticSearch:
             matches,
             stats,
             self.renderer,
-            found.similarities is not None,
-            n_more=found.n_more,
+            ranking.similarities is not None,
+            n_more=ranking.n_more,
             folded=folded,
             _find_hints=partial(semantic_hints, self.opened, query, options),
         )

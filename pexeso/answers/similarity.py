@@ -66,12 +66,12 @@ def by_similarity(
     if new:
         computed = similarities(scan, query, new, usual_distance, stats).tolist()
         query.similarities.update(zip((hit.column_id for hit in new), computed, strict=True))
-    found = np.array([query.similarities[hit.column_id] for hit in probed])
+    scores = np.array([query.similarities[hit.column_id] for hit in probed])
     # As it is shown: a difference that nobody sees must not turn over the order by joinability.
-    order = np.argsort(-found.round(2), kind="stable")
+    order = np.argsort(-scores.round(2), kind="stable")
     stats.add_seconds("rerank", time.perf_counter() - started)
     return [probed[position] for position in order] + others, [
-        *found[order].tolist(),
+        *scores[order].tolist(),
         *[None] * len(others),
     ]
 
@@ -98,7 +98,7 @@ def similarities(
     """
     reach, n_values = min(REACH * usual_distance, 1.0), len(query.values)
     chunk_size = max(1, min(COLUMNS_AT_ONCE, NUMBERS_AT_ONCE // max(n_values, 1)))
-    found = np.zeros(len(hits))
+    scores = np.zeros(len(hits))
     for number in sorted({hit.partition for hit in hits}):
         here = [position for position, hit in enumerate(hits) if hit.partition == number]
         for start in range(0, len(here), chunk_size):
@@ -109,5 +109,5 @@ def similarities(
             )
             nearest = np.full((len(some), n_values), reach)
             np.minimum.at(nearest, (column, value), distance)
-            found[some] = (1 - (nearest / reach) ** 2).mean(1)
-    return found.round(DECIMALS)
+            scores[some] = (1 - (nearest / reach) ** 2).mean(1)
+    return scores.round(DECIMALS)

@@ -93,7 +93,7 @@ def add_model(
                 if job.makes_model(getattr(part, "model", 0))
             }
             manifest = job.commit({}, written)
-    added = {name: found.folders for name, found in written.items()}
+    added = {name: output.folders for name, output in written.items()}
     return Update(manifest.generation, True, of_parts=folder_counts(added))
 
 

@@ -87,14 +87,14 @@ def append(
         raise InputError(f"compare must be 'modified' or 'content'. Got {compare!r}.")
     store = open_store_anywhere(path)
     source = require_files(store, lake)
-    asked = {
+    request = {
         "lake": source.name,
         "delete_missing": delete_missing,
         "compare": compare,
         "readers": READERS,
     }
     with open_writer(
-        path, update=True, purpose=f"append {json.dumps(asked, sort_keys=True)}"
+        path, update=True, purpose=f"append {json.dumps(request, sort_keys=True)}"
     ) as writer:
         store = open_store_anywhere(path)  # the one that the writer locked
         with workers_for(source, writer, master, conf) as workers:
@@ -130,26 +130,26 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
             f"There is no table in '{source.name}', so every table of '{store.path}' would be "
             "deleted. Delete the index instead."
         )
-    found = job.stage(
+    changes = job.stage(
         "changes", lambda folder, meter: find_changes(job, source, folder, compare=compare)
     )
-    _require_same_lake(job, source, found)
+    _require_same_lake(job, source, changes)
     removed = names_of(job, (*REPLACED, *([GONE] if delete_missing else [])))
     counts = {
-        "new": found[NEW],
-        "changed": found[CHANGED],
-        "reread": found[REREAD],
-        "deleted": found[GONE] if delete_missing else 0,
-        "missing": 0 if delete_missing else found[GONE],
-        "unchanged": found[UNCHANGED],
-        "closed": found[CLOSED],
+        "new": changes[NEW],
+        "changed": changes[CHANGED],
+        "reread": changes[REREAD],
+        "deleted": changes[GONE] if delete_missing else 0,
+        "missing": 0 if delete_missing else changes[GONE],
+        "unchanged": changes[UNCHANGED],
+        "closed": changes[CLOSED],
     }
-    if not found["rows"] and not len(removed) and source.name == store.manifest.facts["lake"]:
+    if not changes["rows"] and not len(removed) and source.name == store.manifest.facts["lake"]:
         job.writer.keep = False
         job.tell("commit")
         return Update(store.manifest.generation, False, **counts, of_parts=folder_counts())
     first_id = job.next_column()
-    job.read(source, job.stages.folder("changes") / LISTING, found.get("bytes"))
+    job.read(source, job.stages.folder("changes") / LISTING, changes.get("bytes"))
     added = job.write_catalog(first_id, job.stages.folder("changes") / SKIPPED)
     skipped, written = job.left_out(), job.write_parts()
     gone = ids_of(store, removed)
@@ -175,22 +175,22 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
         columns_added=added["columns"],
         columns_deleted=len(gone),
         left_out=skipped,
-        of_parts=folder_counts({name: found.folders for name, found in written.items()}),
+        of_parts=folder_counts({name: output.folders for name, output in written.items()}),
     )
 
 
-def _require_same_lake(job: BuildJob, source: FolderSource, found: Facts) -> None:
+def _require_same_lake(job: BuildJob, source: FolderSource, changes: Facts) -> None:
     """Refuse another place that has none of the tables of the index.
 
     With it for its lake, the index would find tables that nothing can be joined with.
     """
     before = job.index.manifest.facts["lake"]
-    there = any(found[kind] for kind in (CHANGED, REREAD, UNCHANGED, CLOSED))
-    if source.name == before or there or not found[GONE]:
+    there = any(changes[kind] for kind in (CHANGED, REREAD, UNCHANGED, CLOSED))
+    if source.name == before or there or not changes[GONE]:
         return
     job.writer.keep = False
     raise LakeError(
         f"The lake of '{job.index.path}' cannot have moved to '{source.name}', which has none of "
-        f"the {found[GONE]:,} tables of the index. To add tables, put them into '{before}' and "
+        f"the {changes[GONE]:,} tables of the index. To add tables, put them into '{before}' and "
         "append without naming a lake, or build an index of their own."
     )

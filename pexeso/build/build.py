@@ -65,14 +65,14 @@ def build(
     for model in options.models:
         check_model(model)
     source, options = source_of(lake), options.with_aliases_read()
-    asked = {
+    request = {
         "lake": source.name,
         "dimensions": options.dimensions,
         "value_vectors": options.value_vectors,
         "readers": READERS,
         **described(options),
     }
-    purpose = f"build {json.dumps(asked, sort_keys=True)}"
+    purpose = f"build {json.dumps(request, sort_keys=True)}"
     with (
         open_writer(path, overwrite=overwrite, purpose=purpose) as writer,
         workers_for(source, writer, master, conf) as workers,
@@ -87,11 +87,11 @@ def build(
                 f"do, such as .csv, .xlsx, .json, .parquet or .sqlite. Left out: {left_out}."
             )
         job.read(source, job.stages.folder("list") / LISTING, listing["bytes"])
-        found = job.write_catalog(0, job.stages.folder("list") / SKIPPED)
-        if not found["postings"]:
+        catalog = job.write_catalog(0, job.stages.folder("list") / SKIPPED)
+        if not catalog["postings"]:
             writer.keep = False
             raise LakeError(job.no_column(source.name))
-        facts = {"lake": source.name, "next_column": found["columns"], "readers": READERS}
+        facts = {"lake": source.name, "next_column": catalog["columns"], "readers": READERS}
         if (aliases := options.normaliser.aliases) is not None:
             facts["aliases"] = aliases.count
         return job.commit({}, job.write_parts(), facts=facts)

@@ -84,9 +84,9 @@ def compact(
                 ]
                 for name, numbers in chosen.items()
             }
-            deleted = merge_ranges(*(found.deleted for found in written.values()))
+            deleted = merge_ranges(*(output.deleted for output in written.values()))
             manifest = job.commit(kept, written, deleted=deleted)
-    added = {name: found.folders for name, found in written.items()}
+    added = {name: output.folders for name, output in written.items()}
     return Update(manifest.generation, True, of_parts=folder_counts(added, chosen))
 
 

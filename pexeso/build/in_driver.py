@@ -76,8 +76,8 @@ def folder_fits(folder: Path) -> bool:
 
 def _n_bytes(path: Path) -> int:
     """Return the bytes of a file of Parquet once it is read."""
-    found = pq.read_metadata(path)
-    return sum(found.row_group(n).total_byte_size for n in range(found.num_row_groups))
+    metadata = pq.read_metadata(path)
+    return sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
 
 
 def write_records(

@@ -177,9 +177,9 @@ class BuildJob:
 
     def report(self) -> BuildReport:
         """Return what the stages did, those that an earlier attempt finished included."""
-        found = (self.stages.finished(stage) for stage in self.stages.names)
+        done = (self.stages.finished(stage) for stage in self.stages.names)
         stages = tuple(
-            StageReport.from_dict(facts["report"]) for facts in found if facts and "report" in facts
+            StageReport.from_dict(facts["report"]) for facts in done if facts and "report" in facts
         )
         return BuildReport(
             stages,
@@ -196,16 +196,16 @@ class BuildJob:
             return source.list_into(None if source.is_small() else self.spark, folder)
 
         self.stages.forget("list")  # a listing of another time says nothing of the lake as it is
-        found = self.stage("list", work)
+        listing = self.stage("list", work)
         if any(
-            facts.get(_LISTING) != found["digest"]
+            facts.get(_LISTING) != listing["digest"]
             for facts in self.stages.all_finished().values()
             if _LISTING in facts
         ):
             self.writer.restart()
-            found = self.stage("list", work)
-        self._digest = found["digest"]
-        return found
+            listing = self.stage("list", work)
+        self._digest = listing["digest"]
+        return listing
 
     def read(
         self, source: Source, listing: DataFrame | pa.Table | Path, n_bytes: int | None = None
@@ -302,8 +302,8 @@ class BuildJob:
                 placed is not None and self.workers.may_work_here and in_driver.folder_fits(placed)
             )
             measured = (meter.measured_here if here else meter.measured)(write)
-            found = self.workers.run(measured, tasks.ENTRIES, n_folders, here=here)
-            pq.write_table(found.sort_by("number"), folder / _WRITTEN)
+            entries = self.workers.run(measured, tasks.ENTRIES, n_folders, here=here)
+            pq.write_table(entries.sort_by("number"), folder / _WRITTEN)
             return {}
 
         if self.stages.finished(stage) and not writer.has_partitions(self._written(stage)):
@@ -312,8 +312,8 @@ class BuildJob:
         return [writer.seal_partition(entry) for entry in self._written(stage)]
 
     def _written(self, stage: str) -> list[FolderEntry]:
-        found = pq.read_table(self.stages.folder(stage) / _WRITTEN)
-        return [entry_from_json(text) for text in found["entry"].to_pylist()]
+        entries = pq.read_table(self.stages.folder(stage) / _WRITTEN)
+        return [entry_from_json(text) for text in entries["entry"].to_pylist()]
 
     def empty_catalog(self) -> None:
         """Remove what an earlier attempt left of the catalog's folder."""
@@ -438,10 +438,10 @@ class BuildJob:
             if before
             else {"normaliser": self.options.normaliser.fingerprint}
         )
-        for name, found in written.items():
-            parts[name] = [*parts.get(name, ()), *found.folders]
-            facts.update(found.facts)
-            fingerprints.update(found.fingerprints)
+        for name, output in written.items():
+            parts[name] = [*parts.get(name, ()), *output.folders]
+            facts.update(output.facts)
+            fingerprints.update(output.fingerprints)
         embedder, options = before and before.embedder, described(self.options)
         if self.makes_model(len(self.options.models) - 1):
             embedder = writer.seal_folder(writer.embedder_folder)

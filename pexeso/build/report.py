@@ -91,7 +91,7 @@ class StageReport:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> StageReport:
         """Read the plain JSON form; what a later version added is left out."""
-        known = {each.name: document[each.name] for each in fields(cls) if each.name in document}
+        known = {slot.name: document[slot.name] for slot in fields(cls) if slot.name in document}
         if not isinstance(known.get("stage"), str) or not isinstance(
             known.get("seconds"), (int, float)
         ):

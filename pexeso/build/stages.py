@@ -97,10 +97,10 @@ class Stages:
 
     def all_finished(self) -> dict[str, Facts]:
         """Return the facts of all finished stages, by name."""
-        found = {
+        by_stage = {
             path.stem: self.finished(path.stem) for path in sorted(self.scratch.glob("*.json"))
         }
-        return {stage: facts for stage, facts in found.items() if facts is not None}
+        return {stage: facts for stage, facts in by_stage.items() if facts is not None}
 
     def folder(self, stage: str) -> Path:
         """Return the folder with what a finished stage left."""

@@ -81,8 +81,8 @@ def compare_contents(batches: Batches, *, root: Path | Location) -> Batches:
     with TablesInTurn() as tables:
         for row in (row for batch in batches for row in _by_file(batch)):
             path = path_from_text(root, row["path"])
-            found = tables.fingerprint(path, row["member"], row["reading"])
-            same = found == row["old_fingerprint"]
+            fingerprint = tables.fingerprint(path, row["member"], row["reading"])
+            same = fingerprint == row["old_fingerprint"]
             yield pa.RecordBatch.from_pydict(
                 {"table": [row["table"]], "change": ["unchanged" if same else "changed"]}
             )

@@ -50,7 +50,7 @@ class PlanCheck(Shown):
         return f"{many(len(self.right), 'table')} right, {len(self.wrong):,} wrong"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
-        wrong = [[each.table, each.reason] for each in self.wrong]
+        wrong = [[refusal.table, refusal.reason] for refusal in self.wrong]
         return ["table", "reason"], [*wrong, *([name, "right"] for name in self.right)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,11 +77,11 @@ def verify_plan(
     plan = _read(plan)
     lake = local_lake(plan.lake)
     wrong = _changed(lake, plan.delete)
-    left = [each for each in plan.delete if each.table not in wrong]
+    left = [deletion for deletion in plan.delete if deletion.table not in wrong]
     if left:
         with spark_session(master, conf=conf) as spark:
             wrong |= _verify(spark, lake, left)
-    names = [each.table for each in plan.delete]
+    names = [deletion.table for deletion in plan.delete]
     return PlanCheck(
         str(lake),
         tuple(name for name in names if name not in wrong),
@@ -123,7 +123,7 @@ def apply_plan(
     reasons: dict[str, str] = {}
     if compare_rows:
         check = verify_plan(plan, master=master, conf=conf)
-        reasons = {each.table: each.reason for each in check.wrong}
+        reasons = {refusal.table: refusal.reason for refusal in check.wrong}
 
     def why_not(item: Deletion) -> str | None:
         if item.table in reasons:
@@ -213,6 +213,6 @@ def _changed(lake: Path, deletions: Iterable[Deletion]) -> dict[str, str]:
 
 
 def _verify(spark: SparkSession, lake: Path, deletions: Iterable[Deletion]) -> dict[str, str]:
-    statements = [Statement(each.table, each.parent, each.sql) for each in deletions]
+    statements = [Statement(removal.table, removal.parent, removal.sql) for removal in deletions]
     with worker_errors_made_plain("comparing tables", "free some space, and run this again."):
         return verify_statements(spark, lake, statements)

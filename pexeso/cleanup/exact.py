@@ -101,26 +101,26 @@ def count_contained(
         has none, by parent and child.
     """
     work = partial(_work, semantics=semantics, min_containment=min_containment)
-    found = [tuple(row.values()) for row in done_in_tasks(spark, units, work, _ROW)]
-    edges = np.array(sorted(found), np.int64).reshape(-1, 3)
+    rows = [tuple(row.values()) for row in done_in_tasks(spark, units, work, _ROW)]
+    edges = np.array(sorted(rows), np.int64).reshape(-1, 3)
     return edges[:, 0], edges[:, 1], edges[:, 2]
 
 
 def _work(unit: Unit, *, semantics: str, min_containment: float) -> list[dict[str, Any]]:
-    told = json.loads(unit)
-    tables: Mapping[str, Any] = told["tables"]
+    document = json.loads(unit)
+    tables: Mapping[str, Any] = document["tables"]
     opened = lru_cache(maxsize=None)(stored_pieces)
-    counts = _Counts(tables, told["tokens"], lambda path, number: opened(path)[number])
-    found = []
-    for parent, child in told["pairs"]:
+    counts = _Counts(tables, document["tokens"], lambda path, number: opened(path)[number])
+    edges = []
+    for parent, child in document["pairs"]:
         theirs = counts.of(parent)
         ours = counts.of(child)
         n_rows = int(ours.counts.sum())
         missing = int((1 - min_containment) * n_rows) + 1 if min_containment < 1 else 0
         rows = contained_rows(ours, theirs, semantics, max_missing=missing)
         if rows >= 0 and containment(rows, n_rows) >= min_containment:
-            found.append({"parent": parent, "child": child, "rows": rows})
-    return found
+            edges.append({"parent": parent, "child": child, "rows": rows})
+    return edges
 
 
 def containment(rows: int, n_rows: int) -> float:
@@ -142,11 +142,11 @@ class _Counts:
 
     def of(self, table: int) -> RowCounts:
         if table in self._kept:
-            found = self._kept.pop(table)
+            counts = self._kept.pop(table)
         else:
             hashes = hashes_of_rows(self._tables[str(table)], self._tokens, self._open)
-            found = counted_rows(hashes)
-        self._kept[table] = found  # the last used one is the last
+            counts = counted_rows(hashes)
+        self._kept[table] = counts  # the last used one is the last
         while len(self._kept) > 2 and sum(map(len, self._kept.values())) > ROWS_KEPT:
             self._kept.pop(next(iter(self._kept)))
-        return found
+        return counts

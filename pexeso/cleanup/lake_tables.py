@@ -53,8 +53,8 @@ def table_of_file(file: str) -> FileOfTable:
 
 def files_of_tables(files: Iterable[str]) -> dict[str, list[FileOfTable]]:
     """Return the files of each table, tables and files by name."""
-    found: dict[str, list[FileOfTable]] = {}
+    by_table: dict[str, list[FileOfTable]] = {}
     for file in sorted(files):
-        each = table_of_file(file)
-        found.setdefault(each.table, []).append(each)
-    return dict(sorted(found.items()))
+        table_file = table_of_file(file)
+        by_table.setdefault(table_file.table, []).append(table_file)
+    return dict(sorted(by_table.items()))

@@ -110,9 +110,9 @@ class Containments:
     def to_dict(self) -> dict[str, Any]:
         """Return edges, stages and what was left out as plain JSON."""
         return {
-            "edges": [asdict(each) for each in self.edges],
-            "stages": [asdict(each) for each in self.stages],
-            "left_out": [asdict(each) for each in self.left_out],
+            "edges": [asdict(edge) for edge in self.edges],
+            "stages": [asdict(stage) for stage in self.stages],
+            "left_out": [asdict(omission) for omission in self.left_out],
         }
 
 
@@ -223,7 +223,7 @@ def containments_of(
     )
     tables, files = candidates.tables, candidates.files
     clock.begin("exact")
-    found = count_contained(
+    contained = count_contained(
         units_of(tables, candidates.parents, candidates.children),
         spark=spark,
         semantics=options.semantics,
@@ -236,7 +236,7 @@ def containments_of(
             containment(rows, tables[child].n_rows),
             tables[child].n_rows,
         )
-        for parent, child, rows in zip(*(each.tolist() for each in found), strict=True)
+        for parent, child, rows in zip(*(array.tolist() for array in contained), strict=True)
     )
     clock.end("exact", len(edges))
     return Containments(read.name, edges, tuple(clock.stages), tables, files, candidates.left_out)
@@ -335,15 +335,15 @@ def _tables_of(
     read: LakeRows, case_sensitive: bool, synonyms: Mapping[Token, Token] | None
 ) -> tuple[list[TableOfPieces], dict[str, tuple[ReadFile, ...]], tuple[LeftOut, ...]]:
     """Put tables together from the files that were read."""
-    by_name = {each.file: each for each in read.files}
+    by_name = {file.file: file for file in read.files}
     of_tables = _files_by_table(read, by_name)
     tables, files, left_out = [], {}, []
     for name, own in of_tables.items():
-        some = tuple(by_name[each.file] for each in own)
+        some = tuple(by_name[file.file] for file in own)
         files[name] = some
-        reason = next((each.reason for each in some if each.reason is not None), None)
+        reason = next((file.reason for file in some if file.reason is not None), None)
         try:
-            n_bytes = sum(each.n_bytes for each in some)
+            n_bytes = sum(file.n_bytes for file in some)
             table = (
                 None if reason else _table_of(name, own, read, n_bytes, case_sensitive, synonyms)
             )
@@ -363,7 +363,7 @@ def _files_by_table(read: LakeRows, files: Iterable[str]) -> dict[str, list[File
         table: [replace(table_of_file(file), table=table) for file in some]
         for table, some in read.logged.items()
     }
-    with_log = {each.file for some in logged.values() for each in some}
+    with_log = {file.file for some in logged.values() for file in some}
     others = files_of_tables(file for file in files if file not in with_log)
     return dict(sorted({**others, **logged}.items()))
 
@@ -378,10 +378,10 @@ def _table_of(
 ) -> TableOfPieces:
     pieces: list[StoredPiece] = []
     constants: list[Mapping[Token, str]] = []
-    for each in own:
-        some = read.pieces[each.file]
+    for file in own:
+        some = read.pieces[file.file]
         pieces += some
-        constants += [each.constants] * len(some)
+        constants += [file.constants] * len(some)
     return table_of(
         name, pieces, constants, n_bytes, case_sensitive=case_sensitive, synonyms=synonyms
     )

@@ -111,7 +111,7 @@ class Plan(AsTables):
     """What `to_pandas` and the others tell of each table that can go."""
 
     def _table_rows(self) -> list[dict[str, Any]]:
-        return [{name: getattr(each, name) for name in self.fields} for each in self.delete]
+        return [{name: getattr(deletion, name) for name in self.fields} for deletion in self.delete]
 
     def _field_types(self) -> Mapping[str, pa.DataType]:
         numbers = dict.fromkeys(("bytes", "rows"), pa.int64())
@@ -125,7 +125,7 @@ class Plan(AsTables):
         return f"{many(len(self.delete), 'table')} can go, {kept}, cost {self.cost:.4g}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
-        rows = [[each.table, each.parent, each.bytes] for each in self.delete]
+        rows = [[deletion.table, deletion.parent, deletion.bytes] for deletion in self.delete]
         return ["table", "parent", "bytes"], rows
 
 
@@ -289,9 +289,9 @@ def _made(kind: type, given: Any, where: str) -> Any:
 def _value(kind: str, value: Any, name: str, where: str) -> Any:
     if kind in _PARTS and isinstance(value, list):
         part, of = _PARTS[kind], f"of '{name}' in {where}"
-        return tuple(_made(part, each, f"entry {n} {of}") for n, each in enumerate(value, 1))
+        return tuple(_made(part, entry, f"entry {n} {of}") for n, entry in enumerate(value, 1))
     if kind == "tuple[str, ...]" and isinstance(value, list):
-        return tuple(_value("str", each, name, where) for each in value)
+        return tuple(_value("str", text, name, where) for text in value)
     if kind not in _CHECKS or not _CHECKS[kind](value):
         shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
         raise InputError(

@@ -26,7 +26,7 @@ _BY_ENGINES = re.compile(r"_SUCCESS|_(common_)?metadata|_(started|committed)_\d+
 
 
 def plan_deletions(
-    found: Containments,
+    graph: Containments,
     lake: Path | Location | None,
     rebuilds: Rebuilds,
     costs: Costs | None = None,
@@ -44,11 +44,11 @@ def plan_deletions(
 
     Parameters
     ----------
-    found : Containments
+    graph : Containments
     lake : Path, Location or None
         Where the tables are, where they are files.
     rebuilds : Rebuilds
-        Of the tables of `found`.
+        Of the tables of `graph`.
     costs : Costs, optional
     refuted : container of (str, str)
         Parents and children whose statement does not give the child.
@@ -63,19 +63,19 @@ def plan_deletions(
         The costs tell the accesses of tables, and none of these is in the lake.
     """
     costs = costs or Costs()
-    _require_known(costs, found)
-    tables = {table.name: number for number, table in enumerate(found.tables)}
-    n_bytes = np.array([table.n_bytes for table in found.tables], float)
+    _require_known(costs, graph)
+    tables = {table.name: number for number, table in enumerate(graph.tables)}
+    n_bytes = np.array([table.n_bytes for table in graph.tables], float)
     accesses = np.array([costs.accesses_of.get(name, costs.accesses) for name in tables])
-    mixed, untold = _unsure_folders(found, lake)
-    stay = _must_stay(found, lake) | mixed | untold
+    mixed, untold = _unsure_folders(graph, lake)
+    stay = _must_stay(graph, lake) | mixed | untold
     ends = [
-        (tables[each.parent], tables[each.child])
-        for each in found.edges
-        if each.containment == 1.0
-        and each.child not in stay
-        and each.parent not in untold
-        and (each.parent, each.child) not in refuted
+        (tables[edge.parent], tables[edge.child])
+        for edge in graph.edges
+        if edge.containment == 1.0
+        and edge.child not in stay
+        and edge.parent not in untold
+        and (edge.parent, edge.child) not in refuted
     ]
     parents, children = np.array(ends, np.int64).reshape(-1, 2).T
     seconds = costs.seconds(n_bytes[parents], n_bytes[children])
@@ -85,10 +85,10 @@ def plan_deletions(
     rebuilding = costs.rebuilding(n_bytes[parents], n_bytes[children], accesses[children])
     problem = RetentionProblem(costs.keeping(n_bytes), parents, children, rebuilding)
     best = best_with_statements(problem, rebuilds, time_limit)
-    held = _held_by(found, {found.tables[table].name for table in np.flatnonzero(~best.kept)})
+    held = _held_by(graph, {graph.tables[table].name for table in np.flatnonzero(~best.kept)})
     deletions = []
     for child in np.flatnonzero(~best.kept).tolist():
-        table, source = found.tables[child], found.tables[int(best.source[child])]
+        table, source = graph.tables[child], graph.tables[int(best.source[child])]
         rebuild = rebuilds.of(int(best.source[child]), child)
         price = costs.rebuilding(
             np.float64(source.n_bytes), np.float64(table.n_bytes), accesses[child]
@@ -103,16 +103,16 @@ def plan_deletions(
                 saving=float(problem.keep_cost[child] - price),
                 seconds=float(costs.seconds(np.float64(source.n_bytes), np.float64(table.n_bytes))),
                 derived=held[table.name],
-                fingerprint=_fingerprint(found, lake, table.name),
-                parent_fingerprint=_fingerprint(found, lake, source.name),
+                fingerprint=_fingerprint(graph, lake, table.name),
+                parent_fingerprint=_fingerprint(graph, lake, source.name),
                 verified=verified,
             )
         )
-    kept = {found.tables[table].name for table in np.flatnonzero(best.kept).tolist()}
+    kept = {graph.tables[table].name for table in np.flatnonzero(best.kept).tolist()}
     # What an archive calls "../a.csv" is left out, and nothing that a plan could move.
-    left_out = (each.table for each in found.left_out)
+    left_out = (omission.table for omission in graph.left_out)
     return Plan(
-        lake=found.lake if lake is None else str(lake),
+        lake=graph.lake if lake is None else str(lake),
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         costs=asdict(costs),
         cost=best.cost,
@@ -122,19 +122,19 @@ def plan_deletions(
         delete=tuple(deletions),
         keep=tuple(sorted(kept | set(filter(can_name_table, left_out)))),
         edges=tuple(
-            ContainmentEdge(each.parent, each.child, each.containment, each.rows)
-            for each in found.edges
+            ContainmentEdge(edge.parent, edge.child, edge.containment, edge.rows)
+            for edge in graph.edges
         ),
     )
 
 
-def _require_known(costs: Costs, found: Containments) -> None:
+def _require_known(costs: Costs, graph: Containments) -> None:
     """Refuse accesses of other tables alone: names in another form would count for nothing."""
-    if costs.accesses_of and found.files and not costs.accesses_of.keys() & found.files.keys():
+    if costs.accesses_of and graph.files and not costs.accesses_of.keys() & graph.files.keys():
         raise InputError(
-            f"The accesses are of no table of '{found.lake}'. Got {next(iter(costs.accesses_of))!r}"
+            f"The accesses are of no table of '{graph.lake}'. Got {next(iter(costs.accesses_of))!r}"
             f"; tables are named by their path relative to the lake, such as "
-            f"{next(iter(found.files))!r}."
+            f"{next(iter(graph.files))!r}."
         )
 
 
@@ -181,26 +181,26 @@ def best_with_statements(
         )
 
 
-def _must_stay(found: Containments, lake: Path | Location | None) -> set[str]:
+def _must_stay(graph: Containments, lake: Path | Location | None) -> set[str]:
     """Return the tables that are not deleted whatever they cost."""
-    repaired = {name for name, files in found.files.items() if any(each.notes for each in files)}
+    repaired = {name for name, files in graph.files.items() if any(file.notes for file in files)}
     folders = {
         "/".join(parts[:end])
-        for name in found.files
+        for name in graph.files
         for parts in [name.split("/")]
         for end in range(1, len(parts))
     }
-    immovable = _immovable(found, lake) if isinstance(lake, Path) else set()
+    immovable = _immovable(graph, lake) if isinstance(lake, Path) else set()
     return repaired | folders | immovable | {"."}
 
 
-def _immovable(found: Containments, lake: Path) -> set[str]:
+def _immovable(graph: Containments, lake: Path) -> set[str]:
     """Return the tables that are never moved.
 
     These have symbolic links or what such lead to, or lie inside another file.
     """
     table_of = {
-        os.path.join(lake, each.file): name for name, files in found.files.items() for each in files
+        os.path.join(lake, file.file): name for name, files in graph.files.items() for file in files
     }
     links = [path for path in table_of if os.path.islink(path)]
     real = os.path.realpath(lake)
@@ -209,7 +209,7 @@ def _immovable(found: Containments, lake: Path) -> set[str]:
     return {table_of[path] for path in (*links, *led_to, *inside) if path in table_of}
 
 
-def _unsure_folders(found: Containments, lake: Path | Location | None) -> tuple[set[str], set[str]]:
+def _unsure_folders(graph: Containments, lake: Path | Location | None) -> tuple[set[str], set[str]]:
     """Return the folders of tables that hold other files, and those whose content cannot be told.
 
     Hidden files, notes, and tables that are newer than an index would leave the lake with their
@@ -220,8 +220,8 @@ def _unsure_folders(found: Containments, lake: Path | Location | None) -> tuple[
     untold: set[str] = set()
     if not isinstance(lake, Path):
         return mixed, untold
-    for name in {name for each in found.edges for name in (each.parent, each.child)}:
-        own = {lake / each.file for each in found.files[name]}
+    for name in {name for edge in graph.edges for name in (edge.parent, edge.child)}:
+        own = {lake / file.file for file in graph.files[name]}
         if own == {lake / name}:
             continue
         try:
@@ -234,9 +234,9 @@ def _unsure_folders(found: Containments, lake: Path | Location | None) -> tuple[
     return mixed, untold
 
 
-def _held_by(found: Containments, wanted: set[str]) -> dict[str, tuple[str, ...]]:
+def _held_by(graph: Containments, wanted: set[str]) -> dict[str, tuple[str, ...]]:
     """Return the tables that each of some others holds whole, equal ones left out."""
-    whole = {(each.parent, each.child) for each in found.edges if each.containment == 1.0}
+    whole = {(edge.parent, edge.child) for edge in graph.edges if edge.containment == 1.0}
     held: dict[str, list[str]] = {name: [] for name in wanted}
     for parent, child in sorted(whole):
         if parent in wanted and (child, parent) not in whole:
@@ -244,16 +244,18 @@ def _held_by(found: Containments, wanted: set[str]) -> dict[str, tuple[str, ...]
     return {name: tuple(others) for name, others in held.items()}
 
 
-def _fingerprint(found: Containments, lake: Path | Location | None, table: str) -> str:
+def _fingerprint(graph: Containments, lake: Path | Location | None, table: str) -> str:
     """Return the fingerprint of a table as it was read.
 
     Files in its folder that are no tables are read here.
     """
-    files = found.files[table]
-    known = {each.file: each.fingerprint for each in files if each.fingerprint is not None}
+    files = graph.files[table]
+    known = {file.file: file.fingerprint for file in files if file.fingerprint is not None}
     if list(known) == [table]:
         return known[table]
     if isinstance(lake, Path):
-        inside = {name.removeprefix(f"{table}/"): each for name, each in known.items()}
+        inside = {
+            name.removeprefix(f"{table}/"): fingerprint for name, fingerprint in known.items()
+        }
         return table_fingerprint(lake / table, inside)
     return hashlib.blake2b(repr(sorted(known.items())).encode(), digest_size=16).hexdigest()

@@ -134,17 +134,19 @@ def read_lake(
     n_tasks = min(len(files), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     ordered = sorted(files, key=lambda file: (-file.n_bytes, file.table))
     hands = [ordered[hand::n_tasks] for hand in range(n_tasks)]
-    rows = [[table_row(each) for each in hand] for hand in hands]
+    rows = [[table_row(file) for file in hand] for hand in hands]
     work = partial(_read_hands, rows, root, folder, max_table_bytes)
-    found: list[dict[str, Any]] = []
+    file_rows: list[dict[str, Any]] = []
     if files:
         numbers = spark.range(0, n_tasks, 1, n_tasks)
-        found = numbers.mapInArrow(work, spark_schema(FILE_ROW)).toArrow().to_pylist()
+        file_rows = numbers.mapInArrow(work, spark_schema(FILE_ROW)).toArrow().to_pylist()
     with_log = {file for some in logged.values() for file in some}
-    for row in found:
+    for row in file_rows:
         row["paths"] = [path for path in [row.pop("path")] if path is not None]
         row["notes"] = [*row["notes"], *([NOTE] if row["file"] in with_log else [])]
-    return lake_rows(root, str(root), found + [_row_left_out(*each) for each in left_out], logged)
+    return lake_rows(
+        root, str(root), file_rows + [_row_left_out(*omission) for omission in left_out], logged
+    )
 
 
 def files_and_logs(
@@ -166,8 +168,14 @@ def files_and_logs(
     files = [file for file in listed if file.member is None]
     holding = {file.table.removesuffix(file.member) for file in listed if file.member is not None}
     left_out = [(name, _INSIDE) for name in sorted(holding)]
-    left_out += [(each.path, each.reason) for each in skipped if each.is_closed]
-    tables = logged_tables([*(each.table for each in files), *(each.path for each in skipped)])
+    left_out += [
+        (skipped_file.path, skipped_file.reason)
+        for skipped_file in skipped
+        if skipped_file.is_closed
+    ]
+    tables = logged_tables(
+        [*(file.table for file in files), *(skipped_file.path for skipped_file in skipped)]
+    )
     logged: dict[str, list[str]] = {}
     for table in tables:
         prefix = "" if table.folder == "." else f"{table.folder}/"
@@ -175,7 +183,7 @@ def files_and_logs(
             if not isinstance(root, Path):
                 raise CannotRead("it has a log, which is read on this machine or its cluster only")
             live = {f"{prefix}{file}" for file in live_files(root / table.folder, table.kind)}
-            own = [each.table for each in files if each.table in live]
+            own = [file.table for file in files if file.table in live]
             if len(own) < len(live):
                 missing = min(live.difference(own))
                 raise CannotRead(f"its log names the file {missing}, which is not there")
@@ -183,7 +191,7 @@ def files_and_logs(
         except CannotRead as error:
             left_out.append((table.folder, str(error)))
             live = set()
-        files = [each for each in files if each.table in live or not each.table.startswith(prefix)]
+        files = [file for file in files if file.table in live or not file.table.startswith(prefix)]
     return files, logged | {name: [name] for name, _ in left_out}, left_out
 
 
@@ -201,8 +209,8 @@ def _read_hands(
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            for each in hands[number]:
-                row = _read(table_of_row(root, each), folder, max_bytes)
+            for listed_row in hands[number]:
+                row = _read(table_of_row(root, listed_row), folder, max_bytes)
                 yield pa.RecordBatch.from_pylist([row], schema=FILE_ROW)
 
 

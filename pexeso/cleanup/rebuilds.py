@@ -82,21 +82,21 @@ def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
     wanted = {"table", "parent", "sql"}
     try:
         with open(path, "rb") as file:
-            told = tomllib.load(file)
-        entries = told.pop("rebuild", [])
-        if told or not isinstance(entries, list):
-            raise ValueError(f"it has {', '.join(told) or 'one rebuild, in single brackets'}")
-        found = {}
+            document = tomllib.load(file)
+        entries = document.pop("rebuild", [])
+        if document or not isinstance(entries, list):
+            raise ValueError(f"it has {', '.join(document) or 'one rebuild, in single brackets'}")
+        statements = {}
         for entry in entries:
             if set(entry) != wanted or not all(isinstance(text, str) for text in entry.values()):
                 raise ValueError(f"a rebuild has {', '.join(sorted(entry)) or 'nothing'}")
-            found[entry["parent"], entry["table"]] = entry["sql"]
+            statements[entry["parent"], entry["table"]] = entry["sql"]
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise InputError(
             f"'{os.fspath(path)}' must be TOML of tables [[rebuild]], each with the texts table, "
             f"parent and sql. {type(error).__name__}: {error}."
         ) from error
-    return found
+    return statements
 
 
 class Rebuilds:
@@ -117,7 +117,7 @@ class Rebuilds:
         Of each table.
     max_table_bytes : int
         Larger files of text are not read.
-    told : dict of (str, str) to str, optional
+    statements : dict of (str, str) to str, optional
         Of parents and children the statements that count where none is found.
 
     Notes
@@ -133,11 +133,11 @@ class Rebuilds:
         files: Mapping[str, Sequence[ReadFile]],
         *,
         max_table_bytes: int,
-        told: Mapping[tuple[str, str], str] | None = None,
+        statements: Mapping[tuple[str, str], str] | None = None,
     ) -> None:
         self._spark, self._tables, self._files = spark, tables, files
         self._work = partial(_work, lake=lake, max_bytes=max_table_bytes)
-        self._told = told or {}
+        self._statements = statements or {}
         self._known: dict[tuple[int, int], Rebuild | None] = {}
 
     def look_for(self, pairs: Iterable[tuple[int, int]]) -> None:
@@ -145,22 +145,22 @@ class Rebuilds:
         by_parent: dict[int, list[int]] = {}
         for parent, child in sorted(set(pairs) - self._known.keys()):
             by_parent.setdefault(parent, []).append(child)
-            self._known[parent, child] = self._as_told(parent, child)
+            self._known[parent, child] = self._as_statements(parent, child)
         units = [
             _unit(self._tables, self._files, parent, children)
             for parent, children in by_parent.items()
         ]
         if units:
             for row in done_in_tasks(self._spark, units, self._work, _ROW):
-                found = Rebuild(**json.loads(row["rebuild"]))
-                self._known[row["parent"], row["child"]] = found
+                rebuild = Rebuild(**json.loads(row["rebuild"]))
+                self._known[row["parent"], row["child"]] = rebuild
 
     def of(self, parent: int, child: int) -> Rebuild | None:
         """Return what rebuilds a child from a parent, which have been looked for."""
         return self._known[parent, child]
 
-    def _as_told(self, parent: int, child: int) -> Rebuild | None:
-        statement = self._told.get((self._tables[parent].name, self._tables[child].name))
+    def _as_statements(self, parent: int, child: int) -> Rebuild | None:
+        statement = self._statements.get((self._tables[parent].name, self._tables[child].name))
         return None if statement is None else Rebuild(statement, distinct=False, n_conditions=0)
 
 
@@ -176,7 +176,7 @@ def _unit(
         given.append(
             {
                 "number": child,
-                "files": [each.file for each in files[tables[child].name]],
+                "files": [file.file for file in files[tables[child].name]],
                 "tokens": tokens,
                 "names": [column.name for column in tables[child].columns],
                 "parent_names": [_names(tables[parent])[token] for token in tokens],
@@ -188,7 +188,7 @@ def _unit(
         {
             "parent": parent,
             "name": tables[parent].name,
-            "files": [each.file for each in files[tables[parent].name]],
+            "files": [file.file for file in files[tables[parent].name]],
             "leaves": [column.name for column in tables[parent].columns],
             "children": given,
         }
@@ -200,21 +200,21 @@ def _names(table: TableOfPieces) -> dict[Token, Token]:
 
 
 def _work(unit: str, *, lake: Path | Location | None, max_bytes: int) -> list[dict[str, Any]]:
-    told = json.loads(unit)
+    task = json.loads(unit)
     try:
-        columns = {} if lake is None else _flat_columns(told["files"], lake, max_bytes)
+        columns = {} if lake is None else _flat_columns(task["files"], lake, max_bytes)
     except (OSError, PexesoError, pa.ArrowException):
         columns = {}  # it was there when the lake was read; what needs no conditions is found
-    types = _types(told["files"], lake) if columns and lake is not None else {}
+    types = _types(task["files"], lake) if columns and lake is not None else {}
     opened = lru_cache(maxsize=None)(stored_pieces)
     hashed = _Rows(lambda path, number: opened(path)[number])
     rows = []
-    for child in sorted(told["children"], key=lambda child: _Rows.key_of(child["tokens"])):
+    for child in sorted(task["children"], key=lambda child: _Rows.key_of(child["tokens"])):
         own = _types(child["files"], lake) if types and lake is not None else {}
-        found = _rebuild(told, child, columns, types, own, hashed)
-        if found is not None:
-            rebuild = json.dumps(asdict(found))
-            rows.append({"parent": told["parent"], "child": child["number"], "rebuild": rebuild})
+        rebuilding = _rebuild(task, child, columns, types, own, hashed)
+        if rebuilding is not None:
+            rebuild = json.dumps(asdict(rebuilding))
+            rows.append({"parent": task["parent"], "child": child["number"], "rebuild": rebuild})
     return rows
 
 
@@ -225,15 +225,17 @@ def _flat_columns(
 
     Rows are in the order of the files.
     """
-    found: dict[str, list[pa.Array]] = {}
+    columns: dict[str, list[pa.Array]] = {}
     n_rows = 0
     for name in files:
         own, n_own = _columns_of_file(name, lake, max_bytes)
-        for column in found.keys() | own.keys():
-            before = found.setdefault(column, [pa.nulls(n_rows)])
+        for column in columns.keys() | own.keys():
+            before = columns.setdefault(column, [pa.nulls(n_rows)])
             before.append(own.get(column, pa.nulls(n_own)))
         n_rows += n_own
-    return {name: joined for name, parts in found.items() if (joined := _joined(parts)) is not None}
+    return {
+        name: joined for name, parts in columns.items() if (joined := _joined(parts)) is not None
+    }
 
 
 def _columns_of_file(
@@ -258,14 +260,14 @@ def _columns_of_file(
 
 def _joined(parts: Sequence[pa.Array], *, nested: bool = False) -> pa.Array | None:
     """Put arrays of one type together; None where they are of several, or nested ones."""
-    typed = [each for each in parts if not pa.types.is_null(each.type)]
-    kinds = {each.type for each in typed if len(each)} or {each.type for each in typed[:1]}
+    typed = [part for part in parts if not pa.types.is_null(part.type)]
+    kinds = {part.type for part in typed if len(part)} or {part.type for part in typed[:1]}
     if len(kinds) > 1:
         return None
     kind = kinds.pop() if kinds else pa.null()
     if not nested and (pa.types.is_nested(kind) or is_list(kind)):
         return None
-    some = [each if each.type == kind else pa.nulls(len(each), kind) for each in parts]
+    some = [part if part.type == kind else pa.nulls(len(part), kind) for part in parts]
     joined = pa.chunked_array(some, kind)
     if pa.types.is_dictionary(kind):
         joined = joined.unify_dictionaries()
@@ -273,25 +275,29 @@ def _joined(parts: Sequence[pa.Array], *, nested: bool = False) -> pa.Array | No
 
 
 def _rebuild(
-    told: Mapping[str, Any],
+    parent: Mapping[str, Any],
     child: Mapping[str, Any],
     columns: Mapping[str, pa.Array],
     types: Mapping[str, pa.DataType],
     own_types: Mapping[str, pa.DataType],
     hashed: _Rows,
 ) -> Rebuild | None:
-    tops = _top_columns(told["leaves"], child["parent_names"], child["names"])
+    tops = _top_columns(parent["leaves"], child["parent_names"], child["names"])
     casts = None if tops is None else _casts(types, own_types, *tops)
     if tops is None or casts is None:
         return None
     parent_rows = hashed.of_parent(child["parent_rows"], child["tokens"])
     child_rows = hashed.of_child(child["rows"], child["tokens"])
     usable = {name: cells for name, cells in columns.items() if len(cells) == len(parent_rows)}
-    found = find_transformation(usable, parent_rows, child_rows, *tops)
-    if found is None:
+    transformation = find_transformation(usable, parent_rows, child_rows, *tops)
+    if transformation is None:
         return None
     try:
-        return Rebuild(to_sql(found, told["name"], casts), found.distinct, len(found.conditions))
+        return Rebuild(
+            to_sql(transformation, parent["name"], casts),
+            transformation.distinct,
+            len(transformation.conditions),
+        )
     except InputError:
         return None  # its columns cannot be named
 

@@ -102,12 +102,12 @@ class Redundancy(Tabular):
         kept = ("delete", "keep", "cost", "keep_all_cost", "optimal", "gap")
         tables = [
             {
-                "name": each.name,
-                "rows": each.n_rows,
-                "columns": len(each.columns),
-                "bytes": each.n_bytes,
+                "name": table.name,
+                "rows": table.n_rows,
+                "columns": len(table.columns),
+                "bytes": table.n_bytes,
             }
-            for each in self.found.tables
+            for table in self.found.tables
         ]
         return {
             "lake": self.found.lake,
@@ -115,7 +115,7 @@ class Redundancy(Tabular):
             "tables": tables,
             "plan": {
                 **{name: plan[name] for name in kept},
-                "freed_bytes": sum(each.bytes for each in self.plan.delete),
+                "freed_bytes": sum(deletion.bytes for deletion in self.plan.delete),
             },
             "refuted": [
                 {"table": table, "reason": reason} for table, reason in self.refuted.items()
@@ -203,7 +203,7 @@ def find_redundancy(
     options = ContainmentOptions(min_containment, semantics, row_count_gate, case_sensitive)
     names = None if synonyms is None else read_synonyms(synonyms)
     prices = _costs(costs, accesses)
-    told = {} if statements is None else read_statements(statements)
+    known_sql = {} if statements is None else read_statements(statements)
     tell = progress or (lambda stage: None)
     indexed = is_index(source)
     with (
@@ -218,7 +218,7 @@ def find_redundancy(
             if spark is not None and not indexed
             else rows_of_index(source)
         )
-        found = containments_of(
+        graph = containments_of(
             spark,
             read,
             options,
@@ -228,41 +228,43 @@ def find_redundancy(
         )
         tell("plan")
         started = time.perf_counter()
-        whole = {(each.parent, each.child) for each in found.edges if each.containment == 1.0}
+        whole = {(edge.parent, edge.child) for edge in graph.edges if edge.containment == 1.0}
         rebuilds = Rebuilds(
             spark,
             read.lake,
-            found.tables,
-            found.files,
+            graph.tables,
+            graph.files,
             max_table_bytes=max_table_bytes,
-            told={pair: told[pair] for pair in told.keys() & whole} if verified else None,
+            statements={pair: known_sql[pair] for pair in known_sql.keys() & whole}
+            if verified
+            else None,
         )
-        plan = plan_deletions(found, read.lake, rebuilds, prices)
+        plan = plan_deletions(graph, read.lake, rebuilds, prices)
         planned = Stage("plan", len(plan.delete), time.perf_counter() - started)
-        found = replace(found, stages=(*found.stages, planned))
+        graph = replace(graph, stages=(*graph.stages, planned))
         stay = {
             table: f"a statement was told for it, and '{parent}' does not hold all its rows"
-            for parent, table in sorted(told.keys() - whole)
+            for parent, table in sorted(known_sql.keys() - whole)
         }
         if not verified or not plan.delete:
-            return Redundancy(found, plan, stay)
+            return Redundancy(graph, plan, stay)
         tell("verify")
-        shown = _verified(session.started(), found, read.lake, rebuilds, prices, max_table_bytes)
+        shown = _verified(session.started(), graph, read.lake, rebuilds, prices, max_table_bytes)
         return replace(shown, refuted={**stay, **shown.refuted})
 
 
 def _costs(
     costs: str | os.PathLike[str] | Costs | None, accesses: str | os.PathLike[str] | None
 ) -> Costs:
-    found = costs if isinstance(costs, Costs) else Costs() if costs is None else read_costs(costs)
+    prices = costs if isinstance(costs, Costs) else Costs() if costs is None else read_costs(costs)
     if accesses is None:
-        return found
-    return replace(found, accesses_of={**found.accesses_of, **read_accesses(accesses)})
+        return prices
+    return replace(prices, accesses_of={**prices.accesses_of, **read_accesses(accesses)})
 
 
 def _verified(
     spark: SparkSession,
-    found: Containments,
+    graph: Containments,
     lake: Path | Location | None,
     rebuilds: Rebuilds,
     costs: Costs,
@@ -272,27 +274,27 @@ def _verified(
     if not isinstance(lake, Path):
         raise InputError(
             "Statements are compared with the tables of a folder of this machine or its cluster. "
-            f"'{found.lake}' is none: leave verified out."
+            f"'{graph.lake}' is none: leave verified out."
         )
     right: set[tuple[str, str]] = set()
     refuted: dict[tuple[str, str], str] = {}
     while True:
-        plan = plan_deletions(found, lake, rebuilds, costs, refuted=refuted, verified=True)
+        plan = plan_deletions(graph, lake, rebuilds, costs, refuted=refuted, verified=True)
         wanted = [
-            Statement(each.table, each.parent, each.sql)
-            for each in plan.delete
-            if (each.parent, each.table) not in right
+            Statement(deletion.table, deletion.parent, deletion.sql)
+            for deletion in plan.delete
+            if (deletion.parent, deletion.table) not in right
         ]
         wrong = verify_statements(spark, lake, wanted, max_table_bytes=max_table_bytes)
-        for each in wanted:
-            if each.table in wrong:
-                refuted[each.parent, each.table] = wrong[each.table]
+        for statement in wanted:
+            if statement.table in wrong:
+                refuted[statement.parent, statement.table] = wrong[statement.table]
             else:
-                right.add((each.parent, each.table))
+                right.add((statement.parent, statement.table))
         if not wrong:
-            gone = {each.table for each in plan.delete}
+            gone = {deletion.table for deletion in plan.delete}
             stay = {table: why for (_, table), why in refuted.items() if table not in gone}
-            return Redundancy(found, plan, stay)
+            return Redundancy(graph, plan, stay)
 
 
 class _LazySession(ExitStack):

@@ -147,18 +147,18 @@ def _rows_of_frames(
     spark: SparkSession, tables: list[SparkTable], name: str, folder: Path
 ) -> LakeRows:
     """Write the pieces of frames, a file for each of their partitions."""
-    found: list[tuple[SparkTable, list[str], str | None]] = []
+    outcomes: list[tuple[SparkTable, list[str], str | None]] = []
     for table in tables:
         reason = _unreadable(table.frame)
         if reason is not None:
-            found.append((table, [], reason))
+            outcomes.append((table, [], reason))
             continue
         read = partial(_read_partition, table.name, table.frame.columns, folder)
         rows = table.frame.mapInArrow(read, spark_schema(FILE_ROW)).toArrow().to_pylist()
         paths = [row["path"] for row in rows] or [_without_rows(table, folder)]
-        found.append((table, paths, None))
+        outcomes.append((table, paths, None))
     listed: list[dict[str, object]] = []
-    for table, paths, reason in found:
+    for table, paths, reason in outcomes:
         listed.append(
             {
                 "file": table.name,

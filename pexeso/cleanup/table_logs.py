@@ -54,13 +54,13 @@ def logged_tables(names: Iterable[str]) -> list[LoggedTable]:
     >>> logged_tables(["a/_delta_log/0.json", "a/part-0.parquet", "b/metadata/v1.metadata.json"])
     [LoggedTable(folder='a', kind='delta'), LoggedTable(folder='b', kind='iceberg')]
     """
-    found = {}
+    kinds = {}
     for name in names:
         match = _LOG.match(name)
         if match is not None:
             kind = "delta" if match["delta"] else "iceberg"
-            found.setdefault(match["folder"] or ".", kind)
-    return [LoggedTable(folder, kind) for folder, kind in sorted(found.items())]
+            kinds.setdefault(match["folder"] or ".", kind)
+    return [LoggedTable(folder, kind) for folder, kind in sorted(kinds.items())]
 
 
 def log_in(folder: Path) -> LoggedTable | None:
@@ -130,9 +130,9 @@ def _of_iceberg(folder: Path) -> list[str]:
     metadata = sorted((folder / "metadata").glob("*.metadata.json"), key=_version)
     table = StaticTable.from_metadata(str(metadata[-1]))
     names = [
-        {each.field_id: each.name for each in schema.fields} for schema in table.metadata.schemas
+        {field.field_id: field.name for field in schema.fields} for schema in table.metadata.schemas
     ]
-    now = {each.field_id: each.name for each in table.schema().fields}
+    now = {field.field_id: field.name for field in table.schema().fields}
     if any(now.get(number, name) != name for some in names for number, name in some.items()):
         raise CannotRead("its log gives its columns other names than its files have")
     tasks = list(table.scan().plan_files())

@@ -71,12 +71,12 @@ def verify_statements(
     Spark holds and spills what it sorts by itself; a task holds a file of text.
     """
     by_parent: dict[str, list[Statement]] = {}
-    for each in statements:
-        by_parent.setdefault(each.parent, []).append(each)
+    for statement in statements:
+        by_parent.setdefault(statement.parent, []).append(statement)
     verify = partial(_of_parent, spark, lake, max_bytes=max_table_bytes)
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        found = threads.map(verify, by_parent.values())
-    return {table: reason for reasons in found for table, reason in reasons.items()}
+        all_reasons = threads.map(verify, by_parent.values())
+    return {table: reason for reasons in all_reasons for table, reason in reasons.items()}
 
 
 def _of_parent(
@@ -91,23 +91,23 @@ def _of_parent(
         ("spark.sql.runSQLOnFiles", "false"),
     ):
         session.conf.set(name, value)
-    parent, *_ = {each.parent for each in statements}
+    parent, *_ = {statement.parent for statement in statements}
     try:
         frame_of_table(session, lake, parent, max_bytes=max_bytes).createOrReplaceTempView(
             quoted(parent)
         )
     except Exception as error:  # whatever Spark or a file raises is a reason not to delete
         reason = f"its parent {parent!r} cannot be read: {_sentence(error)}"
-        return {each.table: reason for each in statements}
+        return {statement.table: reason for statement in statements}
     reasons = {}
-    for each in statements:
+    for statement in statements:
         try:
-            expected = frame_of_table(session, lake, each.table, max_bytes=max_bytes)
-            reason = _difference(_asked(session, each.sql), expected)
+            expected = frame_of_table(session, lake, statement.table, max_bytes=max_bytes)
+            reason = _difference(_asked(session, statement.sql), expected)
         except Exception as error:  # as above
             reason = f"the statement cannot be compared with it: {_sentence(error)}"
         if reason is not None:
-            reasons[each.table] = reason
+            reasons[statement.table] = reason
     session.catalog.dropTempView(quoted(parent))
     return reasons
 
@@ -124,8 +124,8 @@ def _asked(session: SparkSession, statement: str) -> DataFrame:
     InputError
         It calls a function that could do anything. What is no query is Spark's to refuse.
     """
-    if (found := _REACHES_JAVA.search(statement)) is not None:
-        raise InputError(f"statements may not name {found[0]}")
+    if (match := _REACHES_JAVA.search(statement)) is not None:
+        raise InputError(f"statements may not name {match[0]}")
     return session.sql(f"SELECT * FROM (\n{statement}\n)")
 
 
@@ -166,11 +166,11 @@ def _files_in(folder: Path) -> list[Path]:
             return [folder / file for file in live_files(folder, log.kind)]
         except CannotRead as error:
             raise TableReadError(f"{folder.name} cannot be read: {error}.") from error
-    found, _ = find_tables(folder)
+    files, _ = find_tables(folder)
     return [
-        each.path
-        for each in found
-        if each.member is None and table_of_file(each.table).table == "."
+        file.path
+        for file in files
+        if file.member is None and table_of_file(file.table).table == "."
     ]
 
 
@@ -199,7 +199,7 @@ def _rows(
 ) -> Iterator[pa.RecordBatch]:
     for _ in batches:
         for batch in read():
-            cells = [each.cast(pa.string()) for each in batch.columns]
+            cells = [column.cast(pa.string()) for column in batch.columns]
             cells += [pa.nulls(batch.n_rows, pa.string())] * (width - len(cells))
             yield pa.RecordBatch.from_arrays(cells, [f"c{place}" for place in range(width)])
 

@@ -36,7 +36,7 @@ class WithVerbs(click.Group):
         default.context_class = _OwnPath
         super().__init__(
             name,
-            commands={str(each.name): each for each in others},
+            commands={str(command.name): command for command in others},
             help=default.help,
             short_help=default.short_help,
             add_help_option=False,

@@ -62,7 +62,7 @@ def takes(kind: type[Request]) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_request(**given: Any) -> Any:
-            names = {each.name for each in fields(kind)} & given.keys()
+            names = {field.name for field in fields(kind)} & given.keys()
             try:
                 request = kind(**{name: given.pop(name) for name in names})
             except RequestError as error:
@@ -86,7 +86,9 @@ def field_option(
 ) -> Callable[[Any], Any]:
     """Return the option of a field of a dataclass, by default with its name, type and default."""
     declared, default = get_type_hints(kind)[name], getattr(kind, name)
-    hint = next(each for each in (*get_args(declared), declared) if each is not NoneType)
+    hint = next(
+        candidate for candidate in (*get_args(declared), declared) if candidate is not NoneType
+    )
     own = option_name(name)
     if declared is bool:
         more = {"is_flag": True, "show_default": default} | more
@@ -361,7 +363,7 @@ def build_settings(command: Command) -> Command:
         if given["n_partitions"] is not None and given["partition_bytes"] is not None:
             raise click.UsageError("Give --n-partitions or --partition-bytes, not both.")
         given["rules"] = ColumnRules(
-            **{each.name: given.pop(each.name) for each in fields(ColumnRules)}
+            **{field.name: given.pop(field.name) for field in fields(ColumnRules)}
         )
         given["normaliser"] = Normaliser().switched(
             on=given.pop("rules_on"), off=given.pop("rules_off")

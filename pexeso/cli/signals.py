@@ -41,8 +41,8 @@ def stop_by_signals() -> None:
 
 def _stop(number: int, frame: FrameType | None) -> None:
     # Who asks twice, as a shell and a terminal that go together do, must not stop the clean-up.
-    for each in _HANDLED:
-        signal.signal(each, signal.SIG_IGN)
+    for handled in _HANDLED:
+        signal.signal(handled, signal.SIG_IGN)
     raise Stopped(number)
 
 

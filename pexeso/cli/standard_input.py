@@ -30,9 +30,9 @@ class QueryCommand(click.Command):
         """Write ``-`` out before click takes ``-:COLUMN`` for an option."""
         with_value = {
             name
-            for each in self.params
-            if isinstance(each, click.Option) and not each.is_flag and not each.count
-            for name in each.opts
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag and not option.count
+            for name in option.opts
         }
         args = [
             NAME + text[1:]
@@ -89,10 +89,10 @@ def _keep(context: click.Context) -> None:
     context.call_on_close(lambda: _put_back(before))
 
 
-def _copy(source: IO[bytes], target: IO[bytes], most: int) -> None:
-    while most and (piece := source.read(min(most, _PIECE_BYTES))):
+def _copy(source: IO[bytes], target: IO[bytes], limit: int) -> None:
+    while limit and (piece := source.read(min(limit, _PIECE_BYTES))):
         target.write(piece)
-        most -= len(piece)
+        limit -= len(piece)
 
 
 def _put_back(before: int) -> None:

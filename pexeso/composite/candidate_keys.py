@@ -243,15 +243,15 @@ def choose_key(table: Any, **options: Any) -> CandidateKey:
     QueryError
         There is none.
     """
-    found = find_keys(table, k=1, **options)
-    reason = found.reason
-    if found.keys:
-        key = found.keys[0]
+    proposal = find_keys(table, k=1, **options)
+    reason = proposal.reason
+    if proposal.keys:
+        key = proposal.keys[0]
         if not key.rarely_keys:
             return key
         held = ", ".join(f"{column!r} ({what})" for column, what in key.rarely_keys.items())
         reason = f"the best combination, {key.spec}, has columns that are rarely keys: {held}."
-    where = "the table" if found.table is None else f"'{found.table}'"
+    where = "the table" if proposal.table is None else f"'{proposal.table}'"
     raise QueryError(
         f"No key was found for {where}: {reason} Name the columns of the key yourself."
     )
@@ -328,7 +328,11 @@ class _Table:
 
     def _key(self, kind: str, columns: list[int], kinds: list[KeyKind]) -> CandidateKey:
         positions = tuple(sorted(columns))
-        rarely = {self.labels[each]: why for each in positions if (why := why_rarely(kinds[each]))}
+        rarely = {
+            self.labels[position]: why
+            for position in positions
+            if (why := why_rarely(kinds[position]))
+        }
         smaller = tuple(
             self._uniqueness(part)
             for size in range(len(positions) - 1, 0, -1)
@@ -347,10 +351,10 @@ class _Table:
         example: tuple[str, ...] = ()
         if counts.repeated:
             row = int(self.rows[counts.row])
-            cells = (self.columns[each].slice(row, 1) for each in positions)
+            cells = (self.columns[position].slice(row, 1) for position in positions)
             example = tuple(texts_of_cells(cell)[0].as_py().strip() for cell in cells)
         return Uniqueness(
-            columns=tuple(self.labels[each] for each in positions),
+            columns=tuple(self.labels[position] for position in positions),
             distinct=counts.distinct,
             repeated=counts.repeated,
             missing=counts.missing,
@@ -361,11 +365,11 @@ class _Table:
 
 
 def _none(max_columns: int, nearly: float, *, is_whole: bool) -> str:
-    most = f"up to {max_columns} columns" if max_columns > 1 else "1 column"
+    limit = f"up to {max_columns} columns" if max_columns > 1 else "1 column"
     share = "all rows" if nearly == 1 else f"{percent(nearly)} of the rows"
     if is_whole:
-        return f"no combination of {most} tells {share} apart."
-    return f"none of the combinations of {most} that were looked at tells {share} apart."
+        return f"no combination of {limit} tells {share} apart."
+    return f"none of the combinations of {limit} that were looked at tells {share} apart."
 
 
 def _note_width(search: UniqueSearch, size: int, notes: list[str]) -> None:
@@ -394,7 +398,7 @@ def _columns_of(
     reading.require_none("a table in memory")
     labels = label_columns(frame.names)
     columns = zip(frame.arrow_columns(), labels, strict=True)
-    return None, list(frame.names), [_texts(*each) for each in columns]
+    return None, list(frame.names), [_texts(*pair) for pair in columns]
 
 
 def _texts(column: pa.Array | pa.ChunkedArray, label: str) -> pa.StringArray:

@@ -23,14 +23,14 @@ def filters_of(names: Iterable[str], mean_columns: float) -> list[RowFilter]:
     >>> filters_of(["bloom-128", "xash-128-ref"], 5)[0].n_hashes
     18
     """
-    found: list[RowFilter] = []
+    filters: list[RowFilter] = []
     for name in require_filters(names):
         kind, bits, *layout = name.split("-")
         if kind == "bloom":
-            found.append(Bloom(int(bits), hashes_for(int(bits), max(1.0, mean_columns))))
+            filters.append(Bloom(int(bits), hashes_for(int(bits), max(1.0, mean_columns))))
         else:
-            found.append(Xash(int(bits), layout="ref" if layout else "paper"))
-    return found
+            filters.append(Xash(int(bits), layout="ref" if layout else "paper"))
+    return filters
 
 
 def filter_to_json(hashing: RowFilter) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def filter_to_json(hashing: RowFilter) -> dict[str, Any]:
     return {"name": hashing.name, **asdict(hashing)}
 
 
-def filter_from_json(told: Any) -> RowFilter:
+def filter_from_json(document: Any) -> RowFilter:
     """Make a filter of what `filter_to_json` returned.
 
     Raises
@@ -47,9 +47,9 @@ def filter_from_json(told: Any) -> RowFilter:
         It is no such thing.
     """
     try:
-        if not isinstance(told, Mapping):
-            raise TypeError(f"it is {type(told).__name__}")
-        given = dict(told)
+        if not isinstance(document, Mapping):
+            raise TypeError(f"it is {type(document).__name__}")
+        given = dict(document)
         return _KINDS[given.pop("name")](**given)
     except (KeyError, TypeError, InputError) as error:
         raise IndexCorruptError(

@@ -91,12 +91,12 @@ def _kind(position: int, column: pa.StringArray, profile: ColumnProfile) -> KeyK
     if lengths["max"] > _MAX_DIGITS:
         return KeyKind.WHOLE
     numbers = digits.cast(pa.int64()).to_numpy()
-    least, largest = int(numbers.min()), int(numbers.max())
-    if least >= _YEARS[0] and largest <= _YEARS[1]:
+    smallest, largest = int(numbers.min()), int(numbers.max())
+    if smallest >= _YEARS[0] and largest <= _YEARS[1]:
         return KeyKind.TEXT
     if _counts_rows(texts, numbers, len(column)):
         return KeyKind.ROW_NUMBER
-    is_filled = len(np.unique(numbers)) >= _MIN_FILLED * (largest - least + 1)
+    is_filled = len(np.unique(numbers)) >= _MIN_FILLED * (largest - smallest + 1)
     if position == 0 or lengths["min"] == lengths["max"] or is_filled:
         return KeyKind.WHOLE
     return KeyKind.SPREAD

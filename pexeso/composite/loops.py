@@ -132,19 +132,19 @@ def tables_of_hits(hit_rows, table_rows):
     int64 (r, 4)
         Table, where its hits begin and end, and how many rows they are.
     """
-    found = np.empty((min(len(hit_rows), len(table_rows) - 1), 4), np.int64)
+    tables = np.empty((min(len(hit_rows), len(table_rows) - 1), 4), np.int64)
     n, table, last_row = 0, -1, -1
     for hit in range(len(hit_rows)):
         row = hit_rows[hit]
         if table < 0 or row >= table_rows[table + 1]:
             if table >= 0:
-                found[n - 1, 2] = hit
+                tables[n - 1, 2] = hit
             table = not_before(table_rows, table + 1, len(table_rows), row + 1) - 1
-            found[n, 0], found[n, 1], found[n, 2], found[n, 3] = table, hit, len(hit_rows), 0
+            tables[n, 0], tables[n, 1], tables[n, 2], tables[n, 3] = table, hit, len(hit_rows), 0
             n += 1
-        found[n - 1, 3] += row != last_row
+        tables[n - 1, 3] += row != last_row
         last_row = row
-    return found[:n]
+    return tables[:n]
 
 
 @loop
@@ -183,7 +183,7 @@ def best_tables(
     """
     m, n_words = keys.shape[1], key_bits.shape[1]
     capacity = min(k, len(tables)) if k else len(tables)
-    found, best = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    places, best = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     mappings = np.empty((capacity, m), np.int64)
     mapping = np.empty(m, np.int64)
     pair_cells, pair_keys = np.empty(64, np.int64), np.empty(64, np.int32)
@@ -195,7 +195,7 @@ def best_tables(
         needed = at_least
         if k and n_found == k:
             # Of equal tables the one with the lower number is wanted.
-            needed = best[worst] + (table > tables[found[worst], 0])
+            needed = best[worst] + (table > tables[places[worst], 0])
         if open_rows < needed:
             # Every key needs a row of its own. The tables behind have as many rows or fewer, and
             # those with as many have higher numbers.
@@ -238,18 +238,18 @@ def best_tables(
         if n_found < capacity:
             at = n_found
             n_found += 1
-        found[at], best[at] = place, n
+        places[at], best[at] = place, n
         mappings[at] = mapping
         if k and n_found == k:
             for i in range(k):
                 equal = best[i] == best[worst]
                 if best[i] < best[worst] or (
-                    equal and tables[found[i], 0] > tables[found[worst], 0]
+                    equal and tables[places[i], 0] > tables[places[worst], 0]
                 ):
                     worst = i
     work[PROBES] += n_probes
     work[PASSED] += n_passed
-    return found[:n_found], best[:n_found], mappings[:n_found]
+    return places[:n_found], best[:n_found], mappings[:n_found]
 
 
 @loop
@@ -368,13 +368,13 @@ def _narrowest(cells, keys, pair_cells, pair_keys, kept, column, enough, counts)
 def _may_be_first(counts, column, best, mapping):
     """Return whether columns that leave as many keys as the best mapping may come before it."""
     for i in range(len(column)):
-        least = column[i]
-        if least < 0:
-            least = 0
-            while least < counts.shape[1] and (counts[i, least] < best or _used(column, least)):
-                least += 1
-        if least != mapping[i]:
-            return least < mapping[i]
+        lowest = column[i]
+        if lowest < 0:
+            lowest = 0
+            while lowest < counts.shape[1] and (counts[i, lowest] < best or _used(column, lowest)):
+                lowest += 1
+        if lowest != mapping[i]:
+            return lowest < mapping[i]
     return False
 
 

@@ -76,8 +76,8 @@ class OneTable:
 
     def best(self) -> KeyMapping | None:
         """Return the mapping that joins most keys, the first if several do; None if none does."""
-        found = search_keys(self.rows, self.query, k=1).matches
-        return KeyMapping(found[0].columns, found[0].keys) if found else None
+        matches = search_keys(self.rows, self.query, k=1).matches
+        return KeyMapping(matches[0].columns, matches[0].keys) if matches else None
 
     def likeliest(self) -> KeyMapping:
         """Return the mapping by which columns overlap most, one after the other.
@@ -139,8 +139,10 @@ class OneTable:
         """
         rows, codes = self._whole()
         walk = _Walk(self, at_least)
-        found = list(walk.follow((), self._every_key(), rows, codes))
-        return sorted(found, key=lambda each: (-each.matched, each.columns)), walk.left >= 0
+        mappings = list(walk.follow((), self._every_key(), rows, codes))
+        return sorted(
+            mappings, key=lambda mapping: (-mapping.matched, mapping.columns)
+        ), walk.left >= 0
 
     def parts_there(self, columns: Sequence[int]) -> np.ndarray:
         """Return for each key which of its values are somewhere in their columns: bool (n, m)."""

@@ -389,11 +389,11 @@ def faults_within(rows: RowKeys) -> Iterator[str]:
     -----
     Memory: as much again as the super keys, and 16 bytes a value.
     """
-    found = [_fault_of_cells(rows), _what_is_wrong_with_values(rows.values)]
+    faults = [_fault_of_cells(rows), _what_is_wrong_with_values(rows.values)]
     if not _are_offsets(rows.value_offsets):
-        found.append("value_offsets must begin with 0 and never sink")
-    yield from (wrong for wrong in found if wrong is not None)
-    if any(found):
+        faults.append("value_offsets must begin with 0 and never sink")
+    yield from (wrong for wrong in faults if wrong is not None)
+    if any(faults):
         return
     again = row_keys_of(
         rows.values,

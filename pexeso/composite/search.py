@@ -248,14 +248,14 @@ def search_keys(
     else:
         bits = np.empty((len(keys), 0), np.uint64), _NO_BITS
     repeats = (keys[:, :, None] == keys[:, None, :]).sum(axis=2, dtype=np.int32)
-    found, n_keys, mappings = best_tables(
+    places, n_keys, mappings = best_tables(
         tables, hit_rows, hit_groups, group_ends, keys, repeats, column, *bits,
         rows.cells, rows.table_rows, rows.table_cells, rows.widths,
         0 if k is None else k, at_least, work,
     )  # fmt: skip
     matches, row_counts = [], query.row_counts[lists.known]
-    for at in np.lexsort((tables[found, 0], -n_keys)):
-        table, begin, end, _ = tables[found[at]].tolist()
+    for at in np.lexsort((tables[places, 0], -n_keys)):
+        table, begin, end, _ = tables[places[at]].tolist()
         counts = rows_joined(
             hit_rows[begin:end], hit_groups[begin:end], group_ends, keys, rows.cells,
             rows.table_rows[table], rows.table_cells[table], rows.widths[table], mappings[at],
@@ -295,10 +295,10 @@ def _lists(rows: RowKeys, query: KeyQuery, first: str | int) -> tuple[_Lists, in
 
 def _list_bounds(rows: RowKeys, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return where the list of each value begins and ends; that of value -1 is empty."""
-    found = np.flatnonzero(values >= 0)
+    known = np.flatnonzero(values >= 0)
     begins, ends = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
-    begins[found] = rows.value_offsets[values[found]]
-    ends[found] = rows.value_offsets[values[found] + 1]
+    begins[known] = rows.value_offsets[values[known]]
+    ends[known] = rows.value_offsets[values[known] + 1]
     if ((begins < 0) | (begins > ends) | (ends > len(rows.posting_rows))).any():
         raise _damaged("A posting list")
     return begins, ends
@@ -318,11 +318,11 @@ def rows_with(rows: RowKeys, values: np.ndarray) -> np.ndarray:
     IndexCorruptError
         A list is damaged.
     """
-    found = list_hits(*_list_bounds(rows, values), rows.posting_rows) >> 32
-    if len(found) and (found.min() < 0 or found.max() >= rows.n_rows):
+    hit_rows = list_hits(*_list_bounds(rows, values), rows.posting_rows) >> 32
+    if len(hit_rows) and (hit_rows.min() < 0 or hit_rows.max() >= rows.n_rows):
         raise _damaged("An entry of a posting list")
     here = np.zeros(rows.n_rows, bool)
-    here[found] = True
+    here[hit_rows] = True
     return here
 
 

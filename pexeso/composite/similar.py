@@ -99,9 +99,9 @@ class _Pairs:
         """Return the pairs whose value i matches a column: bool (p,)."""
         begins, sizes = self.begins[:, i], (self.ends - self.begins)[:, i]
         hits = self.columns[ranges(begins, sizes)] == column
-        found = np.zeros(len(self.rows), bool)
-        found[np.repeat(np.arange(len(found)), sizes)[hits]] = True
-        return found
+        matched = np.zeros(len(self.rows), bool)
+        matched[np.repeat(np.arange(len(matched)), sizes)[hits]] = True
+        return matched
 
 
 class SimilarSearch:
@@ -154,7 +154,7 @@ class SimilarSearch:
         self._values = np.flatnonzero(numbers >= 0)
         self._numbers = numbers[self._values]  # ascending, as both texts are in order
         counts = [np.bincount(of_column, minlength=len(query.values)) for of_column in self._keys.T]
-        self._key_ends = [offsets_of(each) for each in counts]
+        self._key_ends = [offsets_of(column_counts) for column_counts in counts]
         self._key_order = [np.argsort(of_column, kind="stable") for of_column in self._keys.T]
 
     @cached_property
@@ -201,15 +201,15 @@ class SimilarSearch:
             having = np.searchsorted(rows.table_columns, cells.columns, side="right") - 1
             tables = np.intersect1d(tables, having)
         matching = {i: _sorted(rows, cells) for i, cells in similar.items()}
-        found: list[KeyMatch] = []
+        matches: list[KeyMatch] = []
         for begin, end in pieces(self._sizes[tables] * rows.widths[tables], self._most):
-            found += self._matches(tables[begin:end], matching, at_least)
-            found.sort(key=lambda match: (-match.keys, match.table))
-            if k is not None and len(found) >= k:
-                del found[k:]
+            matches += self._matches(tables[begin:end], matching, at_least)
+            matches.sort(key=lambda match: (-match.keys, match.table))
+            if k is not None and len(matches) >= k:
+                del matches[k:]
                 # Tables to come have higher numbers, and must join more keys.
-                at_least = found[-1].keys + 1
-        return tuple(found)
+                at_least = matches[-1].keys + 1
+        return tuple(matches)
 
     def joined_pairs(
         self, similar: Mapping[int, SimilarCells], match: KeyMatch
@@ -232,10 +232,10 @@ class SimilarSearch:
         fits = np.ones(len(pairs.rows), bool)
         for i, column in enumerate(match.columns):
             fits &= pairs.has(i, column)
-        found = pairs.rows[fits] - self._rows.table_rows[match.table]
+        rows = pairs.rows[fits] - self._rows.table_rows[match.table]
         keys = self._known[pairs.keys[fits]]
-        order = np.lexsort((found, keys))
-        return found[order], keys[order]
+        order = np.lexsort((rows, keys))
+        return rows[order], keys[order]
 
     @cached_property
     def _sizes(self) -> np.ndarray:
@@ -256,15 +256,15 @@ class SimilarSearch:
             pairs.columns, at_least,
         )  # fmt: skip
         row_counts = self._query.row_counts[self._known]
-        found = []
+        matches = []
         for at in np.flatnonzero(n_keys >= at_least).tolist():
             here = slice(ends[at], ends[at + 1])
             fits = joined[here]
             table, mapping = int(tables[at]), mappings[at]
-            found.append(
+            matches.append(
                 _match(table, mapping, pair_rows[here][fits], pair_keys[here][fits], row_counts)
             )
-        return found
+        return matches
 
     def _pairs(self, tables: np.ndarray, matching: Mapping[int, _Sorted]) -> _Pairs:
         """Return the pairs of some tables, given in order."""
@@ -299,29 +299,31 @@ class SimilarSearch:
             else np.zeros(0, np.int64)
             for i in range(m)
         ]
-        first = int(np.argmin([each.sum() for each in costs]))
+        first = int(np.argmin([part_costs.sum() for part_costs in costs]))
         tried, cost = lists[first].codes, costs[first]
-        bases = offsets_of(np.array([len(each.columns) for each in lists]))
-        columns = np.concatenate([each.columns for each in lists])
+        bases = offsets_of(np.array([len(part.columns) for part in lists]))
+        columns = np.concatenate([part.columns for part in lists])
         for begin, end in pieces(cost, self._most):
             place = np.repeat(tried[begin:end] // n_values, cost[begin:end])
             starts = self._key_ends[first][tried[begin:end] % n_values]
             keys = self._key_order[first][ranges(starts, cost[begin:end])]
-            found = np.empty((len(keys), 0), np.int64)
+            positions = np.empty((len(keys), 0), np.int64)
             for i in range(m):
                 wanted = place * n_values + self._keys[keys, i]
                 at = np.searchsorted(lists[i].codes, wanted)
                 hits = np.flatnonzero(_is_at(lists[i].codes, at, wanted))
                 place, keys = place[hits], keys[hits]
-                found = np.column_stack([found[hits], at[hits]])
+                positions = np.column_stack([positions[hits], at[hits]])
             begins, ends = (
-                np.column_stack([bases[i] + lists[i].ends[found[:, i] + behind] for i in range(m)])
+                np.column_stack(
+                    [bases[i] + lists[i].ends[positions[:, i] + behind] for i in range(m)]
+                )
                 for behind in (0, 1)
             )
             sizes = ends - begins
-            taken = columns[ranges(begins.ravel(), sizes.ravel())]
+            pair_columns = columns[ranges(begins.ravel(), sizes.ravel())]
             ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
-            yield _Pairs(rows[place], keys.astype(np.int32), ends - sizes, ends, taken)
+            yield _Pairs(rows[place], keys.astype(np.int32), ends - sizes, ends, pair_columns)
 
     def _equal_cells(
         self, rows: np.ndarray, tables: np.ndarray
@@ -395,17 +397,17 @@ def _joined(parts: Sequence[_Pairs], m: int) -> _Pairs:
 def _is_at(sorted_numbers: np.ndarray, places: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return whether what is wanted stands where it was looked for, bool (n,)."""
     inside = places < len(sorted_numbers)
-    found = np.zeros(len(places), bool)
-    found[inside] = sorted_numbers[places[inside]] == wanted[inside]
-    return found
+    hits = np.zeros(len(places), bool)
+    hits[inside] = sorted_numbers[places[inside]] == wanted[inside]
+    return hits
 
 
-def pieces(costs: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
-    """Cut n things into pieces that cost no more than `most` together, or are one thing."""
+def pieces(costs: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
+    """Cut n things into pieces that cost no more than `limit` together, or are one thing."""
     ends, begin = np.cumsum(costs), 0
     while begin < len(ends):
         spent = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, spent + most, side="right")))
+        end = max(begin + 1, int(np.searchsorted(ends, spent + limit, side="right")))
         yield begin, end
         begin = end
 

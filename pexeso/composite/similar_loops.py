@@ -113,7 +113,7 @@ def _count_keys(lists, i, pair_keys, kept, counts):
 
 @loop
 def _has(columns, begin, end, column):
-    found = False
+    present = False
     for at in range(begin, end):
-        found |= columns[at] == column
-    return found
+        present |= columns[at] == column
+    return present

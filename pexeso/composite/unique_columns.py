@@ -77,10 +77,10 @@ def count_tuples(codes: np.ndarray, columns: tuple[int, ...]) -> Counts:
         return Counts(0, 0, codes.shape[1], 0, 0)
     numbers = _numbers(codes[np.ix_(columns, rows)])
     _, first, same = np.unique(numbers, return_index=True, return_counts=True)
-    most = int(np.argmax(same))
+    commonest = int(np.argmax(same))
     missing = codes.shape[1] - len(rows)
     return Counts(
-        len(same), len(rows) - len(same), missing, int(rows[first[most]]), int(same[most])
+        len(same), len(rows) - len(same), missing, int(rows[first[commonest]]), int(same[commonest])
     )
 
 
@@ -219,7 +219,7 @@ class UniqueSearch:
         int64 (c, 2)
             The later column first; what is ruled out meanwhile is left out.
         """
-        rest = [set(each) - set(fixed) for each in self.found]
+        rest = [set(key) - set(fixed) for key in self.found]
         if not all(rest):
             return
         values = self._values[:end].astype(np.float64)
@@ -229,12 +229,12 @@ class UniqueSearch:
         )
         is_open = np.tril(possible >= self._needed, -1)
         is_open[:begin] = False
-        for each in rest:
-            if max(each) < end and len(each) == 1:
-                (column,) = each
+        for columns in rest:
+            if max(columns) < end and len(columns) == 1:
+                (column,) = columns
                 is_open[column] = is_open[:, column] = False
-            elif max(each) < end and len(each) == 2:
-                is_open[max(each), min(each)] = False
+            elif max(columns) < end and len(columns) == 2:
+                is_open[max(columns), min(columns)] = False
         is_open &= ~self._ruled_out(fixed, end)
         pairs = np.argwhere(is_open)
         for at in range(0, len(pairs), _BLOCK):

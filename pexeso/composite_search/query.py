@@ -68,7 +68,7 @@ class KeyTable:
         """
         columns = [self.cells[column.position] for column in self.key]
         if normaliser is not None and normaliser.aliases is not None:
-            columns = [normaliser.resolved(column_texts(each)) for each in columns]
+            columns = [normaliser.resolved(column_texts(column)) for column in columns]
         return [key_texts(column) for column in columns]
 
     def query(self, normaliser: Normaliser | None = None) -> KeyQuery:

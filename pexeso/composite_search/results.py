@@ -214,12 +214,12 @@ class CompositeMatch(ShownMatch):
         pair = self._searches.pair(table, self._key if columns is None else columns, self.table)
         return pair.sql(pair.theirs(self.columns), how=how, names=(name, None)).sql
 
-    def similar_pairs(self, most: int | None = 10) -> dict[str, tuple[SimilarPair, ...]]:
+    def similar_pairs(self, limit: int | None = 10) -> dict[str, tuple[SimilarPair, ...]]:
         """Return what is joined by similarity, the nearest first, without equal texts.
 
         Parameters
         ----------
-        most : int, optional
+        limit : int, optional
             Pairs for each column; None for all.
 
         Returns
@@ -229,7 +229,7 @@ class CompositeMatch(ShownMatch):
         """
         if self._find_pairs is None:
             return {}
-        return {self.columns[i]: pairs for i, pairs in self._find_pairs(most).items()}
+        return {self.columns[i]: pairs for i, pairs in self._find_pairs(limit).items()}
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the plain JSON form; with `explain`, and similar values, some of these pairs."""
@@ -237,15 +237,15 @@ class CompositeMatch(ShownMatch):
             "table", "columns", "matched_keys", "total_keys", "joinability", "rows", "query_rows",
             "fan_out", "brings",
         )  # fmt: skip
-        told = {name: getattr(self, name) for name in names}
-        told |= {name: list(told[name]) for name in ("columns", "brings")}
-        told["fan_out"] = asdict(self.fan_out)
+        document = {name: getattr(self, name) for name in names}
+        document |= {name: list(document[name]) for name in ("columns", "brings")}
+        document["fan_out"] = asdict(self.fan_out)
         if explain and self._find_pairs is not None:
-            told["similar_pairs"] = {
+            document["similar_pairs"] = {
                 column: [asdict(pair) for pair in pairs]
                 for column, pairs in self.similar_pairs().items()
             }
-        return told
+        return document
 
 
 @dataclass(frozen=True, repr=False)
@@ -277,8 +277,8 @@ class CompositeResult(Matches[CompositeMatch]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each table found."""
-        told = map(self._row_of, self.matches)
-        return [{name: each[name] for name in self.fields} for each in told]
+        rows = map(self._row_of, self.matches)
+        return [{name: row[name] for name in self.fields} for row in rows]
 
     def _row_of(self, match: CompositeMatch) -> dict[str, Any]:
         return {**match.to_dict(), **vars(match.fan_out)}

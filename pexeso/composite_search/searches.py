@@ -58,23 +58,23 @@ class CompositeSearches:
         wanted = columns_wanted(k)
         require_min_joinability(min_joinability)
         shards = self.opened.row_shards
-        asked = key_table(table, columns, reading=reading)
-        query = asked.query(self._normaliser)
-        own = self._own_table(asked) if exclude_self else None
+        query_table = key_table(table, columns, reading=reading)
+        query = query_table.query(self._normaliser)
+        own = self._own_table(query_table) if exclude_self else None
         at_least = keys_needed(min_joinability, query.n_keys)
-        keys = self._keys(asked, query, max_distance, row_filter, first_column)
-        found: list[Found] = []
+        keys = self._keys(query_table, query, max_distance, row_filter, first_column)
+        hits: list[Found] = []
         for shard in shards:
             matches = keys.search_shard(shard, wanted, at_least, shard.hidden(own))
             names = shard.table_names([match.table for match in matches])
-            found += [
+            hits += [
                 (-match.keys, name, shard, match)
                 for name, match in zip(names, matches, strict=True)
             ]
-            found.sort(key=lambda each: each[:2])
-            if wanted is not None and len(found) >= wanted:
-                found = found[:wanted]
-                at_least = -found[-1][0]
+            hits.sort(key=lambda hit: hit[:2])
+            if wanted is not None and len(hits) >= wanted:
+                hits = hits[:wanted]
+                at_least = -hits[-1][0]
         options = {
             "k": ALL if wanted is None else wanted,
             "min_joinability": min_joinability,
@@ -87,11 +87,15 @@ class CompositeSearches:
             "seconds": round(time.perf_counter() - started, 6),
         }
         return CompositeResult(
-            {**asked.describe(), "complete_rows": _complete_rows(query), "keys": query.n_keys},
+            {
+                **query_table.describe(),
+                "complete_rows": _complete_rows(query),
+                "keys": query.n_keys,
+            },
             options,
-            tuple(self._match(asked, query, keys, *each[1:]) for each in found),
+            tuple(self._match(query_table, query, keys, *hit[1:]) for hit in hits),
             stats,
-            n_more=0 if wanted is None or len(found) < wanted else None,
+            n_more=0 if wanted is None or len(hits) < wanted else None,
         )
 
     def pair(
@@ -125,18 +129,18 @@ class CompositeSearches:
                 "A Spark DataFrame is joined by one column. To join by a key of several, give what "
                 "its toPandas() or toArrow() gives."
             )
-        asked = key_table(table, columns, reading=reading)
-        return open_pair(self.opened, asked, lake_table)
+        query_table = key_table(table, columns, reading=reading)
+        return open_pair(self.opened, query_table, lake_table)
 
     def _keys(
         self,
-        asked: KeyTable,
+        query_table: KeyTable,
         query: KeyQuery,
         max_distance: float | None,
         row_filter: str,
         first_column: str | int,
     ) -> EqualKeys | SimilarKeys:
-        if not asked.is_similar:
+        if not query_table.is_similar:
             if max_distance is not None:
                 raise InputError(
                     "max_distance is for columns of a key whose values match similar ones. Got "
@@ -158,7 +162,7 @@ class CompositeSearches:
         return SimilarKeys(
             self.opened,
             self.executor or LocalExecutor(),
-            asked,
+            query_table,
             query,
             self._normaliser,
             max_distance,
@@ -166,7 +170,7 @@ class CompositeSearches:
 
     def _match(
         self,
-        asked: KeyTable,
+        query_table: KeyTable,
         query: KeyQuery,
         keys: EqualKeys | SimilarKeys,
         name: str,
@@ -185,7 +189,7 @@ class CompositeSearches:
             FanOut.of(match),
             tuple(label for at, label in enumerate(labels) if at not in match.columns),
             self,
-            tuple(column.label for column in asked.key),
+            tuple(column.label for column in query_table.key),
             None if isinstance(keys, EqualKeys) else partial(keys.pairs, shard, match),
         )
 
@@ -193,8 +197,8 @@ class CompositeSearches:
     def _normaliser(self) -> Normaliser | None:
         return self.opened.normaliser if has_aliases(self.opened.store.manifest) else None
 
-    def _own_table(self, asked: KeyTable) -> str | None:
-        return None if asked.file is None else self.opened.table_of(asked.file)
+    def _own_table(self, query_table: KeyTable) -> str | None:
+        return None if query_table.file is None else self.opened.table_of(query_table.file)
 
 
 @dataclass
@@ -214,7 +218,7 @@ class EqualKeys:
         """Find the tables of a shard that join most keys, equal ones by number."""
         from pexeso.composite.search import search_keys  # brings numba
 
-        found = search_keys(
+        answer = search_keys(
             shard.rows,
             self.query,
             k,
@@ -223,14 +227,14 @@ class EqualKeys:
             first=self.first_column,
             excluded=excluded,
         )
-        self._found.append(found)
-        return found.matches
+        self._found.append(answer)
+        return answer.matches
 
     @property
     def stats(self) -> dict[str, Any]:
         """What was read and compared so far; the filter of rows of each shard."""
-        ways = [found.row_filter for found in self._found]
-        works = [asdict(found.work) for found in self._found]
+        ways = [answer.row_filter for answer in self._found]
+        works = [asdict(answer.work) for answer in self._found]
         return {
             "row_filters": {way: ways.count(way) for way in sorted(set(ways))},
             **{name: sum(work[name] for work in works) for name in (works[0] if works else ())},

@@ -64,9 +64,9 @@ class SimilarKeys:
     opened : OpenIndex
     executor : Executor
         Where semantic search runs.
-    asked : KeyTable
+    own_table : KeyTable
     query : KeyQuery
-        That of `asked`.
+        That of `own_table`.
     normaliser : Normaliser or None
         That of the index where it has aliases.
     max_distance : float
@@ -82,7 +82,7 @@ class SimilarKeys:
         self,
         opened: OpenIndex,
         executor: Executor,
-        asked: KeyTable,
+        own_table: KeyTable,
         query: KeyQuery,
         normaliser: Normaliser | None,
         max_distance: float,
@@ -90,14 +90,14 @@ class SimilarKeys:
         self._query, self._n_compared = query, 0
         options = SearchOptions(max_distance=max_distance, min_joinability=None)
         self.max_distance = options.max_distance
-        columns = [i for i, column in enumerate(asked.key) if column.similar]
-        cells = [query_from_values(asked.cells[asked.key[i].position]) for i in columns]
-        encoded = [opened.encode(each) for each in cells]
-        texts = asked.key_texts(normaliser)
+        columns = [i for i, column in enumerate(own_table.key) if column.similar]
+        cells = [query_from_values(own_table.cells[own_table.key[i].position]) for i in columns]
+        encoded = [opened.encode(values) for values in cells]
+        texts = own_table.key_texts(normaliser)
         answers = executor.search(opened.loader, encoded, [options] * len(encoded))
         self._columns = {
-            i: SimilarColumn(opened, each, texts[i], query, i, hits, self.max_distance)
-            for i, each, (hits, _) in zip(columns, encoded, answers, strict=True)
+            i: SimilarColumn(opened, encoded_query, texts[i], query, i, hits, self.max_distance)
+            for i, encoded_query, (hits, _) in zip(columns, encoded, answers, strict=True)
         }
 
     @property
@@ -131,23 +131,23 @@ class SimilarKeys:
         tables = np.setdiff1d(search.tables, np.asarray(excluded, np.int64))
         tables = tables[bounds[tables] > 0]
         tables = tables[np.lexsort((tables, -bounds[tables]))]
-        found: list[KeyMatch] = []
+        matches: list[KeyMatch] = []
         begin, n = 0, TABLES_AT_ONCE
         while begin < len(tables) and bounds[tables[begin]] >= at_least:
             some = np.sort(tables[begin : begin + n])
             self._n_compared += len(some)
             cells = {i: column.cells(shard, some).cells for i, column in self._columns.items()}
-            found += search.search(cells, k, at_least=at_least)
-            found.sort(key=lambda match: (-match.keys, match.table))
-            if k is not None and len(found) >= k:
-                del found[k:]
-                at_least = found[-1].keys  # a table of as many keys may have a lower number
+            matches += search.search(cells, k, at_least=at_least)
+            matches.sort(key=lambda match: (-match.keys, match.table))
+            if k is not None and len(matches) >= k:
+                del matches[k:]
+                at_least = matches[-1].keys  # a table of as many keys may have a lower number
             begin, n = begin + n, 2 * n
-        return tuple(found)
+        return tuple(matches)
 
     @damage_made_plain("the index")
     def pairs(
-        self, shard: RowShard, match: KeyMatch, most: int | None = None
+        self, shard: RowShard, match: KeyMatch, limit: int | None = None
     ) -> dict[int, tuple[SimilarPair, ...]]:
         """Return what a match joins by similarity, the nearest first, without equal texts.
 
@@ -156,7 +156,7 @@ class SimilarKeys:
         shard : RowShard
         match : KeyMatch
             Of this query and shard.
-        most : int, optional
+        limit : int, optional
             Pairs for each column; None for all.
 
         Returns
@@ -167,9 +167,12 @@ class SimilarKeys:
         table = np.array([match.table])
         matching = {i: column.cells(shard, table) for i, column in self._columns.items()}
         search = SimilarSearch(shard.rows, self._query, self._columns)
-        joined = search.joined_pairs({i: each.cells for i, each in matching.items()}, match)
+        joined = search.joined_pairs(
+            {i: column_cells.cells for i, column_cells in matching.items()}, match
+        )
         return {
-            i: self._pairs_of(shard, match, i, each, *joined, most) for i, each in matching.items()
+            i: self._pairs_of(shard, match, i, column_cells, *joined, limit)
+            for i, column_cells in matching.items()
         }
 
     def _pairs_of(
@@ -180,7 +183,7 @@ class SimilarKeys:
         matching: MatchingCells,
         table_rows: np.ndarray,
         keys: np.ndarray,
-        most: int | None,
+        limit: int | None,
     ) -> tuple[SimilarPair, ...]:
         rows, n_values = shard.rows, len(self._query.values)
         begin = rows.table_cells[match.table] + match.columns[i]
@@ -193,8 +196,8 @@ class SimilarKeys:
         texts = take_texts(rows.values, joined // n_values).to_pylist()
         values = self._query.values.take(pa.array(joined % n_values)).to_pylist()
         pairs = [
-            SimilarPair(*each)
-            for each in zip(values, texts, distances.tolist(), strict=True)
-            if each[0] != each[1]
+            SimilarPair(*fields)
+            for fields in zip(values, texts, distances.tolist(), strict=True)
+            if fields[0] != fields[1]
         ]
-        return tuple(sorted(pairs, key=lambda pair: (pair.distance, pair.value, pair.cell))[:most])
+        return tuple(sorted(pairs, key=lambda pair: (pair.distance, pair.value, pair.cell))[:limit])

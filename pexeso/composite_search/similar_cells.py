@@ -101,8 +101,8 @@ class SimilarColumn:
         self._values_of, self._value_ends = _lists(pairs[:, 0], pairs[:, 1], len(encoded.values))
         counts = np.bincount(query.keys[:, column], minlength=len(query.values))
         n_keys = np.bincount(pairs[:, 0], counts[pairs[:, 1]], minlength=len(encoded.values))
-        most = offsets_of(np.sort(n_keys.astype(np.int64))[::-1])
-        self._bounds = most[np.array([hit.matched for hit in hits], np.int64)]
+        max_keys = offsets_of(np.sort(n_keys.astype(np.int64))[::-1])
+        self._bounds = max_keys[np.array([hit.matched for hit in hits], np.int64)]
 
     def bounds(self, shard: RowShard) -> np.ndarray:
         """Return how many keys each table may join at most by this column: int64 (t,)."""
@@ -119,26 +119,26 @@ class SimilarColumn:
         rows, matched = shard.rows, np.unique(pairs.columns)
         known = pc.unique(pa.chunked_array([pairs.texts, pairs.values], pa.large_string()))
         codes = np.concatenate(
-            [_codes(pairs.columns, each, known)[0] for each in (pairs.texts, pairs.values)]
+            [_codes(pairs.columns, side, known)[0] for side in (pairs.texts, pairs.values)]
         )
         order = np.argsort(codes, kind="stable")
         codes, of_code = codes[order], np.tile(np.arange(len(pairs.columns)), 2)[order]
-        found = [np.empty((0, 3), np.int64)]
+        triples = [np.empty((0, 3), np.int64)]
         for cell_columns, cells, texts in _distinct_cells(rows, matched, self._normaliser):
-            for each in texts:
-                wanted, at = _codes(cell_columns, each, known)
+            for cell_texts in texts:
+                wanted, at = _codes(cell_columns, cell_texts, known)
                 low = np.searchsorted(codes, wanted)
                 sizes = np.searchsorted(codes, wanted, side="right") - low
                 at = np.repeat(at, sizes)
                 pair = of_code[ranges(low, sizes)]
-                found.append(np.column_stack([cell_columns[at], cells[at], pair]))
-        column, cell, pair = np.concatenate(found).T
+                triples.append(np.column_stack([cell_columns[at], cells[at], pair]))
+        column, cell, pair = np.concatenate(triples).T
         sizes = np.diff(self._value_ends)[pairs.stand_for[pair]]
         value = self._values_of[ranges(self._value_ends[pairs.stand_for[pair]], sizes)]
-        column, cell, pair = (np.repeat(each, sizes) for each in (column, cell, pair))
+        column, cell, pair = (np.repeat(array, sizes) for array in (column, cell, pair))
         distance = pairs.distances[pair]
         order = np.lexsort((distance, value, cell, column))
-        column, cell, value, distance = (each[order] for each in (column, cell, value, distance))
+        column, cell, value, distance = (array[order] for array in (column, cell, value, distance))
         first = np.ones(len(order), bool)
         first[1:] = (np.diff(column) != 0) | (np.diff(cell) != 0) | (np.diff(value) != 0)
         cells_ = SimilarCells(column[first], cell[first].astype(np.int32), value[first])
@@ -184,8 +184,8 @@ class SimilarColumn:
             )
             postings, place = np.unique(posting, return_inverse=True)
             texts = (
-                key_texts(each).take(pa.array(place))
-                for each in posting_arrays(scan, number, postings)
+                key_texts(array).take(pa.array(place))
+                for array in posting_arrays(scan, number, postings)
             )
             parts.append(_Pairs(columns[here[column]], stands_for, distance, *texts))
         return _Pairs.joined(parts)
@@ -260,9 +260,9 @@ def _codes(numbers: np.ndarray, texts: pa.Array, known: pa.Array) -> tuple[np.nd
 
     Others are left out.
     """
-    found = pc.index_in(texts.cast(known.type), value_set=known)
-    at = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-    return numbers[at] * len(known) + found.drop_null().to_numpy().astype(np.int64), at
+    positions = pc.index_in(texts.cast(known.type), value_set=known)
+    at = np.flatnonzero(positions.is_valid().to_numpy(zero_copy_only=False))
+    return numbers[at] * len(known) + positions.drop_null().to_numpy().astype(np.int64), at
 
 
 def _lists(numbers: np.ndarray, items: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -158,15 +158,15 @@ class TablePair:
                     "which parts it has."
                 )
             columns = [f"#{position}" for position in best.columns]
-        found = key_table(self.rows, columns)
-        if len(found.key) != len(self.mine.labels):
-            labels = ", ".join(column.label for column in found.key)
+        lake_table = key_table(self.rows, columns)
+        if len(lake_table.key) != len(self.mine.labels):
+            labels = ", ".join(column.label for column in lake_table.key)
             raise QueryError(
                 "A key has as many columns in the lake's table as in yours. Got "
                 f"{len(self.mine.labels)} of yours ({', '.join(self.mine.labels)}) and "
-                f"{len(found.key)} of '{self.table}' ({labels}): name one for each."
+                f"{len(lake_table.key)} of '{self.table}' ({labels}): name one for each."
             )
-        return self._keyed(found)
+        return self._keyed(lake_table)
 
     def keys_joined(self, theirs: KeyedTable) -> JoinedKeys:
         """Count the keys that the lake's table has in some columns, which `theirs` returned."""
@@ -228,10 +228,14 @@ class TablePair:
 
     @property
     def _in_memory(self) -> pa.Table:
-        asked, typed = self.asked, None
-        if asked.file is not None:
-            typed = open_named(asked.file, options=asked.reading).typed_columns(asked.cells)
-        return pa.Table.from_arrays(typed or list(asked.cells), names=label_columns(asked.names))
+        own_table, typed = self.asked, None
+        if own_table.file is not None:
+            typed = open_named(own_table.file, options=own_table.reading).typed_columns(
+                own_table.cells
+            )
+        return pa.Table.from_arrays(
+            typed or list(own_table.cells), names=label_columns(own_table.names)
+        )
 
     def _keyed(self, table: KeyTable) -> KeyedTable:
         similar = [column.label for column in table.key if column.similar]
@@ -249,7 +253,7 @@ class TablePair:
         )
 
 
-def open_pair(opened: OpenIndex, asked: KeyTable, table: str) -> TablePair:
+def open_pair(opened: OpenIndex, own_table: KeyTable, table: str) -> TablePair:
     """Read a table of the lake of an index, to be joined with yours.
 
     Raises
@@ -270,7 +274,7 @@ def open_pair(opened: OpenIndex, asked: KeyTable, table: str) -> TablePair:
     table = opened.catalog.named(table)
     if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
         raise InputError(opened.catalog.why_not(table, lake))
-    most = opened.store.manifest.options["max_table_bytes"]
-    rows, typed = read_typed_rows(lake, table, max_bytes=most)
+    max_bytes = opened.store.manifest.options["max_table_bytes"]
+    rows, typed = read_typed_rows(lake, table, max_bytes=max_bytes)
     normaliser = opened.normaliser if has_aliases(opened.store.manifest) else None
-    return TablePair(asked, table, rows, lake, normaliser, typed)
+    return TablePair(own_table, table, rows, lake, normaliser, typed)

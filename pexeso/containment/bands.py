@@ -108,16 +108,18 @@ def band_hits(
     if not len(ranges):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     hits = borrow_counters(len(signatures))
-    found = np.empty(int((ranges[:, 1] - ranges[:, 2]).sum()), np.int32)
+    found_rows = np.empty(int((ranges[:, 1] - ranges[:, 2]).sum()), np.int32)
     n_places = int((settings[:, 0] * settings[:, 1]).max())
     lows = np.zeros(n_places, np.int64)
-    n = _look_up(tables.values, tables.sets, signatures, query, ranges, settings, lows, hits, found)
+    n = _look_up(
+        tables.values, tables.sets, signatures, query, ranges, settings, lows, hits, found_rows
+    )
     if n < 0:
         raise IndexCorruptError(
             "A table of an index for containment search names a set that there is not: build it "
             "again."
         )
-    rows = np.sort(found[:n]).astype(np.int64)
+    rows = np.sort(found_rows[:n]).astype(np.int64)
     counts = hits[rows].astype(np.int64)
     hits[rows] = 0
     give_back(hits)
@@ -125,7 +127,7 @@ def band_hits(
 
 
 @loop
-def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, found):
+def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, found_rows):
     n_sets = len(signatures)
     left = n_sets
     while left > 1:
@@ -150,11 +152,11 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
                 break
             bands, rows = settings[p, 0], settings[p, 1]
             serves = position % rows == 0 and position < bands * rows
-            least = ranges[p, 2] if serves else ranges[p, 1]
-            if row < least:
+            first_row = ranges[p, 2] if serves else ranges[p, 1]
+            if row < first_row:
                 # The first set that counts, among those with this value: they end where the next
                 # value begins.
-                at = next_of(values[position], of_table, at, wanted, least)
+                at = next_of(values[position], of_table, at, wanted, first_row)
                 continue
             agrees = True
             for k in range(position + 1, position + rows):
@@ -163,9 +165,9 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
                     break
             if agrees:
                 if hits[row] == 0:
-                    if n == len(found):
+                    if n == len(found_rows):
                         return -1
-                    found[n] = row
+                    found_rows[n] = row
                     n += 1
                 hits[row] += 1
             at += 1
@@ -173,21 +175,21 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
 
 
 @loop
-def next_of(values, sets, at, wanted, least):
-    """Return the first position after `at` with another value or with a set of at least `least`.
+def next_of(values, sets, at, wanted, min_set):
+    """Return the first position after `at` with another value or with a set of at least `min_set`.
 
     The search gallops, in steps that double.
     """
     low, step = at, 1
     high = at + 1
-    while high < len(values) and values[high] == wanted and sets[high] < least:
+    while high < len(values) and values[high] == wanted and sets[high] < min_set:
         low = high
         step *= 2
         high += step
     high = min(high, len(values))
     while low + 1 < high:
         middle = (low + high) >> 1
-        if values[middle] == wanted and sets[middle] < least:
+        if values[middle] == wanted and sets[middle] < min_set:
             low = middle
         else:
             high = middle

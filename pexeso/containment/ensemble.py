@@ -273,8 +273,8 @@ class Ensemble:
         )
         if expected <= by_bands:
             return True
-        asked, _ = self._plan(size, needed, threshold, tuner)
-        return bool((asked.recalls < tuner.recall).any())
+        plan, _ = self._plan(size, needed, threshold, tuner)
+        return bool((plan.recalls < tuner.recall).any())
 
     def _found_by_lists(self, probed: QueryLists, needed: int, left_out: np.ndarray) -> Found:
         sets, counts = probed.at_least(needed)
@@ -322,12 +322,14 @@ class Ensemble:
         self, query_size: int, needed: int, threshold: float, tuner: Tuner
     ) -> tuple[Asked, np.ndarray]:
         """Decide what each partition is asked, and which rows of it count."""
-        least = int(np.searchsorted(self.sizes, needed))
+        first_row = int(np.searchsorted(self.sizes, needed))
         begins, ends = self.starts[:-1], self.starts[1:]
-        some = ends > least if query_size else np.zeros(len(ends), bool)
+        some = ends > first_row if query_size else np.zeros(len(ends), bool)
         lower, upper = (part[some] for part in self._bounds)
-        asked = Asked(lower, upper, *tuner.choose_all(upper / max(query_size, 1), threshold))
-        return asked, np.stack([begins[some], ends[some], np.maximum(begins[some], least)], axis=1)
+        plan = Asked(lower, upper, *tuner.choose_all(upper / max(query_size, 1), threshold))
+        return plan, np.stack(
+            [begins[some], ends[some], np.maximum(begins[some], first_row)], axis=1
+        )
 
     def _found_by_bands(
         self,
@@ -339,8 +341,8 @@ class Ensemble:
         left_out: np.ndarray,
         verify: bool,
     ) -> Found:
-        asked, ranges = self._plan(len(hashed), needed, threshold, tuner)
-        settings = np.stack([asked.bands, asked.rows], axis=1)
+        plan, ranges = self._plan(len(hashed), needed, threshold, tuner)
+        settings = np.stack([plan.bands, plan.rows], axis=1)
         signed = signatures(hashed, np.array([0, len(hashed)]), self._seeds)[0]
         signed = signed if self.signatures.dtype == signed.dtype else shortened(signed)
         rows, hits = band_hits(self.tables, self.signatures, signed, ranges, settings)
@@ -358,7 +360,7 @@ class Ensemble:
             array[order] for array in (sets, self.sizes[rows], counts, shares, hits)
         )
         return Found(
-            sets, sizes, counts, shares, hits, len(hashed), needed, n_candidates, "bands", asked
+            sets, sizes, counts, shares, hits, len(hashed), needed, n_candidates, "bands", plan
         )
 
     def _estimates(self, signed: np.ndarray, rows: np.ndarray, query_size: int) -> np.ndarray:

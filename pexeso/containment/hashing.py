@@ -114,9 +114,9 @@ def gathered(
     (array([1, 3, 7], dtype=uint64), array([0, 1, 3]))
     """
     ends = np.concatenate([[0], np.cumsum(np.diff(offsets)[rows])]).astype(np.int64)
-    taken = np.empty(ends[-1], hashes.dtype)
-    _copy_rows(hashes, offsets, rows, taken)
-    return taken, ends
+    tokens = np.empty(ends[-1], hashes.dtype)
+    _copy_rows(hashes, offsets, rows, tokens)
+    return tokens, ends
 
 
 def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
@@ -196,11 +196,11 @@ def _sort_distinct(hashes, offsets, ends):
 
 
 @loop
-def _copy_rows(hashes, offsets, rows, taken):
+def _copy_rows(hashes, offsets, rows, tokens):
     n = 0
     for row in rows:
         for at in range(offsets[row], offsets[row + 1]):
-            taken[n] = hashes[at]
+            tokens[n] = hashes[at]
             n += 1
 
 

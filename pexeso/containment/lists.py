@@ -185,10 +185,10 @@ class CsrQuery:
         if n < 0:
             raise _corrupt()
         met = met[:n].astype(np.int64)
-        found = counts[met].astype(np.int64)
+        overlaps = counts[met].astype(np.int64)
         counts[met] = 0
         give_back(counts)
-        return met, found
+        return met, overlaps
 
     def overlaps(self, sets: np.ndarray, needed: int) -> np.ndarray:
         """Count the tokens that each of the given sets has in common with the query.
@@ -315,12 +315,12 @@ def _count(entries, counts):
 
 
 @loop
-def _drop(counts, met, n, least):
+def _drop(counts, met, n, needed):
     """Leave the sets with at least so many tokens, which must be one or more."""
-    kept, least = 0, max(least, 1)
+    kept, needed = 0, max(needed, 1)
     for i in range(n):
         row = met[i]
-        enough = counts[row] >= least
+        enough = counts[row] >= needed
         met[kept] = row
         kept += enough
         counts[row] *= enough

@@ -40,16 +40,16 @@ class EnsembleOptions:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name, least, most in (
+        for name, low, high in (
             ("permutations", 1, MAX_PERMUTATIONS),
             ("max_rows", 1, MAX_ROWS),
             ("partitions", 1, 1 << 20),
             ("seed", 0, (1 << 63) - 1),
         ):
             value = getattr(self, name)
-            if type(value) is not int or not least <= value <= most:
+            if type(value) is not int or not low <= value <= high:
                 raise InputError(
-                    f"The option '{name}' must be a whole number from {least:,} to {most:,}. Got "
+                    f"The option '{name}' must be a whole number from {low:,} to {high:,}. Got "
                     f"{value!r}."
                 )
         if self.partitioning not in PARTITIONINGS:

@@ -69,7 +69,7 @@ def check_index(
     if any(problem.is_failure for problem in problems):
         return problems
     store, total = open_store_anywhere(location), done[1]
-    found, begun, whole = (
+    part_problems, begun, whole = (
         [],
         0,
         max(
@@ -81,9 +81,9 @@ def check_index(
         if progress is not None:
             progress(total + total * (begun + part) // whole, 2 * total)
 
-    for each in registered():
-        found += each.check(store, report_part)
-        begun += sum(entry.n_bytes for entry in store.manifest.parts.get(each.name, ()))
+    for index_part in registered():
+        part_problems += index_part.check(store, report_part)
+        begun += sum(entry.n_bytes for entry in store.manifest.parts.get(index_part.name, ()))
         report_part(0, whole)  # a part need not tell how far it is
     # What all models of an index rest on is a problem of each.
-    return [*dict.fromkeys(found), *problems]
+    return [*dict.fromkeys(part_problems), *problems]

@@ -146,8 +146,8 @@ def _java() -> Finding:
     try:
         java = find_java()
     except SparkError as error:
-        found, _, way_out = str(error).partition(". ")
-        return Finding("Java", False, found, way_out)
+        problem, _, way_out = str(error).partition(". ")
+        return Finding("Java", False, problem, way_out)
     return Finding("Java", True, f"{java.version} ({java.command}, from {java.origin})")
 
 

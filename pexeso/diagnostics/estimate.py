@@ -141,16 +141,16 @@ def estimate_build(
             "can be a join key. "
             "Sample more files, or change the rules that choose columns."
         )
-    found = [part.estimate(sample) for part in registered()]
+    estimates = [part.estimate(sample) for part in registered()]
     postings = sample.lake_pairs("value")
     largest_task = max(
         READ_MEMORY_FACTOR * max(file.n_bytes for file in files),
-        *(each.memory_bytes for each in found),
+        *(estimate.memory_bytes for estimate in estimates),
     )
     java = BASE_BYTES + min(MOST_JAVA_BYTES, JAVA_BYTES_PER_POSTING * postings)
     # Training, in the driver, and tasks take their memory one after the other.
     memory_bytes = (BASE_BYTES_HERE if here else java) + max(
-        sample.cores * largest_task, *(each.driver_bytes for each in found)
+        sample.cores * largest_task, *(estimate.driver_bytes for estimate in estimates)
     )
     return Estimate(
         lake=os.fspath(lake),
@@ -164,16 +164,16 @@ def estimate_build(
         tables=round(sample.count("table") * sample.scale),
         columns=round(sample.count("column", kept=False) * sample.scale),
         columns_indexed=round(sample.count("column") * sample.scale),
-        index_bytes=sum(each.n_bytes for each in found),
+        index_bytes=sum(estimate.n_bytes for estimate in estimates),
         memory_bytes=memory_bytes,
         cores=sample.cores,
-        seconds=_seconds(sample, found, n_bytes, postings),
-        of_parts={name: value for each in found for name, value in each.fields.items()},
+        seconds=_seconds(sample, estimates, n_bytes, postings),
+        of_parts={name: value for estimate in estimates for name, value in estimate.fields.items()},
     )
 
 
 def _seconds(
-    sample: LakeSample, found: list[PartEstimate], n_bytes: int, postings: int
+    sample: LakeSample, estimates: list[PartEstimate], n_bytes: int, postings: int
 ) -> dict[str, float]:
     """Add up the seconds of each stage, in their order."""
     read = sample.seconds / max(1, sum(sample.bytes_by_format.values())) * n_bytes
@@ -187,7 +187,7 @@ def _seconds(
         )
     )
     seconds = Counter(sample.seconds_of(seconds, FIXED_SECONDS))
-    for each in found:
-        seconds.update(each.seconds)
+    for estimate in estimates:
+        seconds.update(estimate.seconds)
     stages = ("start", *stage_names(len(sample.options.models)))
     return {stage: round(seconds[stage], 1) for stage in stages if stage in seconds}

@@ -86,7 +86,7 @@ def index_info(store: Store) -> IndexInfo:
         bytes=manifest.n_bytes,
         left_out=left_out(catalog),
         repaired=count_repaired(catalog),
-        of_parts={name: told for part in registered() for name, told in part.info(store).items()},
+        of_parts={name: value for part in registered() for name, value in part.info(store).items()},
     )
 
 

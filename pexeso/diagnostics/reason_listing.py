@@ -78,7 +78,9 @@ class ReasonListing(Tabular):
     def __init__(self, catalog: Catalog, *, notes: bool = False) -> None:
         listed = [NOTES] if notes else [TABLES, COLUMNS]
         self._catalog = catalog
-        self._counted = [each for kind in listed for each in counted(catalog, kind)]
+        self._counted = [
+            counted_group for kind in listed for counted_group in counted(catalog, kind)
+        ]
         self.groups: tuple[ReasonGroup, ...] = tuple(group for group, _, _ in self._counted)
         self.is_of_notes = notes
 
@@ -95,7 +97,7 @@ class ReasonListing(Tabular):
         return f"{len(self):,} in {many(len(self.groups), 'group')}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
-        rows = [[each.kind, each.reason, each.count, each.examples] for each in self.groups]
+        rows = [[group.kind, group.reason, group.count, group.examples] for group in self.groups]
         return ["kind", "reason", "count", "examples"], rows
 
     def __len__(self) -> int:
@@ -124,11 +126,11 @@ def _rows_of(rows: pa.Table, group: ReasonGroup, key: tuple[str, ...]) -> Iterat
     positions = np.flatnonzero(is_of_it[codes])
     for start in range(0, len(positions), _ROWS):
         chosen = positions[start : start + _ROWS]
-        found = rows.take(pa.array(chosen))
+        batch = rows.take(pa.array(chosen))
         for code, table, column in zip(
             codes[chosen].tolist(),
-            found["table"].to_pylist(),
-            found["column"].to_pylist(),
+            batch["table"].to_pylist(),
+            batch["column"].to_pylist(),
             strict=True,
         ):
             yield ReasonRow(group, table, column, reasons[code].text)

@@ -219,17 +219,17 @@ class DenseSpace(VectorSpace):
                 )
                 for query in queries
             ]  # fmt: skip
-        asked = [
+        batch_queries = [
             BatchQuery(
                 torch.from_numpy(query.members), torch.from_numpy(query.weights), query.min_count
             )
             for query in queries
         ]
-        found = search_batch_partition(
-            partition, vectors, asked, goal.max_distance, stats,
+        answers = search_batch_partition(
+            partition, vectors, batch_queries, goal.max_distance, stats,
             lemmas=goal.lemmas, kernel=chosen, max_pairs=max_pairs,
         )  # fmt: skip
-        return [(columns.numpy(), counts.numpy()) for columns, counts in found]
+        return [(columns.numpy(), counts.numpy()) for columns, counts in answers]
 
     def search_exhaustively(
         self,
@@ -260,8 +260,8 @@ class DenseSpace(VectorSpace):
         stats: SearchStats,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Compare with all values of the columns."""
-        found = column_pairs(partition, vectors, torch.from_numpy(columns), max_distance, stats)
-        return tuple(part.numpy() for part in found)
+        pairs = column_pairs(partition, vectors, torch.from_numpy(columns), max_distance, stats)
+        return tuple(part.numpy() for part in pairs)
 
     def nearest(
         self, partition: Partition, vectors: torch.Tensor, rows: np.ndarray
@@ -282,9 +282,9 @@ class DenseSpace(VectorSpace):
         for ours in torch.split(torch.arange(len(vectors), device=device), QUERY_VALUES_AT_ONCE):
             for theirs in torch.split(torch.arange(len(rows), device=device), LAKE_VALUES_AT_ONCE):
                 lake = partition.vectors[rows[theirs]].double()
-                least, which = self.metric.quick_distances(vectors[ours].double(), lake).min(1)
-                nearer = least < best[ours]
-                best[ours] = torch.where(nearer, least, best[ours])
+                distances, which = self.metric.quick_distances(vectors[ours].double(), lake).min(1)
+                nearer = distances < best[ours]
+                best[ours] = torch.where(nearer, distances, best[ours])
                 position[ours] = torch.where(nearer, theirs[which], position[ours])
         return position
 

@@ -53,7 +53,7 @@ def oracle_pairs(
         _ELEMENTS_AT_ONCE["cpu" if vectors.device.type == "cpu" else "cuda"]
         // max(1, vectors.shape[1]),
     )
-    found = []
+    matches = []
     for begin in range(0, len(vectors), rows):
         part = vectors[begin : begin + rows]
         near = metric.quick_distances(queries, part.double()) <= tau + MARGIN  # (n, rows)
@@ -65,11 +65,11 @@ def oracle_pairs(
             [metric.distances(query_vectors[ours], part[theirs]) for ours, theirs in pieces]
         )
         match = distance <= tau
-        found.append((query[match], value[match] + begin, distance[match]))
-    if not found:
+        matches.append((query[match], value[match] + begin, distance[match]))
+    if not matches:
         nothing = torch.zeros(0, dtype=torch.int64, device=vectors.device)
         return nothing, nothing, nothing.double()
-    query, value, distance = (torch.cat(part) for part in zip(*found, strict=True))
+    query, value, distance = (torch.cat(part) for part in zip(*matches, strict=True))
     order = torch.argsort(query, stable=True)
     return query[order], value[order], distance[order]
 
@@ -102,9 +102,9 @@ def oracle_counts(
     owner, position = expand_ranges(column_values.offsets[:-1], column_values.sizes)
     members = column_values.members[position].long()
     counts = torch.zeros(len(column_values), dtype=torch.int64, device=weights.device)
-    for each in torch.unique(query).tolist():
+    for number in torch.unique(query).tolist():
         hit = torch.zeros(n_values, dtype=torch.bool, device=weights.device)
-        hit[value[query == each]] = True
+        hit[value[query == number]] = True
         columns = torch.unique(owner[hit[members]])
-        counts[columns] += weights[each]
+        counts[columns] += weights[number]
     return counts

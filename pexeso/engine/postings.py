@@ -63,11 +63,11 @@ class Csr:
             part = self.offsets[begin : begin + _ROWS_AT_ONCE + 1]
             self._sizes(part[:-1], part[1:])
         for part in torch.split(self.members, 4 * _ROWS_AT_ONCE) if len(self.members) else ():
-            least, most = (int(end) for end in part.aminmax())
-            if least < 0 or most >= n_members:
+            smallest, largest = (int(end) for end in part.aminmax())
+            if smallest < 0 or largest >= n_members:
                 raise IndexCorruptError(
                     "An inverted index in a partition has a member "
-                    f"{least if least < 0 else most}, where 0 to {n_members - 1} must be: "
+                    f"{smallest if smallest < 0 else largest}, where 0 to {n_members - 1} must be: "
                     f"{_WAY_OUT}"
                 )
 

@@ -95,16 +95,20 @@ class SearchStats:
 
     def add(self, other: SearchStats) -> None:
         """Add the counters and seconds of another search to these."""
-        for each in fields(self):
-            if each.name != "seconds":
-                setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+        for counter in fields(self):
+            if counter.name != "seconds":
+                setattr(
+                    self, counter.name, getattr(self, counter.name) + getattr(other, counter.name)
+                )
         for phase, seconds in other.seconds.items():
             self.add_seconds(phase, seconds)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, seconds rounded to microseconds."""
         counters = {
-            each.name: getattr(self, each.name) for each in fields(self) if each.name != "seconds"
+            counter.name: getattr(self, counter.name)
+            for counter in fields(self)
+            if counter.name != "seconds"
         }
         return {
             **counters,

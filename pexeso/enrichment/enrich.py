@@ -74,8 +74,8 @@ class Enrichment(Tabular):
     fields = tuple(AddedColumn.__dataclass_fields__)  # of `to_pandas`; of no dataclass field
 
     def _told(self) -> str:
-        added, found = many(len(self.columns), "column"), many(len(self.tables), "table")
-        return f"{many(len(self.table), 'row')}, {added} added, {found} found"
+        added, tables = many(len(self.columns), "column"), many(len(self.tables), "table")
+        return f"{many(len(self.table), 'row')}, {added} added, {tables} found"
 
     @property
     def report(self) -> str:
@@ -100,9 +100,9 @@ class Enrichment(Tabular):
                 f"    + {_shown(column)}" for column in self.columns if column.table == table.table
             ]
             out = [
-                each
-                for each in self.left_out
-                if each.table == table.table and each.rule != JOIN_COLUMN
+                column
+                for column in self.left_out
+                if column.table == table.table and column.rule != JOIN_COLUMN
             ]
             lines += _left_out_lines(out)
         return "\n".join(lines)
@@ -129,18 +129,18 @@ class Enrichment(Tabular):
 
     def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         return self.fields, (
-            [percent(cell) if name in _SHARES else cell for name, cell in each.items()]
-            for each in self.rows()
+            [percent(cell) if name in _SHARES else cell for name, cell in row.items()]
+            for row in self.rows()
         )
 
     def _nothing_found(self) -> str:
-        found = "No table of the lake was found"
+        opening = "No table of the lake was found"
         if "max_distance" not in self.options:
-            return f"{found} to join '{self.on}' with; nothing was added."
+            return f"{opening} to join '{self.on}' with; nothing was added."
         share, counted = (self.options[name] for name in ("min_joinability", "joinability_of"))
         few = "any" if share is None else f"at least {share:.0%}"
         return (
-            f"{found} with a match within distance {self.options['max_distance']:g} for {few} "
+            f"{opening} with a match within distance {self.options['max_distance']:g} for {few} "
             f"of the {counted} of '{self.on}'; nothing was added. "
             "Try a larger max_distance or a smaller min_joinability."
         )
@@ -228,15 +228,15 @@ def enrich(
     frame, columns = table_to_enrich(table)
     names = list(columns)
     key = names[position_of(names, on)]
-    rules, asked = split_rules(options)
-    chosen = index.search_options(asked).to_dict()
+    rules, search_options = split_rules(options)
+    chosen = index.search_options(search_options).to_dict()
     target = _target(names, target, key)
-    found = _best_of_each_table(index, columns[key], asked, max_tables, exclude)
-    return _enriched(frame, columns, key, target, found, rules, exclude_self, chosen)
+    matches = _best_of_each_table(index, columns[key], search_options, max_tables, exclude)
+    return _enriched(frame, columns, key, target, matches, rules, exclude_self, chosen)
 
 
 def enrich_from(
-    found: FoundTable | Iterable[FoundTable],
+    matches: FoundTable | Iterable[FoundTable],
     table: Any,
     on: str | int,
     *,
@@ -250,7 +250,7 @@ def enrich_from(
 
     Parameters
     ----------
-    found : Match or iterable of Match
+    matches : Match or iterable of Match
         Best first; of a table only the first is used.
     table, on, target, exclude_self
         As in `enrich`.
@@ -271,13 +271,15 @@ def enrich_from(
             f"{', '.join(sorted(unknown))}."
         )
     target = _target(names, target, key)
-    first = _first_of_each_table(found)
+    first = _first_of_each_table(matches)
     return _enriched(frame, columns, key, target, first, chosen, exclude_self, {})
 
 
-def _first_of_each_table(found: FoundTable | Iterable[FoundTable]) -> list[FoundTable]:
+def _first_of_each_table(found_tables: FoundTable | Iterable[FoundTable]) -> list[FoundTable]:
     first: dict[str, FoundTable] = {}
-    matches: list[Any] = list(found) if isinstance(found, Iterable) else [found]
+    matches: list[Any] = (
+        list(found_tables) if isinstance(found_tables, Iterable) else [found_tables]
+    )
     for match in matches:
         if not all(hasattr(match, name) for name in ("table", "column", "joinability", "join")):
             raise InputError(
@@ -293,13 +295,13 @@ def _enriched(
     columns: dict[str, Any],
     key: str,
     target: str | None,
-    found: Iterable[FoundTable],
+    matches: Iterable[FoundTable],
     rules: EnrichmentRules,
     exclude_self: bool,
     options: Mapping[str, Any],
 ) -> Enrichment:
     require_flag("exclude_self", exclude_self)
-    done = gather(columns, key, target, found, rules, exclude_self=exclude_self)
+    done = gather(columns, key, target, matches, rules, exclude_self=exclude_self)
     parts = (tuple(done.added), tuple(done.left_out), tuple(done.tables))
     added = pa.Table.from_arrays(done.cells, names=[column.name for column in done.added])
     return Enrichment(
@@ -319,18 +321,18 @@ def _best_of_each_table(
 
     Pairs are found for all columns of a result, so there should not be many.
     """
-    most = None if options.get("k") == ALL else options.get("k")
+    limit = None if options.get("k") == ALL else options.get("k")
     min_joinability = index.search_options(options).min_joinability
     k = 2 * (max_tables + len(exclude))
     while True:
-        asked = k if most is None else min(k, most)
-        wanted = {**options, "k": asked, "min_joinability": min_joinability}
+        requested = k if limit is None else min(k, limit)
+        wanted = {**options, "k": requested, "min_joinability": min_joinability}
         (result,) = index.search_batch([values], rerank=False, fold_copies=False, **wanted)
         best: dict[str, Match] = {}
         for match in result:
             if match.table not in exclude:
                 best.setdefault(match.table, match)
-        if len(best) >= max_tables or len(result) < asked or asked == most:
+        if len(best) >= max_tables or len(result) < requested or requested == limit:
             return list(best.values())[:max_tables]
         k *= 2
 
@@ -358,12 +360,12 @@ def _target(names: Sequence[str], target: str | int | None, key: str) -> str | N
 
 def _shown(column: AddedColumn) -> str:
     what = "numbers" if column.kind == "number" else "texts"
-    told = ""
+    gain = ""
     if column.gain is not None:
-        told = f"; gain {column.gain:.3g}" if column.gain > 0 else "; tells no more than chance"
+        gain = f"; gain {column.gain:.3g}" if column.gain > 0 else "; tells no more than chance"
     return (
         f"{column.column}: {what}, {column.distinct:,} different, in {column.coverage:.1%} of "
-        f"the rows{told}"
+        f"the rows{gain}"
     )
 
 
@@ -371,12 +373,12 @@ def _left_out_lines(left_out: Sequence[LeftOutColumn]) -> list[str]:
     # Which column another says the same as is worth telling; of the other rules their name is
     # enough.
     said = {
-        each: each.detail.removesuffix(".") if each.rule == COPY else SAID[each.rule]
-        for each in left_out
+        column: column.detail.removesuffix(".") if column.rule == COPY else SAID[column.rule]
+        for column in left_out
     }
     lines = []
     for reason in sorted(set(said.values())):
-        names = [each.column for each in left_out if said[each] == reason]
+        names = [column.column for column in left_out if said[column] == reason]
         more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
         lines.append(f"    - {', '.join(names[:_SHOWN])}{more}: {reason}")
     return lines

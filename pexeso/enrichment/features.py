@@ -166,8 +166,8 @@ def read_target(values: Any, task: str, *, folds: int, min_number_fraction: floa
 
 
 def _check_classes(classes: np.ndarray, folds: int) -> None:
-    found, counts = np.unique(classes.astype(str), return_counts=True)
-    names = found.tolist()
+    labels, counts = np.unique(classes.astype(str), return_counts=True)
+    names = labels.tolist()
     if len(names) < 2:
         raise InputError(
             f"The target has one class alone, {names[0]!r}: there is nothing to tell apart."

@@ -198,7 +198,7 @@ def gather(
     columns: dict[str, Any],
     key: str,
     target: str | None,
-    found: Iterable[FoundTable],
+    matches: Iterable[FoundTable],
     rules: EnrichmentRules,
     *,
     exclude_self: bool = True,
@@ -215,7 +215,7 @@ def gather(
         The column that was searched with.
     target : str or None
         What is to be predicted: columns that give it away are left out.
-    found : iterable of FoundTable
+    matches : iterable of FoundTable
         Best first; each table once.
     exclude_self : bool
         Leave out tables that hold a copy of every other column of the user's.
@@ -228,18 +228,18 @@ def gather(
     mine = _read_mine(columns, key, target, rules)
     done = Gathered(list(columns))
     first_error = None
-    for each in found:
+    for match in matches:
         try:
-            lists = each.join(
+            lists = match.join(
                 pa.table({"": mine.texts}), 0, aggregate="list", provenance=()
             )  # without a name, so that no found column must give way
         except (TableReadError, PlaceError, ColumnNotFoundError) as error:
             first_error = first_error or error
             done.tables.append(
-                JoinedTable(each.table, each.column, each.joinability, reason=str(error))
+                JoinedTable(match.table, match.column, match.joinability, reason=str(error))
             )
             continue
-        _take(done, each, dict(_columns_of(lists, mine.key, rules)), mine, rules, exclude_self)
+        _take(done, match, dict(_columns_of(lists, mine.key, rules)), mine, rules, exclude_self)
     if first_error is not None and all(table.reason for table in done.tables):
         raise first_error
     if target is not None:
@@ -261,13 +261,15 @@ def _read_mine(
             column = column_of_values(values, rules.min_number_fraction)
             others[name] = [Compared.of(column), Compared.of(column_by_key(column, by_case))]
     own_key = Compared.of(Column("text", trimmed(encoded.dictionary).take(encoded.indices)))
-    asked = None if target is None else others[target][1]
+    own_target = None if target is None else others[target][1]
     keys = by_case.take(pa.array(compared_rows(len(by_case))))
     _, of_key = np.unique(pc.fill_null(keys, -1).to_numpy(zero_copy_only=False), return_index=True)
     of_target = (
         None if target is None else column_of_values(columns[target], rules.min_number_fraction)
     )
-    return _Mine(encoded.dictionary, encoded.indices, others, own_key, asked, of_key, of_target)
+    return _Mine(
+        encoded.dictionary, encoded.indices, others, own_key, own_target, of_key, of_target
+    )
 
 
 def _columns_of(
@@ -280,7 +282,7 @@ def _columns_of(
 
 def _take(
     done: Gathered,
-    found: FoundTable,
+    match: FoundTable,
     columns: dict[str, Column],
     mine: _Mine,
     rules: EnrichmentRules,
@@ -289,19 +291,19 @@ def _take(
     compared = {name: Compared.of(column) for name, column in columns.items()}
     if exclude_self and _is_own(mine, list(compared.values()), rules):
         done.tables.append(
-            JoinedTable(found.table, found.column, found.joinability, reason=OWN_TABLE)
+            JoinedTable(match.table, match.column, match.joinability, reason=OWN_TABLE)
         )
         return
     n_before = len(done.added)
-    joined = {f"{found.table}:{found.column}": compared[found.column]}
+    joined = {f"{match.table}:{match.column}": compared[match.column]}
     for name, column in columns.items():
         reason = _why_not(column, compared[name], {**done.compared, **joined}, mine, rules)
-        if name == found.column:
+        if name == match.column:
             reason = JOIN_COLUMN, f"{SAID[JOIN_COLUMN]}."
         if reason is not None:
-            done.left_out.append(LeftOutColumn(found.table, name, *reason))
+            done.left_out.append(LeftOutColumn(match.table, name, *reason))
             continue
-        new = _free_name(f"{found.table}:{name}", done.names)
+        new = _free_name(f"{match.table}:{name}", done.names)
         coverage = column.filled / len(column.cells)
         done.names.append(new)
         done.cells.append(column.cells)
@@ -309,10 +311,10 @@ def _take(
         done.added.append(
             AddedColumn(
                 new,
-                found.table,
+                match.table,
                 name,
-                found.column,
-                found.joinability,
+                match.column,
+                match.joinability,
                 column.kind,
                 coverage,
                 column.distinct,
@@ -320,7 +322,7 @@ def _take(
             )
         )
     done.tables.append(
-        JoinedTable(found.table, found.column, found.joinability, len(done.added) - n_before)
+        JoinedTable(match.table, match.column, match.joinability, len(done.added) - n_before)
     )
 
 
@@ -333,7 +335,9 @@ def _is_own(mine: _Mine, compared: Sequence[Compared], rules: EnrichmentRules) -
     telling = [forms for forms in mine.others.values() if _is_telling(forms[0])]
     return bool(telling) and all(
         any(
-            each.says_the_same(form, rules.min_copy_fraction) for each in compared for form in forms
+            candidate.says_the_same(form, rules.min_copy_fraction)
+            for candidate in compared
+            for form in forms
         )
         for forms in telling
     )
@@ -369,16 +373,16 @@ def _why_not(
     for name, others in (
         ("the key", [mine.key_column]),
         *mine.others.items(),
-        *((each, [one]) for each, one in added.items()),
+        *((added_name, [one]) for added_name, one in added.items()),
     ):
         if any(compared.says_the_same(other, rules.min_copy_fraction) for other in others):
             return COPY, f"{SAID[COPY]}: {name}."
     return None
 
 
-def _free_name(name: str, taken: Sequence[str]) -> str:
+def _free_name(name: str, used_names: Sequence[str]) -> str:
     endings = ("" if number == 1 else f"_{number}" for number in count(1))
-    return next(free for ending in endings if (free := name + ending) not in taken)
+    return next(free for ending in endings if (free := name + ending) not in used_names)
 
 
 LEAST_KEYS = 10

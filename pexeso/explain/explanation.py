@@ -90,11 +90,11 @@ def find_unmatched(
     query: EncodedQuery,
     hit: Hit,
     is_matched: np.ndarray,
-    most: int | None = None,
+    limit: int | None = None,
 ) -> tuple[Unmatched, ...]:
     """List the query texts without a pair, with the lake value nearest to each.
 
-    The first `most` of them are listed, or all.
+    The first `limit` of them are listed, or all.
 
     Parameters
     ----------
@@ -105,18 +105,18 @@ def find_unmatched(
     known = query.known
     left = [
         (texts[position], int(value_of_text[position]))
-        for position in np.flatnonzero(~is_matched)[:most].tolist()
+        for position in np.flatnonzero(~is_matched)[:limit].tolist()
     ]
     wanted = sorted({value for _, value in left if known[value]})
     nearest = dict(zip(wanted, _nearest(scan, query.vectors[wanted], hit), strict=True))
-    found = [
+    unmatched = [
         Unmatched(text, TOO_FAR, *nearest[value]) if value in nearest else Unmatched(text, UNKNOWN)
         for text, value in left
     ]
     return (
-        *found,
+        *unmatched,
         *(Unmatched(text, NO_VALUE) for text in texts_without_value(query).to_pylist()),
-    )[:most]
+    )[:limit]
 
 
 def texts_without_value(query: EncodedQuery) -> pa.Array:

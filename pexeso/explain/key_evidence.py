@@ -108,20 +108,20 @@ def _unmatched(
     there = beside.parts_there(theirs.positions)[keys]
     patterns, group, sizes = np.unique(there, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
-    found = []
+    groups = []
     # Most keys first; of equal groups the one of which more is there.
-    for each in np.lexsort((-patterns.sum(axis=1), -sizes))[:MOST_GROUPS].tolist():
-        is_there = patterns[each].tolist()
-        examples = keys[group == each][:MOST_EXAMPLES].tolist()
-        found.append(
+    for number in np.lexsort((-patterns.sum(axis=1), -sizes))[:MOST_GROUPS].tolist():
+        is_there = patterns[number].tolist()
+        examples = keys[group == number][:MOST_EXAMPLES].tolist()
+        groups.append(
             UnmatchedKeys(
                 tuple(label for label, here in zip(mine.labels, is_there, strict=True) if here),
                 tuple(label for label, here in zip(mine.labels, is_there, strict=True) if not here),
-                int(sizes[each]),
+                int(sizes[number]),
                 tuple(_near_row(beside, mine, theirs, key) for key in examples),
             )
         )
-    return tuple(found)
+    return tuple(groups)
 
 
 def _near_row(beside: OneTable, mine: KeyedTable, theirs: KeyedTable, key: int) -> NearRow:
@@ -138,7 +138,7 @@ def _cells(table: KeyedTable, row: int) -> Cells:
 def _fan_out(beside: OneTable, mine: KeyedTable, lake_rows: np.ndarray) -> FanOut:
     query, joined = beside.query, lake_rows > 0
     rows, theirs = query.row_counts[joined], lake_rows[joined]
-    most, most_lake = (int(counts.max(initial=0)) for counts in (rows, theirs))
+    max_rows, most_lake = (int(counts.max(initial=0)) for counts in (rows, theirs))
     worst = np.lexsort((query.first_rows, -(query.row_counts * lake_rows)))
     several = (np.maximum(query.row_counts, lake_rows) > 1) & joined
     examples = tuple(
@@ -150,25 +150,25 @@ def _fan_out(beside: OneTable, mine: KeyedTable, lake_rows: np.ndarray) -> FanOu
         for key in worst[several[worst]][:MOST_EXAMPLES].tolist()
     )
     return FanOut(
-        relation_of(most, most_lake) if most else None,
+        relation_of(max_rows, most_lake) if max_rows else None,
         int(rows.sum()),
         int(theirs.sum()),
         int((rows * theirs).sum()),
-        most,
+        max_rows,
         most_lake,
         examples,
     )
 
 
 def _others(
-    beside: OneTable, told: KeyMapping, labels: Sequence[str]
+    beside: OneTable, chosen: KeyMapping, labels: Sequence[str]
 ) -> tuple[tuple[OtherColumns, ...], bool]:
     """Return the mappings that join as many keys or nearly, other than the one that is told."""
-    found, all_tried = beside.mappings(max(1, math.ceil(NEARLY * told.matched)))
-    others = [each for each in found if each != told][:MOST_OTHERS]
+    mappings, all_tried = beside.mappings(max(1, math.ceil(NEARLY * chosen.matched)))
+    others = [mapping for mapping in mappings if mapping != chosen][:MOST_OTHERS]
     return tuple(
-        OtherColumns(tuple(labels[position] for position in each.columns), each.matched)
-        for each in others
+        OtherColumns(tuple(labels[position] for position in other.columns), other.matched)
+        for other in others
     ), all_tried
 
 

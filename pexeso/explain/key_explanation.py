@@ -189,6 +189,6 @@ class KeyExplanation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
-        told = {**asdict(self), "joinability": self.joinability}
+        fields = {**asdict(self), "joinability": self.joinability}
         first = ("query", "table", "columns", "matched_keys", "total_keys", "joinability")
-        return {name: told.pop(name) for name in first} | told
+        return {name: fields.pop(name) for name in first} | fields

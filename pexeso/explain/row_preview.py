@@ -135,7 +135,7 @@ class TwoTables:
         ours, our_cells = self._ours(shown, n_columns)
         theirs, their_cells = self._theirs(table, column, keys, n_columns)
         joined = zip(our_cells, their_cells, keys, strict=True)
-        return SideBySide(ours, theirs, tuple(JoinedRow(*each) for each in joined), len(rows))
+        return SideBySide(ours, theirs, tuple(JoinedRow(*row) for row in joined), len(rows))
 
     @cached_property
     def _own_table(self) -> tuple[list[str], Sequence[pa.Array]] | str | None:
@@ -153,27 +153,27 @@ class TwoTables:
             return f"'{self._query.file}' has changed since the query was read."
         return label_columns(table.names), table.columns
 
-    def _ours(self, rows: pa.Array, most: int) -> tuple[Half, list[tuple[str | None, ...]]]:
-        found, label = self._own_table, self._query.column or "values"
-        if found is None or isinstance(found, str) or label not in found[0]:
-            return Half((label,), 1, found if isinstance(found, str) else None), _cells(
+    def _ours(self, rows: pa.Array, max_columns: int) -> tuple[Half, list[tuple[str | None, ...]]]:
+        own_table, label = self._own_table, self._query.column or "values"
+        if own_table is None or isinstance(own_table, str) or label not in own_table[0]:
+            return Half((label,), 1, own_table if isinstance(own_table, str) else None), _cells(
                 [self._query.values], rows
             )
-        labels, columns = found
-        order = _key_first(labels.index(label), len(labels), most)
+        labels, columns = own_table
+        order = _key_first(labels.index(label), len(labels), max_columns)
         half = Half(tuple(labels[location] for location in order), len(labels))
         return half, _cells([columns[location] for location in order], rows)
 
     def _theirs(
-        self, table: str, column: str, pairs: Sequence[Pair], most: int
+        self, table: str, column: str, pairs: Sequence[Pair], max_columns: int
     ) -> tuple[Half, list[tuple[str | None, ...]]]:
         try:
-            found = self._no_file(table) or read_rows(
+            lake_table = self._no_file(table) or read_rows(
                 self._lake, table, max_bytes=self._max_table_bytes
             )
-            if isinstance(found, pa.Table):
-                return self._lake_rows(found, column, pairs, most)
-            note = found
+            if isinstance(lake_table, pa.Table):
+                return self._lake_rows(lake_table, column, pairs, max_columns)
+            note = lake_table
         except PexesoError as error:
             note = str(error)
         return Half((column,), 1, note), [(pair.value,) for pair in pairs]
@@ -188,22 +188,22 @@ class TwoTables:
         return None
 
     def _lake_rows(
-        self, found: pa.Table, column: str, pairs: Sequence[Pair], most: int
+        self, lake_table: pa.Table, column: str, pairs: Sequence[Pair], max_columns: int
     ) -> tuple[Half, list[tuple[str | None, ...]]]:
-        labels = found.column_names
+        labels = lake_table.column_names
         key = find_column(labels, column)
-        values = self._normaliser.normalise(found.column(key).combine_chunks())
+        values = self._normaliser.normalise(lake_table.column(key).combine_chunks())
         locations = {
             pair.key: pc.index(values, pa.scalar(pair.key, values.type)).as_py() for pair in pairs
         }
-        order = _key_first(key, len(labels), most)
+        order = _key_first(key, len(labels), max_columns)
         gone = any(location < 0 for location in locations.values())
         note = (
             "The table has changed since it was indexed: not all of these values are in it."
             if gone
             else None
         )
-        columns = [found.column(location).combine_chunks() for location in order]
+        columns = [lake_table.column(location).combine_chunks() for location in order]
         rows = pa.array(
             [None if locations[pair.key] < 0 else locations[pair.key] for pair in pairs], pa.int64()
         )
@@ -216,11 +216,11 @@ class TwoTables:
         return Half(tuple(labels[location] for location in order), len(labels), note), cells
 
 
-def _key_first(key: int, n_columns: int, most: int) -> list[int]:
+def _key_first(key: int, n_columns: int, max_columns: int) -> list[int]:
     others = (location for location in range(n_columns) if location != key)
-    return [key, *others][:most]
+    return [key, *others][:max_columns]
 
 
 def _cells(columns: Sequence[pa.Array], rows: pa.Array) -> list[tuple[str | None, ...]]:
-    taken = [column.take(rows).to_pylist() for column in columns]
-    return list(zip(*taken, strict=True))
+    cells = [column.take(rows).to_pylist() for column in columns]
+    return list(zip(*cells, strict=True))

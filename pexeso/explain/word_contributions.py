@@ -154,8 +154,10 @@ def word_contributions(
     order = sorted(
         shares, key=lambda words: (-shares[words], words[0] or words[1] or "", words[1] or "")
     )
-    found = tuple(ContributingWord(*words, shares[words], counts[words]) for words in order[:n])
-    return WordContributions(found, len(order), len(chosen), len(ours))
+    contributions = tuple(
+        ContributingWord(*words, shares[words], counts[words]) for words in order[:n]
+    )
+    return WordContributions(contributions, len(order), len(chosen), len(ours))
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,7 @@ def _losses(sides: Sequence[_Side], embedder: Embedder, space: VectorSpace) -> l
 def _without_each(side: _Side) -> Iterator[str]:
     every = side.value.split()
     for word in side.words:
-        yield " ".join(each for each in every if each != word)
+        yield " ".join(other for other in every if other != word)
 
 
 def _distances(
@@ -280,18 +282,18 @@ def _partners(ours: tuple[str, ...], theirs: tuple[str, ...]) -> dict[str, str]:
 
     The same word goes before the one nearest in letters. Each word has at most one partner.
     """
-    found = {word: word for word in ours if word in theirs}
+    partners = {word: word for word in ours if word in theirs}
     rest, others = (
-        [word for word in ours if word not in found],
-        [word for word in theirs if word not in found],
+        [word for word in ours if word not in partners],
+        [word for word in theirs if word not in partners],
     )
     if not rest or not others:
-        return found
+        return partners
     alike = process.cdist(rest, others, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS)
     for position in np.argsort(-alike, axis=None, kind="stable").tolist():
         row, column = divmod(position, len(others))
         if alike[row, column] < LEAST_LIKENESS:
             break
-        if rest[row] not in found and others[column] not in found.values():
-            found[rest[row]] = others[column]
-    return found
+        if rest[row] not in partners and others[column] not in partners.values():
+            partners[rest[row]] = others[column]
+    return partners

@@ -67,13 +67,13 @@ def _column(name: str, rows: list[dict[str, Any]], source: str) -> dict[str, Any
 
 
 def _description(rows: list[dict[str, Any]]) -> str:
-    told = [
+    sentences = [
         f"{_share(row)} {row['total']:,} distinct values are in "
         f"{row['right_table']}:{row['right_column']}"
         f"{', which is unique' if row['right_unique'] else ''}."
         for row in rows
     ]
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _share(row: dict[str, Any]) -> str:
@@ -107,13 +107,13 @@ def in_jinja(text: str) -> str:
     >>> in_jinja("{{ x }}")
     "{{ '{{' }} x }}"
     """
-    return _JINJA.sub(lambda found: f"{{{{ {found[0]!r} }}}}", text)
+    return _JINJA.sub(lambda match: f"{{{{ {match[0]!r} }}}}", text)
 
 
 def yaml(value: Any) -> str:
     """Return a value as JSON on one line that YAML readers take as it is."""
     text = json.dumps(value, ensure_ascii=False)
-    return _NO_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _NO_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _text(text: str) -> str:

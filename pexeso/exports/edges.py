@@ -50,14 +50,14 @@ _ORDER = [
 ]
 
 
-def strongest(batches: Iterable[pa.RecordBatch], most: int) -> tuple[pa.Table, int]:
+def strongest(batches: Iterable[pa.RecordBatch], limit: int) -> tuple[pa.Table, int]:
     """Return the strongest edges, and how many there are; it holds few more than it returns.
 
     Parameters
     ----------
     batches : iterable of pyarrow.RecordBatch
         Of `EDGES`.
-    most : int
+    limit : int
         So many are kept: those of the largest joinability, of equal ones those of the most values
         that match, then by names.
     """
@@ -65,5 +65,5 @@ def strongest(batches: Iterable[pa.RecordBatch], most: int) -> tuple[pa.Table, i
     for batch in batches:
         n_edges += batch.num_rows
         best = pa.concat_tables([best, pa.Table.from_batches([batch])])
-        best = best.sort_by(_ORDER).slice(0, most).combine_chunks()
+        best = best.sort_by(_ORDER).slice(0, limit).combine_chunks()
     return best, n_edges

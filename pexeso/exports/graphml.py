@@ -59,14 +59,14 @@ def _numbered(
     batch: pa.RecordBatch, side: str, known: dict[tuple[str, str], int], new: list[str]
 ) -> pa.Array:
     """Return the numbers of the columns at one end, and add the lines of new ones."""
-    names = [f"{side}_{each}" for each in ("table", "column", "copies")]
+    names = [f"{side}_{field}" for field in ("table", "column", "copies")]
     rows = pa.Table.from_batches([batch]).select(names)
     at = pa.array(np.arange(rows.num_rows))
     distinct = rows.append_column("at", at).group_by(names, use_threads=False)
-    found = distinct.aggregate([("at", "list")])
+    groups = distinct.aggregate([("at", "list")])
     numbers = np.empty(rows.num_rows, np.int64)
     for table, column, copies, places in zip(
-        *(found[name].to_pylist() for name in names), found["at_list"], strict=True
+        *(groups[name].to_pylist() for name in names), groups["at_list"], strict=True
     ):
         if (table, column) not in known:
             known[table, column] = len(known)

@@ -33,7 +33,9 @@ def joined(pieces: Iterable[Piece]) -> pa.Array:
     ['<a>', '<b>']
     """
     kind = pa.large_string()
-    texts = [pa.scalar(each, kind) if isinstance(each, str) else each.cast(kind) for each in pieces]
+    texts = [
+        pa.scalar(piece, kind) if isinstance(piece, str) else piece.cast(kind) for piece in pieces
+    ]
     return pc.binary_join_element_wise(*texts, pa.scalar("", kind))
 
 

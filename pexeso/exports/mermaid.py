@@ -76,7 +76,7 @@ def _text(text: str) -> str:
     What may mean something to Mermaid, HTML or Markdown is written by its number. Letters and
     digits of all scripts stay as they are.
     """
-    return _PLAIN.sub(lambda found: f"#{ord(found[0])};", text) or " "
+    return _PLAIN.sub(lambda match: f"#{ord(match[0])};", text) or " "
 
 
 MERMAID = ExportFormat("mermaid", ".mmd", write_mermaid)

@@ -71,8 +71,8 @@ class DataSet:
             if "://" not in within and not os.path.isabs(within):
                 return cls(within, place)
             place = f"{within.rstrip('/')}/{place}"
-        scheme, found, rest = place.partition("://")
-        if not found:
+        scheme, separator, rest = place.partition("://")
+        if not separator:
             return cls("file", os.path.abspath(place))
         scheme = _SCHEMES.get(scheme, scheme)
         host, slash, path = rest.partition("/")
@@ -146,7 +146,9 @@ class JoinMade:
 
     def _facets(self) -> dict[str, Any]:
         lineage = {
-            name: {"inputFields": [{**each.to_dict(), "field": field} for each, field in sources]}
+            name: {
+                "inputFields": [{**dataset.to_dict(), "field": field} for dataset, field in sources]
+            }
             for name, sources in self.columns.items()
             if sources
         }

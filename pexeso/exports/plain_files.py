@@ -21,8 +21,8 @@ def write_jsonl(edges: Edges, path: Path, naming: Naming) -> None:
 def json_lines(batch: pa.RecordBatch) -> pa.Array:
     """Return a JSON object for each edge of a batch."""
     pieces: list[Piece] = []
-    for at, each in enumerate(EDGES):
-        pieces.append(f"{', ' if at else '{'}{json.dumps(each.name)}: ")
+    for at, field in enumerate(EDGES):
+        pieces.append(f"{', ' if at else '{'}{json.dumps(field.name)}: ")
         pieces.append(written(batch.column(at), partial(json.dumps, ensure_ascii=False)))
     return joined([*pieces, "}"])
 

@@ -17,10 +17,14 @@ from pexeso.exports.plain_files import CSV, JSONL, PARQUET
 from pexeso.io.whole_files import require_free, written_whole
 from pexeso.runtime.formatting import shown
 
-OF_FILES = {each.suffix: each for each in (JSONL, CSV, PARQUET, MERMAID, GRAPHML)}
+OF_FILES = {
+    file_format.suffix: file_format for file_format in (JSONL, CSV, PARQUET, MERMAID, GRAPHML)
+}
 """By what the name of a file ends in."""
 
-FORMATS = {each.name: each for each in (DBT, OPENMETADATA, MERMAID, GRAPHML)}
+FORMATS = {
+    export_format.name: export_format for export_format in (DBT, OPENMETADATA, MERMAID, GRAPHML)
+}
 """For other tools, by name."""
 
 
@@ -37,13 +41,13 @@ def format_of_file(path: str) -> ExportFormat:
     >>> format_of_file("joins.mmd").name
     'mermaid'
     """
-    found = OF_FILES.get(Path(path).suffix.lower())
-    if found is None:
+    export_format = OF_FILES.get(Path(path).suffix.lower())
+    if export_format is None:
         *others, last = OF_FILES
         raise InputError(
             f"A file of a join graph must end in {', '.join(others)} or {last}. Got {path!r}."
         )
-    return found
+    return export_format
 
 
 def format_named(name: str) -> ExportFormat:
@@ -109,7 +113,7 @@ def write_export(
 
 def _make_folder(folder: Path) -> list[Path]:
     """Make a folder that may be there, and return those that were made, the innermost first."""
-    absent = [each for each in (folder, *folder.parents) if not os.path.exists(each)]
+    absent = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -51,7 +51,7 @@ def taken(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
     if large is not None and column.nbytes * len(rows) > MOST_BYTES:
         sizes = pc.binary_length(column)
         # Arrow puts all chunks together before it takes rows of them.
-        needed = (pc.sum(each, min_count=0).as_py() for each in (sizes, sizes.take(rows)))
+        needed = (pc.sum(lengths, min_count=0).as_py() for lengths in (sizes, sizes.take(rows)))
         if max(needed) > MOST_BYTES:
             column = column.cast(large)
     try:

@@ -27,8 +27,8 @@ _REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, Typ
 def is_polars(values: Any, name: str) -> bool:
     """Return whether something is of a class of polars, such as ``"Series"``; polars stays out."""
     return any(
-        each.__name__ == name and each.__module__.partition(".")[0] == "polars"
-        for each in type(values).__mro__
+        base.__name__ == name and base.__module__.partition(".")[0] == "polars"
+        for base in type(values).__mro__
     )
 
 
@@ -123,7 +123,7 @@ def texts_of_cells(values: Any) -> pa.StringArray:
         with suppress(*_REFUSED, OverflowError, UnicodeEncodeError):
             column = arrow_column(values)
             chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-            return join_chunks([mended_texts(plain(each), error).texts for each in chunks])
+            return join_chunks([mended_texts(plain(chunk), error).texts for chunk in chunks])
         raise
 
 

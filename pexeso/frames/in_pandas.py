@@ -14,7 +14,7 @@ from pexeso.lake.typed.value_texts import is_text
 if TYPE_CHECKING:
     import pandas as pd
 
-_FIRST_DAY, _LAST_DAY = ((each - date(1970, 1, 1)).days for each in (date.min, date.max))
+_FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 
 
 def in_pandas(table: pa.Table) -> pd.DataFrame:

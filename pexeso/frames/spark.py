@@ -30,8 +30,8 @@ def is_spark_frame(table: Any) -> bool:
 def is_spark_column(values: Any) -> bool:
     """Return whether something is a column of Spark: an expression without any rows."""
     return any(
-        each.__name__ == "Column" and each.__module__.startswith("pyspark.")
-        for each in type(values).__mro__
+        base.__name__ == "Column" and base.__module__.startswith("pyspark.")
+        for base in type(values).__mro__
     )
 
 

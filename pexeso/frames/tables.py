@@ -88,7 +88,7 @@ class Frame:
             They are not equally long, or it is a Spark DataFrame.
         """
         columns = [_arrow_or_texts(column) for column in self.columns()]
-        lengths = sorted({len(each) for each in columns})
+        lengths = sorted({len(column) for column in columns})
         if len(lengths) > 1:
             raise QueryError(
                 f"The columns of a table are equally long. Got {', '.join(map(str, lengths))}."
@@ -98,7 +98,9 @@ class Frame:
     def head(self, n_rows: int, n_columns: int) -> list[list[Any]]:
         """Return the first cells of the first columns of a table of one of `KINDS`."""
         first = [self.column(at)[:n_rows] for at in range(min(n_columns, len(self.names)))]
-        return [cells_to_show(each) if self.kind == "arrow" else each.to_list() for each in first]
+        return [
+            cells_to_show(column) if self.kind == "arrow" else column.to_list() for column in first
+        ]
 
     def whole(self) -> Frame:
         """Return the table as one of `KINDS`: a LazyFrame collected, all else by Arrow.
@@ -174,7 +176,7 @@ def frame_of(table: Any) -> Frame | None:
     if isinstance(table, pa.RecordBatch):
         return _of_arrow(pa.Table.from_batches([table]))
     if isinstance(table, pa.StructArray):
-        return _of_columns(table, "other", [each.name for each in table.type], table.field)
+        return _of_columns(table, "other", [field.name for field in table.type], table.field)
     if isinstance(table, Mapping):
         columns = list(table.values())
         return _of_columns(table, "other", list(table), lambda at: columns[at])

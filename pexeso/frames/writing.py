@@ -107,10 +107,10 @@ def _cell_texts(column: pa.ChunkedArray) -> list[str | None] | None:
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     if types.is_nested(kind) or types.is_interval(kind):
         return [
-            None if each is None else json_line(plain_json(each)) for each in column.to_pylist()
+            None if cell is None else json_line(plain_json(cell)) for cell in column.to_pylist()
         ]
     if _holds_bytes(kind):
-        return [None if each is None else cell_text(each) for each in column.to_pylist()]
+        return [None if cell is None else cell_text(cell) for cell in column.to_pylist()]
     return None
 
 
@@ -147,7 +147,7 @@ def _holds_bytes(kind: pa.DataType) -> bool:
         pa.types.is_binary_view,
         pa.types.is_fixed_size_binary,
     )
-    return any(each(kind) for each in is_bytes)
+    return any(predicate(kind) for predicate in is_bytes)
 
 
 def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:

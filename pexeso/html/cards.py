@@ -173,10 +173,10 @@ def section_of_result(
     )
 
 
-def section_of_explanation(found: Explanation, limits: Limits = OF_EXPLANATION) -> Section:
+def section_of_explanation(explanation: Explanation, limits: Limits = OF_EXPLANATION) -> Section:
     """Lay out the one column that was explained."""
-    cards = _cards((found.match,), 1, False, limits)
-    return Section(found.query, found.options, True, False, False, [], 1, 1, cards)
+    cards = _cards((explanation.match,), 1, False, limits)
+    return Section(explanation.query, explanation.options, True, False, False, [], 1, 1, cards)
 
 
 def _cards(

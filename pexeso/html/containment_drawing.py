@@ -103,13 +103,13 @@ class Drawing:
 
 def drawing_of(graph: LakeGraph, part: Part, number: int) -> Drawing:
     """Draw connected tables: parents left of children, those that hold each other in a frame."""
-    found = skeleton(graph, part)
-    heights = [_group_height(len(group)) for group in found.groups]
-    group_of = {table: at for at, group in enumerate(found.groups) for table in group}
-    level_lines, spans = _level_lines(found, group_of)
-    layout = layered_layout(found.levels, heights, level_lines, gap=_GAP, line_gap=_LINE_GAP)
+    structure = skeleton(graph, part)
+    heights = [_group_height(len(group)) for group in structure.groups]
+    group_of = {table: at for at, group in enumerate(structure.groups) for table in group}
+    level_lines, spans = _level_lines(structure, group_of)
+    layout = layered_layout(structure.levels, heights, level_lines, gap=_GAP, line_gap=_LINE_GAP)
     with_arcs = {span.left for span in spans["rebuilt"] if span.line is None}
-    places = _Places(found, heights, layout, with_arcs)
+    places = _Places(structure, heights, layout, with_arcs)
     names = [graph.names[table] for table in part.tables.tolist()]
     sizes = graph.sizes[part.tables].tolist()
     gone = (graph.rebuilt_from[part.tables] >= 0).tolist()
@@ -117,7 +117,7 @@ def drawing_of(graph: LakeGraph, part: Part, number: int) -> Drawing:
         Box(*places.corner[table], short_name(name), name, gone[table], sizes[table])
         for table, name in enumerate(names)
     )
-    leaders = [names[group[0]] for group in found.groups]
+    leaders = [names[group[0]] for group in structure.groups]
     lines = [
         Line(kind, *places.between(span), *_ends_of(span, names, leaders), span.is_mutual)
         for kind in ("whole", "partly", "rebuilt")
@@ -133,28 +133,28 @@ def drawing_of(graph: LakeGraph, part: Part, number: int) -> Drawing:
         boxes,
         tuple(places.frames),
         tuple(lines),
-        max(found.levels) + 1,
-        sum(len(group) > 1 for group in found.groups),
-        len(found.whole),
-        len(found.partly),
-        len(found.rebuilds),
-        found.n_implied,
-        found.n_omitted,
+        max(structure.levels) + 1,
+        sum(len(group) > 1 for group in structure.groups),
+        len(structure.whole),
+        len(structure.partly),
+        len(structure.rebuilds),
+        structure.n_implied,
+        structure.n_omitted,
     )
 
 
-def short_name(name: str, most: int = NAME_CELLS) -> str:
+def short_name(name: str, max_cells: int = NAME_CELLS) -> str:
     """Return a name that fits a box: of a long one the middle is left out."""
     name = plain(name, 10 * NAME_CELLS) if len(name) <= 10 * NAME_CELLS else _safe_ends(name)
     cells = [_cells(letter) for letter in name]
-    if sum(cells) <= most:
+    if sum(cells) <= max_cells:
         return name
     start, n_start = 0, 0
-    while n_start + cells[start] <= most // 3:
+    while n_start + cells[start] <= max_cells // 3:
         n_start += cells[start]
         start += 1
     end, n_end = len(name), 0
-    while n_start + 1 + n_end + cells[end - 1] <= most:
+    while n_start + 1 + n_end + cells[end - 1] <= max_cells:
         end -= 1
         n_end += cells[end]
     return f"{name[:start]}…{name[end:]}"
@@ -190,7 +190,7 @@ def _ends_of(span: _Span, names: list[str], leaders: list[str]) -> tuple[str, st
 
 
 def _level_lines(
-    found: Skeleton, group_of: Mapping[int, int]
+    structure: Skeleton, group_of: Mapping[int, int]
 ) -> tuple[list[LevelLine], dict[str, list[_Span]]]:
     """Return the lines between levels, and all lines by kind."""
     lines: list[LevelLine] = []
@@ -201,20 +201,24 @@ def _level_lines(
         lines.append(LevelLine(left, right, bundle))
         return len(lines) - 1
 
-    for left, together in groupby(found.whole, key=lambda line: line[0]):
+    for left, together in groupby(structure.whole, key=lambda line: line[0]):
         for _, right in together:
             spans["whole"].append(_Span(left, right, True, False, add(left, right, n_bundles)))
         n_bundles += 1
-    for parent, together in groupby(sorted(found.rebuilds), key=lambda line: line[0]):
+    for parent, together in groupby(sorted(structure.rebuilds), key=lambda line: line[0]):
         for _, child in together:
             left, right = group_of[parent], group_of[child]
             line = None if left == right else add(left, right, n_bundles)
             spans["rebuilt"].append(_Span(left, right, True, False, line, parent, child))
         n_bundles += 1
-    for one, other, both in found.partly:
-        is_back = found.levels[other] < found.levels[one]
+    for one, other, both in structure.partly:
+        is_back = structure.levels[other] < structure.levels[one]
         left, right = (other, one) if is_back else (one, other)
-        line = None if found.levels[one] == found.levels[other] else add(left, right, n_bundles)
+        line = (
+            None
+            if structure.levels[one] == structure.levels[other]
+            else add(left, right, n_bundles)
+        )
         spans["partly"].append(_Span(left, right, both or not is_back, both or is_back, line))
         n_bundles += 1
     return lines, spans
@@ -224,28 +228,28 @@ class _Places:
     """Where boxes and frames are, and the paths of lines between them."""
 
     def __init__(
-        self, found: Skeleton, heights: list[int], layout: Layout, with_arcs: set[int]
+        self, structure: Skeleton, heights: list[int], layout: Layout, with_arcs: set[int]
     ) -> None:
         frame_widths = [
             BOX_WIDTH + 2 * _FRAME_SIDE + (_MAX_ARC if at in with_arcs else 0)
-            for at in range(len(found.groups))
+            for at in range(len(structure.groups))
         ]
-        widths = [BOX_WIDTH] * (max(found.levels) + 1)
-        for at, (group, level) in enumerate(zip(found.groups, found.levels, strict=True)):
+        widths = [BOX_WIDTH] * (max(structure.levels) + 1)
+        for at, (group, level) in enumerate(zip(structure.groups, structure.levels, strict=True)):
             if len(group) > 1:
                 widths[level] = max(widths[level], frame_widths[at])
-        self._levels, self._layout = found.levels, layout
+        self._levels, self._layout = structure.levels, layout
         self._starts = [_MARGIN]
         for width in widths:
             self._starts.append(self._starts[-1] + width + _COLUMN_GAP)
         self._ends = [start + width for start, width in zip(self._starts, widths, strict=False)]
         # Arcs between groups of the last level need some space to their right.
-        self.width = self._ends[-1] + (_MAX_ARC if found.partly else 0) + _MARGIN
+        self.width = self._ends[-1] + (_MAX_ARC if structure.partly else 0) + _MARGIN
         self.frames: list[Frame] = []
         self.corner: dict[int, tuple[int, int]] = {}
         self._group_end: list[int] = []
         self._group_middle = [middle + _MARGIN for middle in layout.middles]
-        for at, (group, level) in enumerate(zip(found.groups, found.levels, strict=True)):
+        for at, (group, level) in enumerate(zip(structure.groups, structure.levels, strict=True)):
             x, y = self._starts[level], self._group_middle[at] - heights[at] // 2
             if len(group) == 1:
                 self.corner[group[0]] = x, y

@@ -103,14 +103,14 @@ class Skeleton:
 def lake_graph(report: Mapping[str, Any]) -> LakeGraph:
     """Make arrays of a report, which `pexeso.cleanup.redundancy.Redundancy.to_dict` returns."""
     edges, deletions = report["edges"], report["plan"]["delete"]
-    size_of = {each["name"]: each["bytes"] for each in report["tables"]}
-    pairs = {(each["parent"], each["child"]): each["containment"] for each in edges}
-    pairs |= {(each["parent"], each["table"]): 1.0 for each in deletions}
+    size_of = {table["name"]: table["bytes"] for table in report["tables"]}
+    pairs = {(edge["parent"], edge["child"]): edge["containment"] for edge in edges}
+    pairs |= {(deletion["parent"], deletion["table"]): 1.0 for deletion in deletions}
     names = sorted({*size_of, *(name for pair in pairs for name in pair)})
     position = {name: at for at, name in enumerate(names)}
     rebuilt_from = np.full(len(names), -1, dtype=np.int64)
-    for each in deletions:
-        rebuilt_from[position[each["table"]]] = position[each["parent"]]
+    for deletion in deletions:
+        rebuilt_from[position[deletion["table"]]] = position[deletion["parent"]]
     ends = np.array(
         [(position[parent], position[child]) for parent, child in pairs], dtype=np.int64
     ).reshape(-1, 2)

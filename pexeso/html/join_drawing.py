@@ -116,7 +116,7 @@ class _Join:
 
     @property
     def is_whole(self) -> bool:
-        return any(each["matched"] == each["total"] for each in (self.there, self.back) if each)
+        return any(row["matched"] == row["total"] for row in (self.there, self.back) if row)
 
     @property
     def said(self) -> str:
@@ -168,17 +168,17 @@ def join_drawing(
     return JoinDrawing(width, bottom + _MARGIN, tuple(boxes), tuple(lines), len(known), len(joins))
 
 
-def join_graph_notebook(told: str, rows: Iterable[Mapping[str, Any]]) -> str:
+def join_graph_notebook(description: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """Return the drawing as HTML with a style of its own, for notebooks; empty without an edge."""
     drawing = join_drawing(rows)
     if drawing is None:
         return ""
     template = environment().get_template("join_drawing_notebook.html")
-    return template.render(drawing=drawing, told=told, box_width=BOX_WIDTH)
+    return template.render(drawing=drawing, told=description, box_width=BOX_WIDTH)
 
 
 def _said(column: Column) -> str:
-    return " : ".join(short_name(each, _SAID_CELLS) for each in column)
+    return " : ".join(short_name(name, _SAID_CELLS) for name in column)
 
 
 def _joins_of(rows: Iterable[Mapping[str, Any]]) -> list[_Join]:
@@ -233,16 +233,20 @@ def _parts(tables: list[str], joins: list[_Join]) -> list[dict[str, int]]:
         queue = [first]
         known.add(first)
         for table in queue:
-            taken = Counter(levels[each] for each in near[table] if each in levels)
+            near_levels = Counter(
+                levels[neighbour] for neighbour in near[table] if neighbour in levels
+            )
             if table == first:
                 levels[table] = int(len(near[table]) > _STACK)  # with tables on both sides
             else:
                 # Rather in the next column than in one that grows long.
                 full = Counter(levels.values())
                 levels[table] = min(
-                    range(_MAX_LEVELS), key=lambda at: (taken[at], full[at] // _STACK, at)
+                    range(_MAX_LEVELS), key=lambda at: (near_levels[at], full[at] // _STACK, at)
                 )
-            new = sorted(near[table] - known, key=lambda each: (-len(near[each]), each))
+            new = sorted(
+                near[table] - known, key=lambda neighbour: (-len(near[neighbour]), neighbour)
+            )
             queue += new
             known.update(new)
         used = sorted(set(levels.values()))

@@ -128,7 +128,7 @@ def crossings(order: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) ->
         position = {node: at for at, node in enumerate(lower)}
         passed: list[int] = []
         for node in upper:
-            ends = [position[each] for each in after[node]]
+            ends = [position[successor] for successor in after[node]]
             n_crossings += sum(len(passed) - bisect_right(passed, end) for end in ends)
             for end in ends:
                 insort(passed, end)
@@ -157,7 +157,7 @@ def _swept(order: list[list[int]], neighbours: list[list[int]]) -> list[list[int
     for level in order:
         keys = {}
         for at, node in enumerate(level):
-            near = [position[each] for each in neighbours[node]]
+            near = [position[neighbour] for neighbour in neighbours[node]]
             keys[node] = (sum(near) * _FRACTION // len(near) if near else at * _FRACTION, at)
         swept.append(sorted(level, key=keys.__getitem__))
         position |= {node: at for at, node in enumerate(swept[-1])}
@@ -187,7 +187,7 @@ def _middles(
         levels = list(zip(order, gaps, strict=True))
         for level, between in levels if forward else reversed(levels):
             wanted = [
-                sum(middle[each] for each in near) // len(near) if near else middle[node]
+                sum(middle[neighbour] for neighbour in near) // len(near) if near else middle[node]
                 for node, near in ((node, neighbours[node]) for node in level)
             ]
             for node, at in zip(level, _spread(wanted, between), strict=True):

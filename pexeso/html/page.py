@@ -55,14 +55,14 @@ def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
     yield from _page(title, sections, len(results))
 
 
-def explanation_page(found: Explanation) -> Iterator[str]:
+def explanation_page(explanation: Explanation) -> Iterator[str]:
     """Return the page of one explanation, in pieces."""
-    asked, match = _asked(found.query["column"]), found.match
+    query, match = _asked(explanation.query["column"]), explanation.match
     verb = "joins" if match.matched else "does not join"
     title = (
-        f"Why {asked} {verb} with {plain(match.table, MAX_NAME)} : {plain(match.column, MAX_NAME)}"
+        f"Why {query} {verb} with {plain(match.table, MAX_NAME)} : {plain(match.column, MAX_NAME)}"
     )
-    yield from _page(title, iter([section_of_explanation(found)]), 1)
+    yield from _page(title, iter([section_of_explanation(explanation)]), 1)
 
 
 def written(pieces: Iterator[str], stream: TextIO | None) -> str | None:

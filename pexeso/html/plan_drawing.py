@@ -80,24 +80,24 @@ def path_drawing(plan: Mapping[str, Any], *, priced: bool) -> PathDrawing:
         Whether prices are told.
     """
     joins = plan["path"]
-    own = {each["table"] for each in plan["own_tables"]}
-    columns = {each["table"]: each for each in (*plan["own_tables"], *plan["tables"])}
+    own = {table["table"] for table in plan["own_tables"]}
+    columns = {table["table"]: table for table in (*plan["own_tables"], *plan["tables"])}
     first = joins[0]["left"] if joins else next(iter(columns))
     names = [first, *(join["right"] for join in joins)]
     number = {name: at for at, name in enumerate(names)}
     levels = [0]
     for join in joins:
         levels.append(levels[number[join["left"]]] + 1)
-    role = {(each["table"], each["column"]): "wanted" for each in plan["want"]}
-    role |= {(each["table"], each["column"]): "explained" for each in plan["have"]}
+    role = {(column["table"], column["column"]): "wanted" for column in plan["want"]}
+    role |= {(column["table"], column["column"]): "explained" for column in plan["have"]}
     lists = [_columns(name, columns[name]["columns"], role) for name in names]
-    heights = [_HEAD + _ROW * len(each) + _ROW % 2 for each in lists]
+    heights = [_HEAD + _ROW * len(box_columns) + _ROW % 2 for box_columns in lists]
     lines = [
         LevelLine(number[join["left"]], number[join["right"]], at) for at, join in enumerate(joins)
     ]
     layout = layered_layout(levels, heights, lines, gap=_GAP, line_gap=_GAP)
     x = [_MARGIN + level * (BOX_WIDTH + _CURVE + _LABEL) for level in levels]
-    middle = [each + _MARGIN for each in layout.middles]
+    middle = [y + _MARGIN for y in layout.middles]
     boxes = tuple(
         TableBox(
             x[at],
@@ -204,14 +204,14 @@ def price_chart(
     for number, plan in enumerate(plans, 1):
         x, y = x_of(plan["price"]), y_of(plan["correlation"])
         is_near = any(
-            abs(each.x - x) < _NEAR and abs(each.label_y - (y - 9)) < _NEAR for each in points
+            abs(point.x - x) < _NEAR and abs(point.label_y - (y - 9)) < _NEAR for point in points
         )
         said = f"Plan {number}: {figure(plan['correlation'])} {unit}, price {plan['price']:,.6g}"
         points.append(ChartPoint(number, x, y, y + 18 if is_near else y - 9, said))
     return PriceChart(
         tuple(points),
-        tuple((x_of(each), f"{each:,.6g}") for each in x_steps),
-        tuple((y_of(each), f"{each:,.6g}") for each in y_steps),
+        tuple((x_of(step), f"{step:,.6g}") for step in x_steps),
+        tuple((y_of(step), f"{step:,.6g}") for step in y_steps),
         _LEFT,
         right,
         _TOP,
@@ -220,16 +220,16 @@ def price_chart(
     )
 
 
-def _steps(most: float) -> list[float]:
-    """Return round numbers from 0 to at least `most`, three to six of them.
+def _steps(largest: float) -> list[float]:
+    """Return round numbers from 0 to at least `largest`, three to six of them.
 
     Examples
     --------
     >>> _steps(7.3), _steps(0.0)
     ([0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 1.0])
     """
-    if most <= 0:
+    if largest <= 0:
         return [0.0, 1.0]
-    scale = 10.0 ** math.floor(math.log10(most / 4))
-    step = next(scale * each for each in (1, 2, 5, 10) if 4 * scale * each >= most)
-    return [step * each for each in range(math.ceil(most / step - 1e-9) + 1)]
+    scale = 10.0 ** math.floor(math.log10(largest / 4))
+    step = next(scale * factor for factor in (1, 2, 5, 10) if 4 * scale * factor >= largest)
+    return [step * number for number in range(math.ceil(largest / step - 1e-9) + 1)]

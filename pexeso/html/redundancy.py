@@ -107,7 +107,9 @@ def redundancy_shown(report: Mapping[str, Any], *, lake: str) -> dict[str, Any]:
     graph = lake_graph(report)
     parts, n_parts = connected_parts(graph)
     drawings = [drawing_of(graph, part, number) for number, part in enumerate(parts, 1)]
-    deletions = sorted(report["plan"]["delete"], key=lambda each: (-each["bytes"], each["table"]))
+    deletions = sorted(
+        report["plan"]["delete"], key=lambda deletion: (-deletion["bytes"], deletion["table"])
+    )
     return {
         "title": f"Redundant tables of {plain(lake, MAX_NAME)}",
         "summary": _summary(report),
@@ -116,8 +118,8 @@ def redundancy_shown(report: Mapping[str, Any], *, lake: str) -> dict[str, Any]:
         "n_parts": n_parts,
         "n_alone": _n_alone(graph),
         "pairs": _listed(_pairs(report["edges"])),
-        "tables": _listed(sorted(report["tables"], key=lambda each: each["name"])),
-        "parent_of": {each["table"]: each["parent"] for each in deletions},
+        "tables": _listed(sorted(report["tables"], key=lambda table: table["name"])),
+        "parent_of": {deletion["table"]: deletion["parent"] for deletion in deletions},
         "stages": report["stages"],
         "left_out": _listed(report["left_out"]),
         "refuted": _listed(report["refuted"]),
@@ -150,11 +152,11 @@ def described(drawing: Drawing) -> str:
 
 def _summary(report: Mapping[str, Any]) -> Summary:
     plan = report["plan"]
-    lake_bytes = sum(each["bytes"] for each in report["tables"])
+    lake_bytes = sum(table["bytes"] for table in report["tables"])
     freed, cost, keep_all = plan["freed_bytes"], plan["cost"], plan["keep_all_cost"]
     return Summary(
         len(report["tables"]),
-        len({each["child"] for each in report["edges"] if each["containment"] == 1.0}),
+        len({edge["child"] for edge in report["edges"] if edge["containment"] == 1.0}),
         len(plan["delete"]),
         lake_bytes,
         freed,
@@ -164,22 +166,22 @@ def _summary(report: Mapping[str, Any]) -> Summary:
         (keep_all - cost) / keep_all if keep_all else None,
         plan["optimal"],
         plan["gap"],
-        all(each["verified"] for each in plan["delete"]),
+        all(deletion["verified"] for deletion in plan["delete"]),
     )
 
 
 def _pairs(edges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return pairs with what each is; one of two equal tables is listed once."""
-    whole = {(each["parent"], each["child"]) for each in edges if each["containment"] == 1.0}
+    whole = {(edge["parent"], edge["child"]) for edge in edges if edge["containment"] == 1.0}
     pairs = []
-    for each in sorted(edges, key=lambda each: (each["child"], each["parent"])):
-        parent, child = each["parent"], each["child"]
+    for edge in sorted(edges, key=lambda edge: (edge["child"], edge["parent"])):
+        parent, child = edge["parent"], edge["child"]
         is_whole = (parent, child) in whole
         is_equal = is_whole and (child, parent) in whole
         if is_equal and child < parent:
             continue
         relation = "has the rows of" if is_equal else "is in" if is_whole else "is partly in"
-        pairs.append({**each, "relation": relation})
+        pairs.append({**edge, "relation": relation})
     return pairs
 
 

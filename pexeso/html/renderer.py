@@ -21,8 +21,8 @@ class HtmlRenderer:
 
         return written(results_page(results), stream)
 
-    def explanation_page(self, found: Explanation, stream: TextIO | None) -> str | None:
+    def explanation_page(self, explanation: Explanation, stream: TextIO | None) -> str | None:
         """Return the page of an explanation, or write it to a stream."""
         from pexeso.html.page import explanation_page, written
 
-        return written(explanation_page(found), stream)
+        return written(explanation_page(explanation), stream)

@@ -151,8 +151,7 @@ class Location:
         """
         with self._plain_errors("listed"):
             entries = [
-                (found["name"], entry_of(found))
-                for found in self._fresh().ls(self.path, detail=True)
+                (info["name"], entry_of(info)) for info in self._fresh().ls(self.path, detail=True)
             ]
         return [entry for name, entry in entries if not self._is_marker(name, entry)]
 
@@ -163,11 +162,11 @@ class Location:
         """
         with self._plain_errors("listed"):
             try:
-                found = self._fresh().find(self.path, detail=True)
+                infos = self._fresh().find(self.path, detail=True)
             except FileNotFoundError:
                 return {}
         start = len(self.path) + 1
-        entries = ((name[start:], entry_of(each)) for name, each in found.items())
+        entries = ((name[start:], entry_of(info)) for name, info in infos.items())
         return {
             relative: entry
             for relative, entry in entries

@@ -18,9 +18,9 @@ def plain_json(value: Any) -> Any:
     {'share': None, 'at': ['x', 1]}
     """
     if isinstance(value, dict):
-        return {str(name): plain_json(each) for name, each in value.items()}
+        return {str(name): plain_json(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_json(each) for each in value]
+        return [plain_json(element) for element in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, bool | int | float | str | None) else cell_text(value)

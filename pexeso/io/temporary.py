@@ -62,9 +62,9 @@ def remove_abandoned(prefix: str, root: Path) -> None:
 
 def _remove_if_abandoned(folder: Path) -> None:
     try:
-        found = folder.lstat()
+        status = folder.lstat()
         # In a folder that all users share, another may have put anything under this name.
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
             return
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:

@@ -47,7 +47,7 @@ def _remove_abandoned(target: Path) -> None:
     named = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}{re.escape(_PART)}")
     parts: list[Path] = []
     with suppress(OSError):  # a folder may be one to write into, and not to list
-        parts.extend(each for each in target.parent.iterdir() if named.fullmatch(each.name))
+        parts.extend(path for path in target.parent.iterdir() if named.fullmatch(path.name))
     for part in parts:
         with suppress(OSError):
             _remove_if_abandoned(part)

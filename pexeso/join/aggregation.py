@@ -123,16 +123,16 @@ def _computed(cells: pa.StringArray, groups: Groups, way: str) -> pa.DoubleArray
     counts = np.bincount(group, minlength=len(groups))
     if way in ("mean", "sum"):
         # Without any number numpy counts in whole ones.
-        found = np.bincount(group, weights=values, minlength=len(groups)).astype(np.float64)
+        results = np.bincount(group, weights=values, minlength=len(groups)).astype(np.float64)
         if way == "mean":
-            found = found / np.maximum(counts, 1)
+            results = results / np.maximum(counts, 1)
     else:
-        found = np.zeros(len(groups))
+        results = np.zeros(len(groups))
         of_some = Groups.of(group)
         if len(of_some):
             reduce = np.minimum.reduceat if way == "min" else np.maximum.reduceat
-            found[group[of_some.starts]] = reduce(values, of_some.starts)
-    return pa.array(found, mask=counts == 0)
+            results[group[of_some.starts]] = reduce(values, of_some.starts)
+    return pa.array(results, mask=counts == 0)
 
 
 def not_numbers(cells: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
@@ -141,5 +141,5 @@ def not_numbers(cells: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
     Each text is listed once.
     """
     left = cells.filter(pc.and_(cells.is_valid(), read_numbers(cells).is_null()))
-    found = left.value_counts()
-    return found.field("values"), found.field("counts").to_numpy(zero_copy_only=False)
+    counts = left.value_counts()
+    return counts.field("values"), counts.field("counts").to_numpy(zero_copy_only=False)

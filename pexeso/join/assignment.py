@@ -129,8 +129,8 @@ def _parcels(
     n_nodes = _distinct_in(component, query) + _distinct_in(component, lake)
     # In the order of their first query value, not of their numbers, which hang on how components
     # were found.
-    found, first = np.unique(component[links], return_index=True)
-    in_order = found[np.argsort(first)]
+    components, first = np.unique(component[links], return_index=True)
+    in_order = components[np.argsort(first)]
     ends = np.cumsum(n_nodes[in_order])
     parcel = np.zeros(component.max() + 1, dtype=np.int64)
     parcel[in_order] = (ends - n_nodes[in_order]) // NODES_AT_ONCE

@@ -131,7 +131,7 @@ def join_keys(
     mapping = equal_keys(mine, theirs)
     key = pc.fill_null(pc.index_in(theirs.keys, mapping.lake_keys, skip_nulls=True), -1)
     key = key.to_numpy(zero_copy_only=False).astype(np.int64)
-    found = FoundKeyRows(
+    found_rows = FoundKeyRows(
         name,
         spec_of(theirs.labels),
         rows,
@@ -143,7 +143,7 @@ def join_keys(
         typed=typed,
     )
     # Each row has its key with it: there is none that was not searched.
-    return join_texts(table, mine.keys, found, mine.keys, to=to, noun="key")
+    return join_texts(table, mine.keys, found_rows, mine.keys, to=to, noun="key")
 
 
 def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:

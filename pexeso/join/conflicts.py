@@ -65,9 +65,9 @@ CONFLICTS = pa.schema(
 
 def mapping_conflicts(mapping: JoinMapping, values: str) -> pa.Table:
     """Find the conflicts that the values make, whatever the rows."""
-    taken = mapping.nearest if values == "one-to-one" else mapping.chosen
-    wanted = np.bincount(mapping.lake[taken], minlength=len(mapping.lake_keys))
-    shared = np.flatnonzero(taken & (wanted > 1)[mapping.lake])
+    links = mapping.nearest if values == "one-to-one" else mapping.chosen
+    wanted = np.bincount(mapping.lake[links], minlength=len(mapping.lake_keys))
+    shared = np.flatnonzero(links & (wanted > 1)[mapping.lake])
     shared = shared[np.argsort(mapping.lake[shared], kind="stable")]
     parts = [_links(SHARED, mapping, shared), _links(TIED, mapping, _tied(mapping))]
     if values == "one-to-one":
@@ -76,13 +76,15 @@ def mapping_conflicts(mapping: JoinMapping, values: str) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def row_conflicts(found: FoundRows) -> pa.Table:
+def row_conflicts(found_rows: FoundRows) -> pa.Table:
     """Find the conflicts that the rows of the found table make; of `CONFLICTS`."""
-    parts = [_repeated(found), *_cells(found)]
-    is_gone = np.ones(len(found.mapping.lake_keys), dtype=bool)
-    is_gone[found.key[found.key >= 0]] = False
-    is_gone &= np.isin(np.arange(len(is_gone)), found.mapping.lake[found.mapping.chosen])
-    parts.append(conflict_rows(GONE, lake_value=found.mapping.lake_names.filter(pa.array(is_gone))))
+    parts = [_repeated(found_rows), *_cells(found_rows)]
+    is_gone = np.ones(len(found_rows.mapping.lake_keys), dtype=bool)
+    is_gone[found_rows.key[found_rows.key >= 0]] = False
+    is_gone &= np.isin(np.arange(len(is_gone)), found_rows.mapping.lake[found_rows.mapping.chosen])
+    parts.append(
+        conflict_rows(GONE, lake_value=found_rows.mapping.lake_names.filter(pa.array(is_gone)))
+    )
     return pa.concat_tables(parts)
 
 
@@ -118,34 +120,37 @@ def _links(kind: str, mapping: JoinMapping, links: np.ndarray) -> pa.Table:
     )
 
 
-def _repeated(found: FoundRows) -> pa.Table:
-    counts = np.bincount(found.groups.of_row, minlength=len(found.groups))
-    rows = np.flatnonzero((counts > 1)[found.groups.of_row])
+def _repeated(found_rows: FoundRows) -> pa.Table:
+    counts = np.bincount(found_rows.groups.of_row, minlength=len(found_rows.groups))
+    rows = np.flatnonzero((counts > 1)[found_rows.groups.of_row])
     # One row for each lake value of such a query value, with its number of rows.
-    ids = found.query[rows] * max(1, len(found.mapping.lake_keys)) + found.key[found.row[rows]]
+    ids = (
+        found_rows.query[rows] * max(1, len(found_rows.mapping.lake_keys))
+        + found_rows.key[found_rows.row[rows]]
+    )
     _, first, sizes = np.unique(ids, return_index=True, return_counts=True)
     order = np.argsort(first)
     at = rows[first[order]]
     return conflict_rows(
         REPEATED,
-        query_value=found.mapping.query_names.take(pa.array(found.query[at])),
-        lake_value=found.mapping.lake_names.take(pa.array(found.key[found.row[at]])),
-        distance=pa.array(found.distance[at]),
+        query_value=found_rows.mapping.query_names.take(pa.array(found_rows.query[at])),
+        lake_value=found_rows.mapping.lake_names.take(pa.array(found_rows.key[found_rows.row[at]])),
+        distance=pa.array(found_rows.distance[at]),
         count=pa.array(sizes[order]),
     )
 
 
-def _cells(found: FoundRows) -> list[pa.Table]:
+def _cells(found_rows: FoundRows) -> list[pa.Table]:
     parts = []
-    for position, way in enumerate(found.ways or ()):
-        name = found.rows.column_names[position]
+    for position, way in enumerate(found_rows.ways or ()):
+        name = found_rows.rows.column_names[position]
         if way == "first":
-            group, cells = differing(found.cells_of(position), found.groups)
-            query = found.query[found.groups.starts[group]]
-            names = found.mapping.query_names.take(pa.array(query))
+            group, cells = differing(found_rows.cells_of(position), found_rows.groups)
+            query = found_rows.query[found_rows.groups.starts[group]]
+            names = found_rows.mapping.query_names.take(pa.array(query))
             parts.append(conflict_rows(DIFFERING, query_value=names, column=name, cell=cells))
         elif way in OF_NUMBERS:
-            cells, counts = not_numbers(found.cells_of(position))
+            cells, counts = not_numbers(found_rows.cells_of(position))
             parts.append(
                 conflict_rows(NOT_A_NUMBER, column=name, cell=cells, count=pa.array(counts))
             )

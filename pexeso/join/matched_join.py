@@ -81,7 +81,7 @@ def join_match(
 
         mapping = _mapping(query, match, options)
         labels = lake.labels_of(match.table)
-        asked = FoundTable(
+        lake_table = FoundTable(
             lake.where,
             match.table,
             match.column,
@@ -91,11 +91,11 @@ def join_match(
             mapping,
             options,
         )
-        return join_frame(table, on, asked, query.column.values, from_spark=lake.is_of_spark)
-    found = rows_of_match(lake, query, match, options)
+        return join_frame(table, on, lake_table, query.column.values, from_spark=lake.is_of_spark)
+    found_rows = rows_of_match(lake, query, match, options)
     if texts is not None:
-        return join_texts(table, texts, found, query.column.values, to=to)
-    return join_table(table, on, found, query.column.values, to=to)
+        return join_texts(table, texts, found_rows, query.column.values, to=to)
+    return join_table(table, on, found_rows, query.column.values, to=to)
 
 
 def rows_of_match(lake: Lake, query: EncodedQuery, match: Match, options: JoinOptions) -> FoundRows:

@@ -50,18 +50,24 @@ def choose_names(
         Names that differ in case alone are the same, as they are to Spark.
     """
     key: Callable[[str], str] = str.casefold if fold_case else str
-    taken = {key(name) for name in mine}
-    asked = [name for name in PROVENANCE if name in options.provenance]
-    clashes = [PREFIX + name for name in asked if key(PREFIX + name) in taken]
+    used_names = {key(name) for name in mine}
+    requested = [name for name in PROVENANCE if name in options.provenance]
+    clashes = [PREFIX + name for name in requested if key(PREFIX + name) in used_names]
     ending = next(
-        end for end in _endings() if not any(key(PREFIX + name + end) in taken for name in asked)
+        end
+        for end in _endings()
+        if not any(key(PREFIX + name + end) in used_names for name in requested)
     )
-    provenance = {name: PREFIX + name + ending for name in asked}
+    provenance = {name: PREFIX + name + ending for name in requested}
     # The names that provenance has where nothing is taken are kept for it: what a column means must
     # not hang on the options.
-    taken |= {key(name) for name in provenance.values()} | {key(PREFIX + name) for name in asked}
+    used_names |= {key(name) for name in provenance.values()} | {
+        key(PREFIX + name) for name in requested
+    }
     return JoinedNames(
-        provenance, _found_names(labels, table, options, taken, key), _note(clashes, provenance)
+        provenance,
+        _found_names(labels, table, options, used_names, key),
+        _note(clashes, provenance),
     )
 
 
@@ -86,11 +92,11 @@ def _found_names(
     labels: Sequence[str],
     table: str,
     options: JoinOptions,
-    taken: set[str],
+    used_names: set[str],
     key: Callable[[str], str],
 ) -> list[str]:
-    free = {key(label) for label in labels if key(label) not in taken}
-    used = taken | free
+    free = {key(label) for label in labels if key(label) not in used_names}
+    used = used_names | free
     names, still_taken = [], []
     for label in labels:
         if key(label) in free:

@@ -49,10 +49,10 @@ def read_numbers(cells: pa.StringArray) -> pa.DoubleArray:
 def _read(cells: pa.StringArray) -> pa.DoubleArray:
     parts = pc.extract_regex(pc.utf8_lower(pc.utf8_trim_whitespace(cells)), _CELL)
     where = parts.is_valid().to_numpy(zero_copy_only=False)
-    found = np.full(len(cells), np.nan)
+    numbers = np.full(len(cells), np.nan)
     if where.any():
-        found[where] = _values(parts.filter(pa.array(where)))
-    return pa.array(found, mask=~np.isfinite(found))
+        numbers[where] = _values(parts.filter(pa.array(where)))
+    return pa.array(numbers, mask=~np.isfinite(numbers))
 
 
 def _values(parts: pa.StructArray) -> np.ndarray:
@@ -62,8 +62,8 @@ def _values(parts: pa.StructArray) -> np.ndarray:
     numbers = pc.cast(pc.binary_join_element_wise(plain, exponent, ""), pa.float64())
     numbers = pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False)
     signs = [
-        pc.not_equal(each, "").to_numpy(zero_copy_only=False)
-        for each in (sign, inner, opened, closed)
+        pc.not_equal(part, "").to_numpy(zero_copy_only=False)
+        for part in (sign, inner, opened, closed)
     ]
     is_minus = pc.match_substring_regex(
         pc.binary_join_element_wise(sign, inner, ""), rf"[{_MINUS}]"

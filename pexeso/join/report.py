@@ -167,11 +167,11 @@ def count_conflicts(conflicts: pa.Table) -> dict[str, int]:
 
     The count is the number of distinct values or columns that are affected.
     """
-    found = {
+    counts = {
         kind: len(_subjects(conflicts.filter(pc.equal(conflicts["kind"], kind)), kind))
         for kind in KINDS
     }
-    return {kind: number for kind, number in found.items() if number}
+    return {kind: number for kind, number in counts.items() if number}
 
 
 def _shown(example: dict[str, Any]) -> str:
@@ -179,7 +179,7 @@ def _shown(example: dict[str, Any]) -> str:
     column = "" if example["column"] in (None, example["of"]) else f" in {example['column']}"
     text = f"'{example['of']}'{column}"
     if example["with"]:
-        text += ": " + ", ".join(f"'{each}'" for each in example["with"])
+        text += ": " + ", ".join(f"'{other}'" for other in example["with"])
     n_more = example["n"] - len(example["with"])
     return f"{text} and {n_more:,} more" if n_more else text
 

@@ -104,7 +104,7 @@ class FoundTable:
     def joined_rows(self) -> FoundRows:
         """Find the joined rows in the whole of a table that is a file."""
         rows, columns = self.read()
-        if self.types is not None and tuple(each.type for each in columns) != self.types:
+        if self.types is not None and tuple(column.type for column in columns) != self.types:
             raise TableReadError(f"'{self.table}' was replaced while it was read: join again.")
         return find_rows(
             self.table, self.column, rows, self.mapping, self.normaliser, self.options, columns
@@ -116,14 +116,14 @@ class FoundTable:
         types = self.types or (pa.string(),) * len(self.labels)
         types = found_types(self.labels, types, self.options)
         return pa.schema(
-            [(_QUERY, pa.int64()), *((f"c{location}", each) for location, each in enumerate(types))]
+            [(_QUERY, pa.int64()), *((f"c{location}", kind) for location, kind in enumerate(types))]
         )
 
 
 def join_frame(
     frame: DataFrame,
     on: str | int | None,
-    asked: FoundTable,
+    lake_table: FoundTable,
     searched: pa.StringArray,
     *,
     from_spark: bool,
@@ -150,16 +150,18 @@ def join_frame(
     position = position_of(mine, on)
     _require_text(frame, position)
     fold_case = spark.conf.get("spark.sql.caseSensitive") != "true"
-    names = choose_names(mine, asked.labels, asked.table, asked.options, fold_case=fold_case)
-    source = _SparkTable(spark, asked) if from_spark else _File(spark, asked)
-    beside = _by_text(spark, asked.mapping).join(source.rows(), _QUERY).drop(_QUERY)
+    names = choose_names(
+        mine, lake_table.labels, lake_table.table, lake_table.options, fold_case=fold_case
+    )
+    source = _SparkTable(spark, lake_table) if from_spark else _File(spark, lake_table)
+    beside = _by_text(spark, lake_table.mapping).join(source.rows(), _QUERY).drop(_QUERY)
     ours = frame.toDF(*(f"u{location}" for location in range(len(mine))))
     text = ours[f"u{position}"].cast("string")
-    joined = ours.join(beside, text == beside[_TEXT], asked.options.how)
-    kept = [*ours.columns, *(name for name in asked.schema.names if name != _QUERY)]
+    joined = ours.join(beside, text == beside[_TEXT], lake_table.options.how)
+    kept = [*ours.columns, *(name for name in lake_table.schema.names if name != _QUERY)]
     joined = joined.select(*kept).toDF(*mine, *names.provenance.values(), *names.found)
     texts = ours.select(text.alias(_TEXT))
-    return Joined(joined, lambda: _report(texts, beside, asked, searched, source, names.note))
+    return Joined(joined, lambda: _report(texts, beside, lake_table, searched, source, names.note))
 
 
 def _require_text(frame: DataFrame, position: int) -> None:
@@ -207,45 +209,52 @@ def _slim(mapping: JoinMapping) -> JoinMapping:
 class _File:
     """A found table that is a file, read whole by one task."""
 
-    def __init__(self, spark: SparkSession, asked: FoundTable) -> None:
-        self._spark, self._asked = spark, replace(asked, mapping=_slim(asked.mapping))
-        found = format_of(asked.table)
-        if "#" in asked.table or found is None or found.name not in FORMATS_OF_TEXTS:
-            self._asked = replace(self._asked, types=self._types())
+    def __init__(self, spark: SparkSession, lake_table: FoundTable) -> None:
+        self._spark, self._lake_table = (
+            spark,
+            replace(lake_table, mapping=_slim(lake_table.mapping)),
+        )
+        file_format = format_of(lake_table.table)
+        if (
+            "#" in lake_table.table
+            or file_format is None
+            or file_format.name not in FORMATS_OF_TEXTS
+        ):
+            self._lake_table = replace(self._lake_table, types=self._types())
 
     def rows(self) -> DataFrame:
         """Return the rows beside those of the user, by query value."""
-        return self._run(_joined_rows, self._asked.schema)
+        return self._run(_joined_rows, self._lake_table.schema)
 
     def conflicts(self) -> pa.Table:
         """Return the conflicts that its rows make."""
         return self._run(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
 
     def _types(self) -> tuple[pa.DataType, ...]:
-        task = partial(_read_types, asked=self._asked)
+        task = partial(_read_types, lake_table=self._lake_table)
         (row,) = self._spark.range(0, 1, 1, 1).mapInArrow(task, "types binary").collect()
         return tuple(pa.ipc.read_schema(pa.py_buffer(bytes(row.types))).types)
 
     def _run(self, work: Work, schema: pa.Schema) -> DataFrame:
-        task = partial(_read_file, asked=self._asked, work=work)
+        task = partial(_read_file, lake_table=self._lake_table, work=work)
         return self._spark.range(0, 1, 1, 1).mapInArrow(task, _in_spark(schema))
 
 
 def _read_file(
-    batches: Iterator[pa.RecordBatch], *, asked: FoundTable, work: Work
+    batches: Iterator[pa.RecordBatch], *, lake_table: FoundTable, work: Work
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for _ in range(batch.num_rows):
-            yield from work(asked.joined_rows())
+            yield from work(lake_table.joined_rows())
 
 
 def _read_types(
-    batches: Iterator[pa.RecordBatch], *, asked: FoundTable
+    batches: Iterator[pa.RecordBatch], *, lake_table: FoundTable
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for _ in range(batch.num_rows):
-            _, columns = asked.read()
-            schema = pa.schema([(f"c{at}", each.type) for at, each in enumerate(columns)])
+            _, columns = lake_table.read()
+            schema = pa.schema([(f"c{at}", column.type) for at, column in enumerate(columns)])
             yield pa.RecordBatch.from_pydict({"types": [schema.serialize().to_pybytes()]})
 
 
@@ -255,16 +264,16 @@ def _in_spark(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
-def _joined_rows(found: FoundRows) -> Iterator[pa.RecordBatch]:
-    step = ROWS_PER_BATCH if found.ways is None else max(1, len(found.query_of_row))
-    for start in range(0, len(found.query_of_row), step):
-        taken = found.take(start, start + step)
-        query = pa.array(found.query_of_row[start : start + step])
-        yield from taken.add_column(0, _QUERY, query).to_batches(ROWS_PER_BATCH)
+def _joined_rows(found_rows: FoundRows) -> Iterator[pa.RecordBatch]:
+    step = ROWS_PER_BATCH if found_rows.ways is None else max(1, len(found_rows.query_of_row))
+    for start in range(0, len(found_rows.query_of_row), step):
+        chunk = found_rows.take(start, start + step)
+        query = pa.array(found_rows.query_of_row[start : start + step])
+        yield from chunk.add_column(0, _QUERY, query).to_batches(ROWS_PER_BATCH)
 
 
-def _row_conflicts(found: FoundRows) -> Iterator[pa.RecordBatch]:
-    yield from row_conflicts(found).combine_chunks().to_batches(ROWS_PER_BATCH)
+def _row_conflicts(found_rows: FoundRows) -> Iterator[pa.RecordBatch]:
+    yield from row_conflicts(found_rows).combine_chunks().to_batches(ROWS_PER_BATCH)
 
 
 class _SparkTable:
@@ -273,27 +282,30 @@ class _SparkTable:
     Its rows have no order; of one lake value they are put in the order of their cells.
     """
 
-    def __init__(self, spark: SparkSession, asked: FoundTable) -> None:
+    def __init__(self, spark: SparkSession, lake_table: FoundTable) -> None:
         from pyspark.sql import functions as sql
 
-        self._spark, self._asked = spark, replace(asked, mapping=_slim(asked.mapping))
-        quoted = ".".join(f"`{part.replace('`', '``')}`" for part in asked.table.split("."))
+        self._spark, self._lake_table = (
+            spark,
+            replace(lake_table, mapping=_slim(lake_table.mapping)),
+        )
+        quoted = ".".join(f"`{part.replace('`', '``')}`" for part in lake_table.table.split("."))
         if not spark.catalog.tableExists(quoted):
             raise InputError(
-                f"Spark's catalog has no table or view '{asked.table}', which the index was "
+                f"Spark's catalog has no table or view '{lake_table.table}', which the index was "
                 "built from. Where that was a DataFrame, "
-                f"give it this name first: frame.createOrReplaceTempView('{asked.table}')."
+                f"give it this name first: frame.createOrReplaceTempView('{lake_table.table}')."
             )
         frame = spark.table(quoted)
-        if label_columns(frame.columns) != asked.labels:
+        if label_columns(frame.columns) != lake_table.labels:
             raise TableReadError(
-                f"'{asked.table}' has other columns than when it was indexed: build the index "
+                f"'{lake_table.table}' has other columns than when it was indexed: build the index "
                 "again."
             )
-        names = [f"c{location}" for location in range(len(asked.labels))]
+        names = [f"c{location}" for location in range(len(lake_table.labels))]
         frame = frame.toDF(*names)
         types = _arrow_types(frame)
-        self._asked = replace(self._asked, types=types)
+        self._lake_table = replace(self._lake_table, types=types)
         self._cells = frame.select(
             *(
                 cell_text(sql.col(name), field.dataType).alias(name)
@@ -305,30 +317,30 @@ class _SparkTable:
                 if kind != pa.string()
             ),
         )
-        self._key = f"c{find_column(asked.labels, asked.column)}"
+        self._key = f"c{find_column(lake_table.labels, lake_table.column)}"
 
     def rows(self) -> DataFrame:
         """Return the rows beside those of the user, by query value."""
-        return self._buckets(_joined_rows, self._asked.schema)
+        return self._buckets(_joined_rows, self._lake_table.schema)
 
     def conflicts(self) -> pa.Table:
         """Return the conflicts that its rows make."""
-        found = self._buckets(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
-        found = found.filter(
-            pc.not_equal(found["kind"], GONE)
+        conflicts = self._buckets(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
+        conflicts = conflicts.filter(
+            pc.not_equal(conflicts["kind"], GONE)
         )  # what one bucket lacks may be in another
-        mapping = self._asked.mapping
+        mapping = self._lake_table.mapping
         present = self._keys().select(_LAKE).distinct().toArrow()[_LAKE].to_numpy()
         gone = np.setdiff1d(mapping.lake, present)
         return pa.concat_tables(
-            [found, conflict_rows(GONE, lake_value=mapping.lake_names.take(pa.array(gone)))]
+            [conflicts, conflict_rows(GONE, lake_value=mapping.lake_names.take(pa.array(gone)))]
         )
 
     def _keys(self) -> DataFrame:
         """Return the found column's texts that map to a lake value, and its position there."""
         from pyspark.sql import functions as sql
 
-        mapping, normaliser = self._asked.mapping, self._asked.normaliser
+        mapping, normaliser = self._lake_table.mapping, self._lake_table.normaliser
 
         def work(group: pa.Table) -> pa.Table:
             # Sorted, so that nothing hangs on the order in which values come.
@@ -352,7 +364,7 @@ class _SparkTable:
     def _buckets(self, work: Work, schema: pa.Schema) -> DataFrame:
         from pyspark.sql import functions as sql
 
-        asked, mapping = self._asked, self._asked.mapping
+        lake_table, mapping = self._lake_table, self._lake_table.mapping
         n_buckets = max(1, math.ceil(len(np.unique(mapping.query)) / QUERIES_PER_BUCKET))
         columns = [pa.array(mapping.query, pa.int64()), pa.array(mapping.lake, pa.int64())]
         links = self._spark.createDataFrame(pa.Table.from_arrays(columns, [_QUERY, _LAKE]))
@@ -361,7 +373,7 @@ class _SparkTable:
         rows = keyed.join(links, _LAKE).select(_BUCKET, _QUERY, _LAKE, *self._cells.columns)
 
         def task(group: pa.Table) -> pa.Table:
-            return _of_bucket(group, asked, work, schema)
+            return _of_bucket(group, lake_table, work, schema)
 
         return rows.groupBy(_BUCKET).applyInArrow(task, _in_spark(schema))
 
@@ -384,13 +396,13 @@ def _arrow_types(frame: DataFrame) -> tuple[pa.DataType, ...]:
     )
 
 
-def _of_bucket(group: pa.Table, asked: FoundTable, work: Work, schema: pa.Schema) -> pa.Table:
+def _of_bucket(group: pa.Table, lake_table: FoundTable, work: Work, schema: pa.Schema) -> pa.Table:
     """Assemble the rows of some query values.
 
     A row is repeated for each query value that it is joined with.
     """
-    mapping = asked.mapping
-    names = [f"c{location}" for location in range(len(asked.labels))]
+    mapping = lake_table.mapping
+    names = [f"c{location}" for location in range(len(lake_table.labels))]
     group = group.sort_by([(name, "ascending") for name in names])
     query, lake = (group[name].to_numpy() for name in (_QUERY, _LAKE))
     # Links are in order of query value, nearest first: the place among them is the rank.
@@ -399,29 +411,31 @@ def _of_bucket(group: pa.Table, asked: FoundTable, work: Work, schema: pa.Schema
     by_id = np.argsort(ids)
     link = by_id[np.searchsorted(ids[by_id], query * n_lake + lake)]
     order = np.argsort(link, kind="stable")
-    rows = group.select(names).rename_columns(asked.labels)
+    rows = group.select(names).rename_columns(lake_table.labels)
     given = [f"t{name}" if f"t{name}" in group.column_names else name for name in names]
-    typed = [group[name].cast(kind) for name, kind in zip(given, asked.types or (), strict=True)]
-    found = FoundRows(
-        asked.table,
-        asked.column,
+    typed = [
+        group[name].cast(kind) for name, kind in zip(given, lake_table.types or (), strict=True)
+    ]
+    found_rows = FoundRows(
+        lake_table.table,
+        lake_table.column,
         rows,
         mapping,
-        asked.options,
+        lake_table.options,
         lake,
         query[order],
         order,
         mapping.distance[link[order]],
         typed=typed,
     )
-    batches = list(work(found))
+    batches = list(work(found_rows))
     return pa.Table.from_batches(batches, schema).cast(schema) if batches else schema.empty_table()
 
 
 def _report(
     texts: DataFrame,
     beside: DataFrame,
-    asked: FoundTable,
+    lake_table: FoundTable,
     searched: pa.StringArray,
     source: _File | _SparkTable,
     note: str | None,
@@ -431,19 +445,22 @@ def _report(
     counted = texts.groupBy(_TEXT).agg(sql.count("*").alias("count"))
     given = texts.sparkSession.createDataFrame(pa.table({_TEXT: pc.drop_null(searched.unique())}))
     left = counted.where(sql.col(_TEXT).isNotNull()).join(given, _TEXT, "left_anti")
-    most = left.orderBy(sql.desc("count"), _TEXT).limit(MOST_NOT_SEARCHED).toArrow()
+    unsearched = left.orderBy(sql.desc("count"), _TEXT).limit(MOST_NOT_SEARCHED).toArrow()
     conflicts = pa.concat_tables(
         [
-            mapping_conflicts(asked.mapping, asked.options.values),
+            mapping_conflicts(lake_table.mapping, lake_table.options.values),
             source.conflicts(),
-            conflict_rows(NOT_SEARCHED, query_value=most[_TEXT], count=most["count"]),
+            conflict_rows(NOT_SEARCHED, query_value=unsearched[_TEXT], count=unsearched["count"]),
         ]
     )
     counts = count_conflicts(conflicts)
-    if len(most) == MOST_NOT_SEARCHED:
+    if len(unsearched) == MOST_NOT_SEARCHED:
         counts[NOT_SEARCHED] = left.count()
     return JoinReport(
-        *_count_rows(counted, beside, asked.options.how), note, conflicts=conflicts, counts=counts
+        *_count_rows(counted, beside, lake_table.options.how),
+        note,
+        conflicts=conflicts,
+        counts=counts,
     )
 
 
@@ -454,8 +471,8 @@ def _count_rows(counted: DataFrame, beside: DataFrame, how: str) -> tuple[int, i
     """
     from pyspark.sql import functions as sql
 
-    found = beside.groupBy(_TEXT).agg(sql.count("*").alias("found"))
-    with_found = counted.join(found, _TEXT, "left")
+    row_counts = beside.groupBy(_TEXT).agg(sql.count("*").alias("found"))
+    with_found = counted.join(row_counts, _TEXT, "left")
     is_matched = sql.col("found").isNotNull()
     rows = sql.when(is_matched, sql.col("count") * sql.col("found")).otherwise(
         sql.col("count") if how == "left" else 0

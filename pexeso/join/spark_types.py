@@ -53,8 +53,8 @@ def spark_type(kind: pa.DataType) -> pa.DataType | None:
         inner = spark_type(kind.value_type)
         return None if inner is None else pa.list_(inner)
     if types.is_struct(kind):
-        inner = [(each.name, spark_type(each.type)) for each in kind]
-        return None if any(each is None for _, each in inner) else pa.struct(inner)
+        inner = [(field.name, spark_type(field.type)) for field in kind]
+        return None if any(inner_type is None for _, inner_type in inner) else pa.struct(inner)
     return None
 
 
@@ -70,7 +70,7 @@ def spark_columns(rows: pa.Table, typed: Sequence[pa.ChunkedArray] | None) -> li
     """
     if typed is None:
         return rows.columns
-    return [_cast(*each) for each in zip(typed, rows.columns, strict=True)]
+    return [_cast(*pair) for pair in zip(typed, rows.columns, strict=True)]
 
 
 def _cast(column: pa.ChunkedArray, texts: pa.ChunkedArray) -> pa.ChunkedArray:

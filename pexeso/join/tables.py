@@ -94,7 +94,7 @@ class Joined(Shown):
 def join_table(
     table: Any,
     on: str | int | None,
-    found: FoundRows,
+    found_rows: FoundRows,
     searched: pa.StringArray,
     *,
     to: str | None = None,
@@ -111,13 +111,13 @@ def join_table(
     require_kind(to)
     frame = table_in_memory(table, "to join")
     texts = column_texts(frame.column(position_of(frame.names, on)))
-    return join_texts(frame.table, texts, found, searched, to=to)
+    return join_texts(frame.table, texts, found_rows, searched, to=to)
 
 
 def join_texts(
     table: Any,
     texts: pa.Array,
-    found: FoundRows,
+    found_rows: FoundRows,
     searched: pa.Array,
     *,
     to: str | None = None,
@@ -134,36 +134,39 @@ def join_texts(
     """
     require_kind(to)
     frame = table_in_memory(table, "to join")
-    ours, theirs, n_matched = _match_rows(texts, found)
-    names = choose_names(frame.names, found.rows.column_names, found.table, found.options)
-    right = found.take().rename_columns([*names.provenance.values(), *names.found])
+    ours, theirs, n_matched = _match_rows(texts, found_rows)
+    names = choose_names(
+        frame.names, found_rows.rows.column_names, found_rows.table, found_rows.options
+    )
+    right = found_rows.take().rename_columns([*names.provenance.values(), *names.found])
     right = take_cells(right, pa.array(theirs, mask=theirs < 0))
     kind = to or frame.kind
     if frame.kind == "arrow" and kind == "pandas":
         frame = table_in_memory(_without_index(frame.table), "to join")
     joined = put_beside(take_rows(frame.to(kind), kind, ours), kind, right)
     rows = (len(texts), n_matched, len(ours))
-    report = partial(_report, texts, found, searched, names, rows, noun)
-    return Joined(joined, report, _added(names, found))
+    report = partial(_report, texts, found_rows, searched, names, rows, noun)
+    return Joined(joined, report, _added(names, found_rows))
 
 
 def _without_index(table: pa.Table) -> pa.Table:
     """Return a table whose columns are all columns in pandas, as a join numbers its rows anew."""
-    told = table.schema.pandas_metadata
-    if not told:
+    metadata = table.schema.pandas_metadata
+    if not metadata:
         return table
-    index = told["index_columns"]
-    columns = [each for each in told["columns"] if each.get("field_name") not in index]
-    told = json.dumps({**told, "columns": columns, "index_columns": []})
-    return table.replace_schema_metadata({**table.schema.metadata, b"pandas": told})
+    index = metadata["index_columns"]
+    columns = [column for column in metadata["columns"] if column.get("field_name") not in index]
+    metadata = json.dumps({**metadata, "columns": columns, "index_columns": []})
+    return table.replace_schema_metadata({**table.schema.metadata, b"pandas": metadata})
 
 
-def _added(names: JoinedNames, found: FoundRows) -> dict[str, tuple[str, ...]]:
+def _added(names: JoinedNames, found_rows: FoundRows) -> dict[str, tuple[str, ...]]:
     of_key = {"value", "distance"}
     provenance = {
-        name: found.key_labels if part in of_key else () for part, name in names.provenance.items()
+        name: found_rows.key_labels if part in of_key else ()
+        for part, name in names.provenance.items()
     }
-    labels = found.rows.column_names
+    labels = found_rows.rows.column_names
     return provenance | {name: (label,) for name, label in zip(names.found, labels, strict=True)}
 
 
@@ -174,20 +177,20 @@ def position_of(names: Sequence[str], on: str | int | None) -> int:
     return find_column(names, f"#{on}" if isinstance(on, int) else on)
 
 
-def _match_rows(texts: pa.StringArray, found: FoundRows) -> tuple[np.ndarray, np.ndarray, int]:
+def _match_rows(texts: pa.StringArray, found_rows: FoundRows) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the user's row and the found row of each joined row, and the matched row count.
 
     A row is -1 where there is none. The count is the number of the user's rows with a match.
     """
-    mapping = found.mapping
+    mapping = found_rows.mapping
     text = pc.fill_null(pc.index_in(texts, mapping.texts, skip_nulls=True), -1).to_numpy(
         zero_copy_only=False
     )
     query = np.append(mapping.query_of_text, -1)[text]
-    bounds = np.searchsorted(found.query_of_row, [query, query + 1])
+    bounds = np.searchsorted(found_rows.query_of_row, [query, query + 1])
     sizes = np.where(query >= 0, bounds[1] - bounds[0], 0)
     n_matched = int(np.count_nonzero(sizes))
-    if found.options.how == "inner":
+    if found_rows.options.how == "inner":
         ours, theirs = expand(bounds[0], sizes)
         return ours, theirs, n_matched
     ours, theirs = expand(bounds[0], np.maximum(sizes, 1))
@@ -196,16 +199,16 @@ def _match_rows(texts: pa.StringArray, found: FoundRows) -> tuple[np.ndarray, np
 
 def _report(
     texts: pa.StringArray,
-    found: FoundRows,
+    found_rows: FoundRows,
     searched: pa.StringArray,
     names: JoinedNames,
     rows: tuple[int, int, int],
     noun: str,
 ) -> JoinReport:
     parts = [
-        mapping_conflicts(found.mapping, found.options.values),
-        row_conflicts(found),
-        not_searched(texts, found.mapping, searched),
+        mapping_conflicts(found_rows.mapping, found_rows.options.values),
+        row_conflicts(found_rows),
+        not_searched(texts, found_rows.mapping, searched),
     ]
     conflicts = pa.concat_tables(parts)
     counts = count_conflicts(conflicts)

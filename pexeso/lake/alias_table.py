@@ -125,7 +125,7 @@ def _require_ends(name: str, values: pa.StringArray, follow: np.ndarray, ends: n
     circle = [int(ends[circling].min())]
     while follow[circle[-1]] != circle[0]:
         circle.append(int(follow[circle[-1]]))
-    steps = [shown(values[each].as_py()) for each in circle[:_SHOWN]]
+    steps = [shown(values[position].as_py()) for position in circle[:_SHOWN]]
     more = [f"... ({len(circle) - _SHOWN:,} more)"] if len(circle) > _SHOWN else []
     raise InputError(
         f"Aliases in '{name}' go in a circle: {' → '.join([*steps, *more, steps[0]])}. Remove one "

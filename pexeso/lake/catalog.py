@@ -154,8 +154,8 @@ class Catalog:
 
     def _inside(self, name: str) -> list[str]:
         """Return the tables inside a file; none where the name is that of a table itself."""
-        found = format_of(name)
-        if found is None or not found.holds_several:
+        file_format = format_of(name)
+        if file_format is None or not file_format.holds_several:
             return []
         table = pc.field("table")
         begins = (pc.starts_with(table, f"{name}{sign}") for sign in "#/")
@@ -163,7 +163,7 @@ class Catalog:
         read = [rows() for rows in self.pieces(TABLES, ["table", "reason"], where)]
         reasons = {row["table"]: row["reason"] for rows in read for row in rows.to_pylist()}
         is_table = reasons.get(name, "") is None
-        return [] if is_table else [each for each, reason in reasons.items() if reason is None]
+        return [] if is_table else [inner for inner, reason in reasons.items() if reason is None]
 
     def has(self, table: str) -> bool:
         """Return whether a table has columns here."""

@@ -134,10 +134,10 @@ def no_such_table(shown: str, kind: str, name: str, names: Sequence[str]) -> Tab
     )
 
 
-def listed_names(names: Sequence[str], most: int = _MAX_NAMES_SHOWN) -> str:
+def listed_names(names: Sequence[str], limit: int = _MAX_NAMES_SHOWN) -> str:
     """Return the first names in quotation marks, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:most]) or "none"
-    n_more = len(names) - most
+    shown = ", ".join(repr(name) for name in names[:limit]) or "none"
+    n_more = len(names) - limit
     return f"{shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
 
 

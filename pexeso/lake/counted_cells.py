@@ -64,7 +64,7 @@ class CountedCells:
         """
         texts = [column.field(0) for column in counted]
         counts = [column.field(1) for column in counted]
-        sizes = [len(each) for each in texts]
+        sizes = [len(cells) for cells in texts]
         return cls(
             pa.concat_arrays(texts) if texts else pa.array([], pa.string()),
             pa.concat_arrays(counts).to_numpy() if counts else np.zeros(0, dtype=np.int64),
@@ -79,8 +79,8 @@ class CountedCells:
 
     def sums(self, weights: np.ndarray, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Add up one weight a cell by column, of chosen cells: int64, shape (n_columns,)."""
-        found = np.bincount(self.columns[chosen], weights=weights[chosen], minlength=self.n_columns)
-        return found.astype(np.int64)
+        sums = np.bincount(self.columns[chosen], weights=weights[chosen], minlength=self.n_columns)
+        return sums.astype(np.int64)
 
     def trimmed(self) -> CountedCells:
         """Remove white space around the cells, and cells of nothing else."""
@@ -127,10 +127,10 @@ class CountedCells:
         """Return the cells of some columns, ascending, which are then numbered from 0."""
         number = np.full(self.n_columns, -1)
         number[np.asarray(columns, dtype=np.int64)] = np.arange(len(columns))
-        found = number[self.columns]
-        rows = np.flatnonzero(found >= 0)
-        texts = self.texts if len(rows) == len(found) else self.texts.take(pa.array(rows))
-        return CountedCells(texts, self.counts[rows], found[rows], len(columns))
+        new_columns = number[self.columns]
+        rows = np.flatnonzero(new_columns >= 0)
+        texts = self.texts if len(rows) == len(new_columns) else self.texts.take(pa.array(rows))
+        return CountedCells(texts, self.counts[rows], new_columns[rows], len(columns))
 
     def slices(self, *arrays: pa.Array) -> Iterator[tuple[pa.Array, ...]]:
         """Cut arrays with one entry a cell into those of each column."""

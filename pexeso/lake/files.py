@@ -187,7 +187,7 @@ def list_folder(
     is_local = isinstance(root, Path)
     listing = _list_local(root, folder) if is_local else _list_place(root, folder)
     if not folder:  # who wrote the settings of the lake does not look for them among its tables
-        listing.skipped[:] = [each for each in listing.skipped if each.path != SETTINGS_NAME]
+        listing.skipped[:] = [entry for entry in listing.skipped if entry.path != SETTINGS_NAME]
     if settings is not None and settings.files:
         listing.tables[:] = [_with_settings(file, settings) for file in listing.tables]
     return listing
@@ -257,23 +257,23 @@ def _single_file(root: Path) -> Listing | None:
 
 def _single_place(root: Location) -> Listing | None:
     try:
-        found = root.look()
+        entry = root.look()
     except PlaceError as error:
         raise LakeError(str(error)) from error
-    if found is None:
+    if entry is None:
         raise _no_lake(root)
-    if found.kind != "file":
+    if entry.kind != "file":
         return None
     listing = Listing([], [], [])
-    _add_file(listing, _file_at(root, root.name, found))
+    _add_file(listing, _file_at(root, root.name, entry))
     return listing
 
 
 def _add_file(listing: Listing, file: TableFile) -> None:
     """Add a file to a listing: as a table, as the tables inside it, or as skipped."""
-    found = format_of(file.table)
-    if found is None or not found.holds_several:
-        listing.tables.append(replace(file, format=found.name if found else "delimited"))
+    own_format = format_of(file.table)
+    if own_format is None or not own_format.holds_several:
+        listing.tables.append(replace(file, format=own_format.name if own_format else "delimited"))
         return
     try:
         file = _with_log(file)
@@ -288,16 +288,16 @@ def _add_file(listing: Listing, file: TableFile) -> None:
         return
     if not inside:
         listing.skipped.append(_skipped(file.table, "it holds no table"))
-    for each in inside:
-        table = f"{file.table}{each.member}"
-        if each.reason is not None:
+    for part in inside:
+        table = f"{file.table}{part.member}"
+        if part.reason is not None:
             inner = format_of(table)
             is_closed = inner is not None and inner.holds_several
-            listing.skipped.append(_skipped(table, each.reason, is_closed=is_closed))
+            listing.skipped.append(_skipped(table, part.reason, is_closed=is_closed))
         else:
             listing.tables.append(
                 replace(
-                    file, table=table, format=each.format, n_bytes=each.n_bytes, member=each.member
+                    file, table=table, format=part.format, n_bytes=part.n_bytes, member=part.member
                 )
             )
 
@@ -403,10 +403,10 @@ def _list_local(root: Path, folder: str) -> Listing:
                     continue
                 if reason is not None:
                     listing.skipped.append(_skipped(relative, reason))
-                elif isinstance(found := _table_of(entry, root, relative), TableFile):
-                    _add_file(listing, found)
+                elif isinstance(file := _table_of(entry, root, relative), TableFile):
+                    _add_file(listing, file)
                 else:
-                    listing.skipped.append(found)
+                    listing.skipped.append(file)
     except (FileNotFoundError, NotADirectoryError):
         listing.skipped.append(_skipped(folder, "the folder is no longer there"))
     except OSError as error:

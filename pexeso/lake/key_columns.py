@@ -111,25 +111,25 @@ def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[K
     """
     wanted = specs_in(specs)
     labels = label_columns(names)
-    found = [_find(names, labels, spec) for spec in wanted]
-    positions = [column.position for column in found]
+    columns = [_find(names, labels, spec) for spec in wanted]
+    positions = [column.position for column in columns]
     if len(set(positions)) < len(positions):
-        twice = next(column for column in found if positions.count(column.position) > 1)
+        twice = next(column for column in columns if positions.count(column.position) > 1)
         raise QueryError(
             f"A composite key names each column once. Got {twice.label!r} twice: leave one out."
         )
-    if len(found) < 2:
+    if len(columns) < 2:
         raise QueryError(
             "A composite key has two columns or more. Got "
             f"{', '.join(repr(spec) for spec in wanted) or 'none'}: for one column search by "
             "FILE:COLUMN."
         )
-    if len(found) > MAX_COLUMNS:
+    if len(columns) > MAX_COLUMNS:
         raise QueryError(
-            f"A composite key has at most {MAX_COLUMNS} columns. Got {len(found)}: name those "
+            f"A composite key has at most {MAX_COLUMNS} columns. Got {len(columns)}: name those "
             "that tell its rows apart."
         )
-    return found
+    return columns
 
 
 def by_positions(names: Sequence[str], spec: str) -> str:
@@ -148,7 +148,7 @@ def by_positions(names: Sequence[str], spec: str) -> str:
     if names_one_column(names, spec):
         return f"#{find_column(names, spec)}"
     key = find_key_columns(names, spec)
-    return ",".join(f"#{each.position}{SIMILAR if each.similar else ''}" for each in key)
+    return ",".join(f"#{column.position}{SIMILAR if column.similar else ''}" for column in key)
 
 
 def _find(names: Sequence[str], labels: Sequence[str], spec: str) -> KeyColumn:

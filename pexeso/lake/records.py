@@ -122,11 +122,11 @@ def value_records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
             (
                 table.name,
                 column.position,
-                {"value": found.values, "text": found.texts, "count": found.counts},
+                {"value": values.values, "text": values.texts, "count": values.counts},
             )
             for table in tables
             for column in table.columns
-            if (found := column.values) is not None
+            if (values := column.values) is not None
         ),
     )
 
@@ -279,9 +279,9 @@ def _records(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of tables that are taken together."""
     yield from record_batches(records)
-    found = _read_columns(tables, rules, normaliser)
-    yield from record_batches(record for _, of_columns in found for record in of_columns)
-    read = [table for table, _ in found]
+    pairs = _read_columns(tables, rules, normaliser)
+    yield from record_batches(record for _, of_columns in pairs for record in of_columns)
+    read = [table for table, _ in pairs]
     for records_of in wanted:
         yield from records_of(read)
 
@@ -313,14 +313,14 @@ def _read_columns(
         values = dict(zip(kept, normalised_values(cells.only(kept), normaliser), strict=True))
     except Exception as error:  # see lake_records
         if len(tables) > 1:
-            return [found for each in tables for found in _read_columns([each], rules, normaliser)]
+            return [pair for entry in tables for pair in _read_columns([entry], rules, normaliser)]
         reason = f"its table could not be {doing}: {_sentence(error)}"
-        reasons = [each or reason for each in reasons]
-    raw = iter(columns) if read is None else (each for (each,) in read.slices(read.texts))
+        reasons = [own_reason or reason for own_reason in reasons]
+    raw = iter(columns) if read is None else (texts for (texts,) in read.slices(read.texts))
     of_columns = zip(raw, profiles, map(values.get, range(len(columns))), reasons, strict=True)
     return [
-        _read_table(each, rules, [next(of_columns) for _ in each[1].columns], normaliser)
-        for each in tables
+        _read_table(entry, rules, [next(of_columns) for _ in entry[1].columns], normaliser)
+        for entry in tables
     ]
 
 
@@ -451,8 +451,8 @@ def normalised_values(cells: CountedCells, normaliser: Normaliser) -> list[Colum
     """
     normalised = normaliser.normalise_distinct(cells.texts, cells.columns)
     present = normalised.is_valid().to_numpy(zero_copy_only=False)
-    found, first = cells.replaced(normalised, present)
+    tally, first = cells.replaced(normalised, present)
     texts = pc.utf8_trim_whitespace(cells.texts.take(pa.array(first)))
     return [
-        ColumnValues(*arrays) for arrays in found.slices(found.texts, texts, pa.array(found.counts))
+        ColumnValues(*arrays) for arrays in tally.slices(tally.texts, texts, pa.array(tally.counts))
     ]

@@ -139,17 +139,17 @@ def read_rows(
         The lake is elsewhere, and its storage cannot be reached.
     """
     opened = _opened(lake, table, max_bytes)
-    found = opened.text(max_cell_bytes=max_cell_bytes)
-    labels = label_columns(found.names)
+    text_table = opened.text(max_cell_bytes=max_cell_bytes)
+    labels = label_columns(text_table.names)
     positions = (
         range(len(labels))
         if columns is None
-        else [find_column(found.names, spec) for spec in columns]
+        else [find_column(text_table.names, spec) for spec in columns]
     )
     if len(set(positions)) < len(positions):
         raise InputError(f"Each column can be asked for once. Got {list(columns or [])!r}.")
     return pa.Table.from_arrays(
-        [found.columns[p] for p in positions], names=[labels[p] for p in positions]
+        [text_table.columns[p] for p in positions], names=[labels[p] for p in positions]
     )
 
 
@@ -172,9 +172,9 @@ def read_typed_rows(
         As `read_rows`.
     """
     opened = _opened(lake, table, max_bytes)
-    found = opened.text()
-    rows = pa.Table.from_arrays(found.columns, names=label_columns(found.names))
-    return rows, opened.typed_columns(found.columns)
+    text_table = opened.text()
+    rows = pa.Table.from_arrays(text_table.columns, names=label_columns(text_table.names))
+    return rows, opened.typed_columns(text_table.columns)
 
 
 def _opened(lake: str | os.PathLike[str] | Location, table: str, max_bytes: int) -> OpenTable:

@@ -20,7 +20,7 @@ SETTINGS_NAME = "lake.toml"
 MAX_SETTINGS_BYTES = 1 << 20
 MAX_ENTRIES = 1_000
 
-_KEYS = {each.name.replace("_", "-"): each.name for each in fields(ReadingOptions)}
+_KEYS = {field.name.replace("_", "-"): field.name for field in fields(ReadingOptions)}
 _EXAMPLE = '[[files]] with pattern = "exports/*.csv" and delimiter = ";"'
 
 
@@ -132,14 +132,14 @@ def _content(root: Path | Location) -> bytes | None:
     """Return the file's bytes, at most one more than are allowed; None where there is none."""
     path = root / SETTINGS_NAME
     if isinstance(path, Location):
-        found = path.look()
-        if found is None:
+        entry = path.look()
+        if entry is None:
             return None
         try:
             with path.open() as stream:
                 return read_up_to(stream, MAX_SETTINGS_BYTES + 1)
         except PlaceError as error:
-            if found.kind != "file":
+            if entry.kind != "file":
                 raise _no_file(path) from error
             raise
     try:
@@ -173,7 +173,7 @@ def _entries(shown: str, document: dict[str, Any]) -> tuple[FileSettings, ...]:
             "allowed."
         )
     return tuple(
-        _entry(f"{shown}: entry {n} of 'files'", each) for n, each in enumerate(entries, 1)
+        _entry(f"{shown}: entry {n} of 'files'", entry) for n, entry in enumerate(entries, 1)
     )
 
 
@@ -248,7 +248,7 @@ def _expression(part: str) -> re.Pattern[str]:
     standard library's `fnmatch`: a long pattern takes no longer for it.
     """
     first, *fixed = (
-        "".join("." if each == "?" else re.escape(each) for each in piece)
+        "".join("." if character == "?" else re.escape(character) for character in piece)
         for piece in re.split(r"\*+", part)
     )
     if not fixed:

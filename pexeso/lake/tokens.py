@@ -108,8 +108,8 @@ def distinct_tokens_of(columns: Sequence[pa.StringArray]) -> list[pa.LargeString
         ]
     )
     tokens = tokens_of(cells.texts)
-    found, _ = cells.replaced(tokens, tokens.is_valid().to_numpy(zero_copy_only=False))
-    return [of_column for (of_column,) in found.slices(found.texts)]
+    tally, _ = cells.replaced(tokens, tokens.is_valid().to_numpy(zero_copy_only=False))
+    return [of_column for (of_column,) in tally.slices(tally.texts)]
 
 
 def texts_of_cells(values: pa.Array) -> pa.LargeStringArray:

@@ -93,10 +93,10 @@ def edges_between(
     """
     rule = ContainmentRule.of_share(columns, min_joinability)
     tokens = LakeTokens.of(columns) if tokens is None else tokens
-    most = ANY if limit is None else limit
+    max_edges = ANY if limit is None else limit
     for part in chunks(columns.sizes[begin:end]):
         here = {"begin": begin + part.start, "end": begin + part.stop}
-        for left, right, shared, _ in containers(columns, tokens, rule, most, **here):
+        for left, right, shared, _ in containers(columns, tokens, rule, max_edges, **here):
             yield left, right, shared, part.stop
 
 
@@ -105,8 +105,8 @@ def missing_cells(columns: LakeColumns, opened: HasCatalog) -> np.ndarray:
     rows = opened.catalog.columns(["table", "label", "n_missing"])
     wanted = pa.table({"table": columns.tables, "label": columns.labels, "at": _range(columns)})
     typed = rows.cast(pa.schema([*list(wanted.schema)[:2], ("n_missing", pa.int64())]))
-    found = wanted.join(typed, ["table", "label"], join_type="left outer").sort_by("at")
-    return pc.fill_null(found["n_missing"], -1).to_numpy()
+    joined = wanted.join(typed, ["table", "label"], join_type="left outer").sort_by("at")
+    return pc.fill_null(joined["n_missing"], -1).to_numpy()
 
 
 def take_columns(columns: LakeColumns, rows: np.ndarray) -> LakeColumns:

@@ -147,11 +147,11 @@ def _equal_values(
     from pexeso.lake_graph.equal_values import EqualValues, missing_cells
 
     columns = LakeColumns.of_index(opened)
-    found = EqualValues.of(columns, missing_cells(columns, opened), folds=options.fold_copies)
-    edges = found.edges if edges_on is None else partial(edges_on, found)
-    told = options.to_dict(OVERLAP, None)
+    graph = EqualValues.of(columns, missing_cells(columns, opened), folds=options.fold_copies)
+    edges = graph.edges if edges_on is None else partial(edges_on, graph)
+    facts = options.to_dict(OVERLAP, None)
     return _Compared(
-        told, found.nodes, found.folded, found.copies, edges(options.min_joinability, limit)
+        facts, graph.nodes, graph.folded, graph.copies, edges(options.min_joinability, limit)
     )
 
 
@@ -168,10 +168,10 @@ def _values_alike(
     by_kind = options.max_distance is None
     distance = opened.usual_max_distance if options.max_distance is None else options.max_distance
     executor = LocalExecutor() if executor is None else executor
-    found = ValuesAlike.of(opened, executor, folds=options.fold_copies)
-    edges = found.edges(options.min_joinability, distance, limit, passes, by_kind=by_kind)
-    told = options.to_dict(SEMANTIC, distance)
-    return _Compared(told, found.nodes, found.folded, found.copies, edges)
+    graph = ValuesAlike.of(opened, executor, folds=options.fold_copies)
+    edges = graph.edges(options.min_joinability, distance, limit, passes, by_kind=by_kind)
+    facts = options.to_dict(SEMANTIC, distance)
+    return _Compared(facts, graph.nodes, graph.folded, graph.copies, edges)
 
 
 EdgesOn = Callable[..., Iterator["Edges"]]
@@ -186,7 +186,7 @@ def _batches(
         if limit is not None:
             rank = np.arange(len(left)) - np.searchsorted(left, left)
             stream.n_cut += int((rank == limit).sum())
-            left, right, matched = (each[rank < limit] for each in (left, right, matched))
+            left, right, matched = (array[rank < limit] for array in (left, right, matched))
         stream.n_edges += len(left)
         if progress is not None:
             progress(done, len(nodes))
@@ -198,7 +198,7 @@ def _batch(
     nodes: Nodes, left: np.ndarray, right: np.ndarray, matched: np.ndarray, n_copies: np.ndarray
 ) -> pa.RecordBatch:
     one, other = nodes.take(left), nodes.take(right)
-    found = {
+    columns = {
         "left_table": one.tables,
         "left_column": one.labels,
         "right_table": other.tables,
@@ -211,5 +211,5 @@ def _batch(
         "left_copies": n_copies[left],
         "right_copies": n_copies[right],
     }
-    arrays = [pa.array(found[each.name]).cast(each.type) for each in EDGES]
+    arrays = [pa.array(columns[column.name]).cast(column.type) for column in EDGES]
     return pa.RecordBatch.from_arrays(arrays, schema=EDGES)

@@ -100,8 +100,8 @@ share of your values that must match: 0.5 is a usual value.
 
     def to_dict(self, method: str, max_distance: float | None) -> dict[str, Any]:
         """Return the options as plain JSON, with what was chosen for an index."""
-        told: dict[str, Any] = {"method": method, "min_joinability": self.min_joinability}
+        options: dict[str, Any] = {"method": method, "min_joinability": self.min_joinability}
         if max_distance is not None:
-            told["max_distance"] = max_distance
+            options["max_distance"] = max_distance
         k = "all" if self.limit is None else self.limit
-        return {**told, "k": k, "fold_copies": self.fold_copies}
+        return {**options, "k": k, "fold_copies": self.fold_copies}

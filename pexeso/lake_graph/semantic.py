@@ -86,7 +86,7 @@ class ValuesAlike:
         folded = Folded.of(_sets_of(opened, nodes, ids, *where))
         kept, copies = folded.kept, folded.copies(nodes)
         loader = _without(opened, np.delete(ids, kept))
-        ids, *where, exact = (each[kept] for each in (ids, *where, exact))
+        ids, *where, exact = (array[kept] for array in (ids, *where, exact))
         return cls(loader, executor, nodes.take(kept), ids, *where, exact, folded, copies)
 
     def edges(
@@ -155,10 +155,10 @@ class ValuesAlike:
 
 def _without(opened: OpenIndex, ids: np.ndarray) -> PartitionLoader:
     """Return the partitions of an index as if some columns of it were deleted."""
-    manifest, asked = opened.store.manifest, opened.options
+    manifest, options = opened.store.manifest, opened.options
     deleted = merge_ranges(manifest.deleted_columns, ranges_of(np.sort(ids)))
     store = replace(opened.store, manifest=replace(manifest, deleted_columns=tuple(deleted)))
-    return loader_of(store, asked.device, asked.memory_budget, asked.kernel)
+    return loader_of(store, options.device, options.memory_budget, options.kernel)
 
 
 def _one_array(texts: pa.ChunkedArray) -> pa.LargeStringArray:
@@ -184,9 +184,9 @@ def _columns(opened: OpenIndex) -> pa.Table:
     rows = rows.append_column("filled", filled).drop_columns(["n_rows", "n_missing"])
     schema = pa.schema([(name, _TYPES.get(name, pa.int64())) for name in rows.column_names])
     placed = pa.concat_tables([_PLACED, *parts])
-    found = rows.cast(schema).join(placed, "column_id", join_type="inner")
+    columns = rows.cast(schema).join(placed, "column_id", join_type="inner")
     order = [("table", "ascending"), ("label", "ascending")]
-    return found.sort_by(order)
+    return columns.sort_by(order)
 
 
 def _sets_of(

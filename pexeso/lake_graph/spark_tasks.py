@@ -61,9 +61,9 @@ def edges_on_spark(spark: SparkSession) -> EdgesOn:
     def edges(compared: EqualValues, min_joinability: float, limit: int | None) -> Iterator[Edges]:
         # A copy has none of what was opened here.
         columns, context = replace(compared.columns), spark.sparkContext
-        asked = _Asked(uuid.uuid4().hex, columns, min_joinability, limit)
+        request = _Asked(uuid.uuid4().hex, columns, min_joinability, limit)
         n_tasks = TASKS_PER_CORE * context.defaultParallelism
-        sent = context.broadcast(asked)
+        sent = context.broadcast(request)
 
         try:
             for wave in _waves(columns.sizes, n_tasks):
@@ -101,12 +101,12 @@ def _work(
     freeze_imports()
 
 
-def _edges_in_task(asked: _Asked, begin: int, end: int) -> Iterator[pa.RecordBatch]:
-    if asked.key not in _READ:
+def _edges_in_task(request: _Asked, begin: int, end: int) -> Iterator[pa.RecordBatch]:
+    if request.key not in _READ:
         _READ.clear()
-        _READ[asked.key] = LakeTokens.of(asked.columns)
-    tokens = _READ[asked.key]
+        _READ[request.key] = LakeTokens.of(request.columns)
+    tokens = _READ[request.key]
     for left, right, matched, _ in edges_between(
-        tokens.columns, asked.min_joinability, asked.limit, begin, end, tokens
+        tokens.columns, request.min_joinability, request.limit, begin, end, tokens
     ):
         yield pa.record_batch([left, right, matched], schema=_SCHEMA)

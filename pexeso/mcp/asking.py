@@ -83,7 +83,7 @@ class Asked:
         InputError
             None or several were given, or a file that may not be read.
         """
-        given = [each for each in (column, values, file) if each is not None]
+        given = [argument for argument in (column, values, file) if argument is not None]
         if len(given) != 1:
             raise InputError(
                 "Give one of column (TABLE:COLUMN of the lake), values (a list) and file "

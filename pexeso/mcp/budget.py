@@ -51,13 +51,13 @@ def require_tokens(max_tokens: int) -> int:
     return max_tokens
 
 
-def readable(value: Any, most: int = MAX_TEXT, items: int = 30, keep: Sequence[str] = ()) -> Any:
+def readable(value: Any, cap: int = MAX_TEXT, items: int = 30, keep: Sequence[str] = ()) -> Any:
     r"""Return plain JSON with every text visible and short, and every list short.
 
     Parameters
     ----------
     value : Any
-    most, items : int
+    cap, items : int
         Characters of a text, and items of a list, at most.
     keep : sequence of str
         Members of objects whose texts stay as they are.
@@ -68,17 +68,17 @@ def readable(value: Any, most: int = MAX_TEXT, items: int = 30, keep: Sequence[s
     {'cell': 'a\\x07bbbbbb… (92 chars)', 'id': 't:c'}
     """
     if isinstance(value, str):
-        return visible(value, most)
+        return visible(value, cap)
     if isinstance(value, dict):
         return {
-            visible(str(name), most): inner if name in keep else readable(inner, most, items, keep)
+            visible(str(name), cap): inner if name in keep else readable(inner, cap, items, keep)
             for name, inner in list(value.items())[:items]
         }
     if isinstance(value, list | tuple):
-        return [readable(each, most, items, keep) for each in value[:items]]
+        return [readable(entry, cap, items, keep) for entry in value[:items]]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value if isinstance(value, bool | int | float | None) else visible(str(value), most)
+    return value if isinstance(value, bool | int | float | None) else visible(str(value), cap)
 
 
 def page(
@@ -126,20 +126,20 @@ def page(
     # The longest form that the numbers can take.
     facts = {"total": total, "offset": offset, "next_offset": total, "truncated": False}
     left = max_tokens - count_tokens({**frame, name: [], **facts}) - 1
-    told: list[Any] = []
+    page_entries: list[Any] = []
     for entry in entries[:limit]:
         plain = tell(entry)
-        for most, n_items in _TIGHTER if not told else _TIGHTER[:1]:
-            shown = readable(plain, most, items or n_items, keep)
+        for n_characters, n_items in _TIGHTER if not page_entries else _TIGHTER[:1]:
+            shown = readable(plain, n_characters, items or n_items, keep)
             cost = count_tokens(shown) + 1
             if cost <= left:
                 break
-        if cost > left and told:
+        if cost > left and page_entries:
             break
-        told.append(shown)
+        page_entries.append(shown)
         left -= cost
         if left <= 0:
             break
-    after = offset + len(told)
+    after = offset + len(page_entries)
     facts |= {"next_offset": after if after < total else None, "truncated": after < total}
-    return {**frame, name: told, **facts}
+    return {**frame, name: page_entries, **facts}

@@ -59,17 +59,17 @@ class Server(MCPServer[Any]):
         if name not in tools:
             raise ToolError(f"There is no tool {name!r}. The tools are {', '.join(tools)}.")
         allowed = tools[name].parameters["properties"]
-        unknown = [each for each in arguments if each not in allowed]
+        unknown = [argument for argument in arguments if argument not in allowed]
         if unknown:
             raise ToolError(
                 f"{name} has no argument {unknown[0]!r}. It takes {', '.join(allowed)}."
             )
-        for each, value in arguments.items():
-            schema = allowed[each]
+        for argument, value in arguments.items():
+            schema = allowed[argument]
             kinds = {kind.get("type") for kind in (schema, *schema.get("anyOf", ()))}
             # The library would take true for 1.
             if isinstance(value, bool) and kinds & {"number", "integer"} and "boolean" not in kinds:
-                raise ToolError(f"{each} must be a number. Got {str(value).lower()} instead.")
+                raise ToolError(f"{argument} must be a number. Got {str(value).lower()} instead.")
 
 
 def _said(error: ToolError) -> str:
@@ -77,7 +77,7 @@ def _said(error: ToolError) -> str:
     cause = error.__cause__
     if isinstance(cause, ValidationError):
         wrong = [
-            f"{'.'.join(map(str, each['loc'][:1]))}: {each['msg']}" for each in cause.errors()[:5]
+            f"{'.'.join(map(str, flaw['loc'][:1]))}: {flaw['msg']}" for flaw in cause.errors()[:5]
         ]
         return f"Arguments are not as the schema says: {'; '.join(dict.fromkeys(wrong))}."
     if isinstance(cause, ToolError):
@@ -128,7 +128,7 @@ def http_app(desk: Desk, *, path: str = PATH) -> Starlette:
         streamable_http_path=path,
         stateless_http=True,
         transport_security=TransportSecuritySettings(
-            allowed_hosts=local, allowed_origins=[f"http://{each}" for each in local]
+            allowed_hosts=local, allowed_origins=[f"http://{host}" for host in local]
         ),
     )
 

@@ -34,18 +34,18 @@ _MOST_NAMES = 12
 _OF_CANDIDATES = ("table", "column", "joinability", "matched", "total", "copies", "brings")
 
 
-def lake_frame(info: Any, found: Any, text: str) -> dict[str, Any]:
+def lake_frame(info: Any, listing: Any, text: str) -> dict[str, Any]:
     """Return what `describe_lake` says besides its entries."""
-    if found.total:
+    if listing.total:
         note = (
             "Search with find_joins, column=lake_column. left_out lists what no search finds, "
             "and why."
         )
     else:
         named = f" with {visible(text, MAX_TEXT)!r} in their names" if text else ""
-        note = f"There are no {found.what}{named}. Try a shorter text, or another `what`."
+        note = f"There are no {listing.what}{named}. Try a shorter text, or another `what`."
     return {
-        "what": found.what,
+        "what": listing.what,
         "tables": info.tables,
         "columns": info.columns,
         "columns_searchable": info.columns_indexed,
@@ -58,9 +58,9 @@ def lake_frame(info: Any, found: Any, text: str) -> dict[str, Any]:
 
 
 def _models(info: Any) -> list[str]:
-    told = info.to_dict()
-    further = [each if isinstance(each, str) else each["model"] for each in told["further_models"]]
-    return [told["model"], *further]
+    facts = info.to_dict()
+    further = [name if isinstance(name, str) else name["model"] for name in facts["further_models"]]
+    return [facts["model"], *further]
 
 
 def lake_entry(row: dict[str, Any]) -> dict[str, Any]:
@@ -80,37 +80,37 @@ def lake_entry(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def search_fields(
-    method: str, max_distance: float | None, min_joinability: float | None, least: float
+    method: str, max_distance: float | None, min_joinability: float | None, default_share: float
 ) -> dict[str, Any]:
     """Return the fields of a search that were given, and the threshold where none was."""
     given: dict[str, Any] = {"k": "all"}
     if min_joinability is not None:
         given["min_joinability"] = min_joinability
     elif method in ("semantic", "all", "containment"):
-        given["min_joinability"] = least
+        given["min_joinability"] = default_share
     if max_distance is not None:
         given["max_distance"] = max_distance
     return given
 
 
-def candidates_frame(found: Any, column: str | None, method: str) -> dict[str, Any]:
+def candidates_frame(result: Any, column: str | None, method: str) -> dict[str, Any]:
     """Return what `find_joins` says besides its candidates."""
-    if "columns" in found.query:
+    if "columns" in result.query:
         raise InputError(
             "find_joins takes one column: for a key of several call find_composite_joins."
         )
-    told = found.to_dict() if not found.matches else None
-    options = found.options if isinstance(found.options, dict) else found.options.to_dict()
-    query = {**found.query, "file": column if column is not None else found.query.get("file")}
-    if found.matches:
+    answer = result.to_dict() if not result.matches else None
+    options = result.options if isinstance(result.options, dict) else result.options.to_dict()
+    query = {**result.query, "file": column if column is not None else result.query.get("file")}
+    if result.matches:
         note = (
             "Best first. Check the first candidate by explain_match, then preview_join or join_sql."
         )
     else:
-        near = (found.to_dict(hints=True).get("hints") or {}).get("nearest", []) if told else []
+        near = (result.to_dict(hints=True).get("hints") or {}).get("nearest", []) if answer else []
         came = ", ".join(
-            f"{reference(each['table'], each['column'])} ({each['matched']} of {each['total']})"
-            for each in near
+            f"{reference(match['table'], match['column'])} ({match['matched']} of {match['total']})"
+            for match in near
         )
         note = (
             f"Nothing was found by method {method} with {_given(options)}."
@@ -120,7 +120,7 @@ def candidates_frame(found: Any, column: str | None, method: str) -> dict[str, A
         "query": readable(query),
         "options": {name: value for name, value in options.items() if value is not None},
         "note": note,
-        "untrusted": ["candidates", "query", *([] if found.matches else ["note"])],
+        "untrusted": ["candidates", "query", *([] if result.matches else ["note"])],
     }
 
 
@@ -141,26 +141,26 @@ def _further(method: str, options: dict[str, Any]) -> str:
 
 def _given(options: dict[str, Any]) -> str:
     names = ("max_distance", "min_joinability", "min_containment")
-    told = [f"{name} {options[name]:g}" for name in names if options.get(name) is not None]
-    return ", ".join(told) or "the usual options"
+    settings = [f"{name} {options[name]:g}" for name in names if options.get(name) is not None]
+    return ", ".join(settings) or "the usual options"
 
 
 def candidate(match: Any) -> dict[str, Any]:
     """Return a column that was found, with some of the values that match."""
-    told = match.to_dict()
+    facts = match.to_dict()
     share = next(
-        (told[name] for name in ("joinability", "share", "containment") if told.get(name)), None
+        (facts[name] for name in ("joinability", "share", "containment") if facts.get(name)), None
     )
-    others = {name: value for name, value in told.items() if name not in _OF_CANDIDATES}
+    others = {name: value for name, value in facts.items() if name not in _OF_CANDIDATES}
     return {
         "lake_column": reference(match.table, match.column),
         "joinability": share,
-        "matched": told.get("matched") or told.get("overlap"),
-        "total": told.get("total"),
+        "matched": facts.get("matched") or facts.get("overlap"),
+        "total": facts.get("total"),
         "examples": [list(pair) for pair in islice(_examples(match), EXAMPLES)],
         "brings": list(match.brings[:BRINGS]),
         "n_brings": len(match.brings),
-        "copies": [reference(each.table, each.column) for each in match.copies[:COPIES]],
+        "copies": [reference(copy.table, copy.column) for copy in match.copies[:COPIES]],
         "n_copies": len(match.copies),
         "measures": {name: value for name, value in others.items() if value is not None},
     }
@@ -181,20 +181,20 @@ def _pair(pair: Any) -> tuple[Any, Any]:
     return values[0], values[1]
 
 
-def why(found: Any, what: str) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
+def why(explanation: Any, what: str) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
     """Return what `explain_match` says, and its entries."""
-    if not hasattr(found, "match"):
+    if not hasattr(explanation, "match"):
         raise InputError(
             "explain_match takes one column: for a key of several call find_composite_joins."
         )
-    match, pairs = found.match, found.match.pairs()
+    match, pairs = explanation.match, explanation.match.pairs()
     frame = {
         "lake_column": reference(match.table, match.column),
         "joinability": match.joinability,
         "matched": match.matched,
         "query_total": match.total,
         "n_pairs": len(pairs),
-        "n_unmatched": len(found.unmatched),
+        "n_unmatched": len(explanation.unmatched),
         "kinds": match.kinds().to_dict(),
         "words": readable(match.word_contributions(WORDS).to_dict()["words"], 40),
         "what": what,
@@ -202,7 +202,7 @@ def why(found: Any, what: str) -> tuple[dict[str, Any], Sequence[dict[str, Any]]
         "untrusted": ["entries", "words"],
     }
     if what == "unmatched":
-        return frame, [each.to_dict() for each in found.unmatched]
+        return frame, [value.to_dict() for value in explanation.unmatched]
     names = ("query", "value", "distance", "kind")
     return frame, [dict(zip(names, pair.to_list(), strict=True)) for pair in pairs]
 
@@ -217,7 +217,7 @@ def _why_note(match: Any) -> str:
 
 
 def join_request(
-    asked: Asked, query: dict[str, Any], lake_column: str, *, transform: bool, **options: Any
+    call: Asked, query: dict[str, Any], lake_column: str, *, transform: bool, **options: Any
 ) -> JoinRequest:
     """Return the request for a join."""
     if transform:
@@ -225,8 +225,8 @@ def join_request(
             if options.pop(name) != usual:
                 raise InputError(f"A join by a program has no use for {name}: leave it out.")
     return JoinRequest(
-        index=asked.index,
-        lake_column=asked.lake_column(lake_column),
+        index=call.index,
+        lake_column=call.lake_column(lake_column),
         transform=transform,
         **options,
         **query,
@@ -234,12 +234,12 @@ def join_request(
 
 
 def preview(
-    found: Any, lake_column: str, offset: int, limit: int, max_tokens: int
+    join: Any, lake_column: str, offset: int, limit: int, max_tokens: int
 ) -> dict[str, Any]:
     """Return the first rows of a join, and of its columns as many as fit."""
-    table = found.joined.table
-    frame = {"lake_column": lake_column, **_counts(found)}
-    frame["note"] = _preview_note(found, joined=frame["matched_rows"] > 0)
+    table = join.joined.table
+    frame = {"lake_column": lake_column, **_counts(join)}
+    frame["note"] = _preview_note(join, joined=frame["matched_rows"] > 0)
     frame["untrusted"] = ["names", "rows", "warnings"]
     names = [visible(name, 60) for name in table.column_names]
     # Half of the answer at most for names; a row with the columns that are left fits then.
@@ -264,8 +264,8 @@ def preview(
     )
 
 
-def _preview_note(found: Any, *, joined: bool) -> str:
-    by_program = found.transformed is not None
+def _preview_note(join: Any, *, joined: bool) -> str:
+    by_program = join.transformed is not None
     if not joined:
         wider = "" if by_program else "a larger max_distance or "
         return f"No row is joined: try {wider}another candidate."
@@ -287,8 +287,8 @@ def _fitting(names: Sequence[str], tokens: int) -> int:
     return len(names)
 
 
-def _counts(found: Any) -> dict[str, Any]:
-    report = found.joined.report
+def _counts(join: Any) -> dict[str, Any]:
+    report = join.joined.report
     return {
         "your_rows": report.rows,
         "matched_rows": report.matched_rows,
@@ -298,15 +298,15 @@ def _counts(found: Any) -> dict[str, Any]:
     }
 
 
-def sql(found: Any, lake_column: str, max_tokens: int) -> dict[str, Any]:
+def sql(join: Any, lake_column: str, max_tokens: int) -> dict[str, Any]:
     """Return a join as SQL, where it is short enough."""
     answer = {
         "lake_column": lake_column,
-        "sql": found.sql,
-        "your_table": found.tables[YOURS],
-        "lake_table": found.tables[LAKES],
-        "query_column": visible(found.query_column, MAX_TEXT),
-        "total": len(found.pairs),
+        "sql": join.sql,
+        "your_table": join.tables[YOURS],
+        "lake_table": join.tables[LAKES],
+        "query_column": visible(join.query_column, MAX_TEXT),
+        "total": len(join.pairs),
         "truncated": False,
         "note": (
             "Run the statements of your_table and lake_table first; where one is null, read that "
@@ -322,7 +322,7 @@ def sql(found: Any, lake_column: str, max_tokens: int) -> dict[str, Any]:
         if needed + 200 <= MAX_TOKENS
         else "use write_join where it is offered, or the command pexeso join"
     )
-    note = f"The statement lists {len(found.pairs):,} pairs and is too long: {way}."
+    note = f"The statement lists {len(join.pairs):,} pairs and is too long: {way}."
     short = {**answer, "sql": None, "truncated": True, "note": note, "untrusted": ["query_column"]}
     if count_tokens(short) > max_tokens:
         short |= {"your_table": None, "lake_table": None}
@@ -330,21 +330,21 @@ def sql(found: Any, lake_column: str, max_tokens: int) -> dict[str, Any]:
 
 
 def program(
-    found: Any, lake_column: str, offset: int, limit: int, max_tokens: int
+    rule: Any, lake_column: str, offset: int, limit: int, max_tokens: int
 ) -> dict[str, Any]:
     """Return a program that was learned, and the pairs that it joins."""
     frame: dict[str, Any] = {
         "lake_column": lake_column,
-        "program": None if found.program is None else visible(found.program, 1000),
-        "sql": found.sql(),
-        "python": found.python,
-        "direction": found.found.direction,
-        "coverage": found.coverage,
-        "cardinality": found.cardinality,
-        "tried": None if found.tried is None else visible(found.tried, 600),
+        "program": None if rule.program is None else visible(rule.program, 1000),
+        "sql": rule.sql(),
+        "python": rule.python,
+        "direction": rule.found.direction,
+        "coverage": rule.coverage,
+        "cardinality": rule.cardinality,
+        "tried": None if rule.tried is None else visible(rule.tried, 600),
         "note": (
             "Join by it with preview_join, by_program=true."
-            if found.program
+            if rule.program
             else "There is no rule: use preview_join without by_program, or another candidate."
         ),
         "untrusted": ["program", "sql", "python", "tried", "pairs"],
@@ -352,7 +352,7 @@ def program(
     for name in ("python", "sql"):
         if count_tokens(frame) > max_tokens // 2:
             frame |= {name: None, "note": f"{frame['note']} {name} is too long and left out."}
-    pairs = [[_of_tuple(mine), their, kind] for mine, their, kind in found.pairs]
+    pairs = [[_of_tuple(mine), their, kind] for mine, their, kind in rule.pairs]
     return page(frame, "pairs", pairs, offset=offset, limit=limit, max_tokens=max_tokens)
 
 
@@ -360,30 +360,30 @@ def _of_tuple(value: Any) -> Any:
     return spec_of(value) if isinstance(value, tuple) else value
 
 
-def stages(asked: Asked) -> StageProgress:
+def stages(call: Asked) -> StageProgress:
     """Return what tells the stages of a search for redundant tables."""
     from pexeso.cleanup.redundancy import STAGES  # brings Spark
 
-    return lambda stage: asked.tell(
+    return lambda stage: call.tell(
         STAGES.index(stage), len(STAGES), f"Comparing all tables: {stage}."
     )
 
 
-def redundancy(found: dict[str, Any], offset: int, limit: int, max_tokens: int) -> dict[str, Any]:
+def redundancy(facts: dict[str, Any], offset: int, limit: int, max_tokens: int) -> dict[str, Any]:
     """Return tables that are contained in others."""
-    delete = [each["table"] for each in found["plan"]["delete"]]
+    delete = [entry["table"] for entry in facts["plan"]["delete"]]
     frame = {
-        "tables": len(found["tables"]),
-        "freed_bytes": found["plan"]["freed_bytes"],
+        "tables": len(facts["tables"]),
+        "freed_bytes": facts["plan"]["freed_bytes"],
         "delete": readable(delete[:20], 80),
         "n_delete": len(delete),
         "note": "Nothing was deleted. Each entry is a table that is contained in another one.",
         "untrusted": ["entries", "delete"],
     }
-    return page(frame, "entries", found["edges"], offset=offset, limit=limit, max_tokens=max_tokens)
+    return page(frame, "entries", facts["edges"], offset=offset, limit=limit, max_tokens=max_tokens)
 
 
-def table_of(asked: Asked, table: str | None, file: str | None) -> tuple[str, dict[str, Any]]:
+def table_of(call: Asked, table: str | None, file: str | None) -> tuple[str, dict[str, Any]]:
     """Return the file of a table, of the lake or of a folder that may be read.
 
     Behind it are the fields of requests that say how the file is read.
@@ -391,29 +391,29 @@ def table_of(asked: Asked, table: str | None, file: str | None) -> tuple[str, di
     if (table is None) == (file is None):
         raise InputError("Give one of table (of the lake) and file. Got both or none.")
     if table is not None:
-        path, reading = lake_file(asked.service, asked.index, table)
+        path, reading = lake_file(call.service, call.index, table)
         return path, reading.to_dict()
-    return readable_spec(str(file), asked.allow_read), {}
+    return readable_spec(str(file), call.allow_read), {}
 
 
 def keys(
-    asked: Asked,
+    call: Asked,
     read: tuple[str, dict[str, Any]],
     name: str,
-    found: dict[str, Any],
+    facts: dict[str, Any],
     key: list[str] | None,
     offset: int,
     limit: int,
     max_tokens: int,
 ) -> dict[str, Any]:
     """Return keys of a table, and what joins by one of them; `read` is what `table_of` gave."""
-    chosen = key or next((each["columns"] for each in found["keys"] if each["columns"][1:]), [])
+    chosen = key or next((entry["columns"] for entry in facts["keys"] if entry["columns"][1:]), [])
     names = ("columns", "kind", "uniqueness")
     frame: dict[str, Any] = {
         "table": visible(name, MAX_TEXT),
         "key": readable(chosen, 60),
-        "keys": readable([{each: row[each] for each in names} for row in found["keys"][:8]], 60),
-        "n_keys": len(found["keys"]),
+        "keys": readable([{field: row[field] for field in names} for row in facts["keys"][:8]], 60),
+        "n_keys": len(facts["keys"]),
         "untrusted": ["keys", "key", "candidates", "table"],
     }
     matches: Sequence[Any] = ()
@@ -422,8 +422,8 @@ def keys(
             "No key of several columns: join by one column with find_joins, or name columns by key."
         )
     else:
-        asked.tell(1, 2, "Searching by the key.")
-        matches, frame["note"] = _by_key(asked, *read, spec_of(chosen))
+        call.tell(1, 2, "Searching by the key.")
+        matches, frame["note"] = _by_key(call, *read, spec_of(chosen))
     return page(
         frame,
         "candidates",
@@ -435,27 +435,23 @@ def keys(
     )
 
 
-def _by_key(
-    asked: Asked, path: str, reading: dict[str, Any], key: str
-) -> tuple[Sequence[Any], str]:
+def _by_key(call: Asked, path: str, reading: dict[str, Any], key: str) -> tuple[Sequence[Any], str]:
     names = read_table(path, options=reading_of(reading)).names
     query = {"query": f"{path}:{by_positions(names, key)}", **reading}
-    request = SearchRequest(index=asked.index, k="all", exclude_self=True, **query)
-    found = asked.service.run(request).results[0]
-    if found.matches:
-        return found.matches, "Best first: each candidate is a table and its columns of the key."
+    request = SearchRequest(index=call.index, k="all", exclude_self=True, **query)
+    result = call.service.run(request).results[0]
+    if result.matches:
+        return result.matches, "Best first: each candidate is a table and its columns of the key."
     return (), "No table has a row with a whole key of these columns: name fewer or others by key."
 
 
-def write(
-    found: Any, lake_column: str, path: Path, folder: Path, overwrite: bool
-) -> dict[str, Any]:
+def write(join: Any, lake_column: str, path: Path, folder: Path, overwrite: bool) -> dict[str, Any]:
     """Write a join, and return what was written."""
-    write_file(found.joined.table, path, overwrite=overwrite)
+    write_file(join.joined.table, path, overwrite=overwrite)
     return {
         "lake_column": lake_column,
         "file": str(path.relative_to(folder)),
-        **_counts(found),
+        **_counts(join),
         "note": f"Written to {visible(str(path), 400)}.",
         "untrusted": ["warnings"],
     }

@@ -118,11 +118,11 @@ class ReadTools:
         filter by text rather than reading every page.
         """
 
-        def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            info = asked.service.run(InfoRequest(index=asked.index))
-            found = asked.service.run(
+        def work(call: Asked, tokens: int) -> dict[str, Any]:
+            info = call.service.run(InfoRequest(index=call.index))
+            listing = call.service.run(
                 BrowseRequest(
-                    index=asked.index,
+                    index=call.index,
                     what=what,
                     text=text,
                     table=table,
@@ -131,10 +131,10 @@ class ReadTools:
                 )
             )
             return page(
-                telling.lake_frame(info, found, text),
+                telling.lake_frame(info, listing, text),
                 "entries",
-                found.items,
-                total=found.total,
+                listing.items,
+                total=listing.total,
                 offset=offset,
                 limit=limit,
                 max_tokens=tokens,
@@ -185,22 +185,22 @@ class ReadTools:
         preview_join or join_sql with the candidate's lake_column and the same query.
         """
 
-        def work(asked: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Asked, tokens: int) -> dict[str, Any]:
             options = telling.search_fields(method, max_distance, min_joinability, MIN_JOINABILITY)
-            found = asked.service.run(
+            result = call.service.run(
                 SearchRequest(
-                    index=asked.index,
+                    index=call.index,
                     method=method,
                     exclude_self=exclude_own_table,
                     fold_copies=fold_copies,
                     **options,
-                    **asked.query(column, values, file),
+                    **call.query(column, values, file),
                 )
             ).results[0]
             return page(
-                telling.candidates_frame(found, column, method),
+                telling.candidates_frame(result, column, method),
                 "candidates",
-                found.matches,
+                result.matches,
                 offset=offset,
                 limit=limit,
                 max_tokens=tokens,
@@ -232,16 +232,16 @@ class ReadTools:
         pairs that mean the same thing; if they do not, take the next candidate.
         """
 
-        def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            found = asked.service.run(
+        def work(call: Asked, tokens: int) -> dict[str, Any]:
+            explanation = call.service.run(
                 ExplainRequest(
-                    index=asked.index,
-                    lake_column=asked.lake_column(lake_column),
+                    index=call.index,
+                    lake_column=call.lake_column(lake_column),
                     max_distance=max_distance,
-                    **asked.query(column, values, file),
+                    **call.query(column, values, file),
                 )
             )
-            frame, entries = telling.why(found, what)
+            frame, entries = telling.why(explanation, what)
             return page(frame, "entries", entries, offset=offset, limit=limit, max_tokens=tokens)
 
         return await self._desk.answer(context, max_tokens, "Comparing the columns.", work)
@@ -268,11 +268,11 @@ class ReadTools:
         file the whole table of yours is joined; with values a table of one column.
         """
 
-        def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            found = asked.service.run(
+        def work(call: Asked, tokens: int) -> dict[str, Any]:
+            join = call.service.run(
                 telling.join_request(
-                    asked,
-                    asked.query(column, values, file),
+                    call,
+                    call.query(column, values, file),
                     lake_column,
                     how=how,
                     values=join_values,
@@ -281,7 +281,7 @@ class ReadTools:
                     transform=by_program,
                 )
             )
-            return telling.preview(found, lake_column, offset, limit, tokens)
+            return telling.preview(join, lake_column, offset, limit, tokens)
 
         return await self._desk.answer(context, max_tokens, "Joining the tables.", work)
 
@@ -304,18 +304,18 @@ class ReadTools:
         max_tokens, or write_join where it is offered.
         """
 
-        def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            found = asked.service.run(
+        def work(call: Asked, tokens: int) -> dict[str, Any]:
+            join = call.service.run(
                 JoinSqlRequest(
-                    index=asked.index,
-                    lake_column=asked.lake_column(lake_column),
+                    index=call.index,
+                    lake_column=call.lake_column(lake_column),
                     how=how,
                     values=join_values,
                     max_distance=max_distance,
-                    **asked.query(column, values, file),
+                    **call.query(column, values, file),
                 )
             )
-            return telling.sql(found, lake_column, tokens)
+            return telling.sql(join, lake_column, tokens)
 
         return await self._desk.answer(context, max_tokens, "Writing the statement.", work)
 
@@ -336,17 +336,17 @@ class ReadTools:
         find_joins found few values alike. To join by the rule, call preview_join with by_program.
         """
 
-        def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            found = asked.service.run(
+        def work(call: Asked, tokens: int) -> dict[str, Any]:
+            join = call.service.run(
                 JoinRequest(
-                    index=asked.index,
-                    lake_column=asked.lake_column(lake_column),
+                    index=call.index,
+                    lake_column=call.lake_column(lake_column),
                     transform=True,
                     aggregate="first",
-                    **asked.query(column, values, file),
+                    **call.query(column, values, file),
                 )
             )
-            return telling.program(found.transformed, lake_column, offset, limit, tokens)
+            return telling.program(join.transformed, lake_column, offset, limit, tokens)
 
         return await self._desk.answer(context, max_tokens, "Learning from both columns.", work)
 
@@ -365,10 +365,10 @@ class ReadTools:
         Nothing is deleted. The index needs the part "redundancy".
         """
 
-        def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            request = RedundancyRequest(lake=asked.index, min_containment=min_containment)
-            found = asked.service.run(request, progress=telling.stages(asked)).to_dict()
-            return telling.redundancy(found, offset, limit, tokens)
+        def work(call: Asked, tokens: int) -> dict[str, Any]:
+            request = RedundancyRequest(lake=call.index, min_containment=min_containment)
+            report = call.service.run(request, progress=telling.stages(call)).to_dict()
+            return telling.redundancy(report, offset, limit, tokens)
 
         return await self._desk.answer(context, max_tokens, "Comparing all tables.", work)
 
@@ -393,10 +393,10 @@ class ReadTools:
         the part "composite" of the index; keys are proposed without it too.
         """
 
-        def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            read = path, reading = telling.table_of(asked, table, file)
-            keys = asked.service.run(KeysRequest(table=path, **reading)).to_dict()
-            return telling.keys(asked, read, table or str(file), keys, key, offset, limit, tokens)
+        def work(call: Asked, tokens: int) -> dict[str, Any]:
+            read = path, reading = telling.table_of(call, table, file)
+            keys = call.service.run(KeysRequest(table=path, **reading)).to_dict()
+            return telling.keys(call, read, table or str(file), keys, key, offset, limit, tokens)
 
         return await self._desk.answer(context, max_tokens, "Looking for keys.", work)
 
@@ -449,14 +449,14 @@ class WriteTools:
         The arguments are those of preview_join.
         """
 
-        def work(asked: Asked, tokens: int) -> dict[str, Any]:
-            if asked.allow_write is None:  # the tool is not offered then
+        def work(call: Asked, tokens: int) -> dict[str, Any]:
+            if call.allow_write is None:  # the tool is not offered then
                 raise PermissionError("no folder may be written to")
-            path = writable_file(output, asked.allow_write, overwrite=overwrite)
-            found = asked.service.run(
+            path = writable_file(output, call.allow_write, overwrite=overwrite)
+            join = call.service.run(
                 telling.join_request(
-                    asked,
-                    asked.query(column, values, file),
+                    call,
+                    call.query(column, values, file),
                     lake_column,
                     how=how,
                     values=join_values,
@@ -465,6 +465,6 @@ class WriteTools:
                     transform=by_program,
                 )
             )
-            return telling.write(found, lake_column, path, asked.allow_write, overwrite)
+            return telling.write(join, lake_column, path, call.allow_write, overwrite)
 
         return await self._desk.answer(context, max_tokens, "Joining and writing.", work)

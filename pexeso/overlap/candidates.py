@@ -55,7 +55,7 @@ class Candidates:
 
     def add(
         self,
-        found: PostingList,
+        postings: PostingList,
         lengths: np.ndarray,
         starts: np.ndarray,
         weights: np.ndarray,
@@ -65,7 +65,7 @@ class Candidates:
 
         Parameters
         ----------
-        found : e entries
+        postings : e entries
             Lists one after the other, in the order of the query.
         lengths, starts, weights : int64 (m,)
             Entries of each list, the place in the query of the first token that it stands for, and
@@ -77,23 +77,23 @@ class Candidates:
             seen before cannot.
         """
         ends = np.cumsum(lengths)
-        slots = self._slots[found.sets]
+        slots = self._slots[postings.sets]
         if takes is not None:
             rows = np.flatnonzero(slots == _UNSEEN)
             if len(rows):
                 block = np.searchsorted(ends, rows, side="right")
-                self._meet(found, rows, starts[block], weights[block], takes)
-                slots[rows] = self._slots[found.sets[rows]]
+                self._meet(postings, rows, starts[block], weights[block], takes)
+                slots[rows] = self._slots[postings.sets[rows]]
         live = np.flatnonzero(slots > 0)
         positions = slots[live] - 1
         np.add.at(self.count, positions, weights[np.searchsorted(ends, live, side="right")])
         # Positions ascend with the place in the query: of several the last one written is the
         # latest match.
-        self.end[positions] = found.positions[live] + 1
+        self.end[positions] = postings.positions[live] + 1
 
     def _meet(
         self,
-        found: PostingList,
+        postings: PostingList,
         rows: np.ndarray,
         first: np.ndarray,
         weight: np.ndarray,
@@ -101,9 +101,9 @@ class Candidates:
     ) -> None:
         """Make candidates of sets in these rows, none of which was seen before."""
         sets, begin, size = (
-            found.sets[rows],
-            found.positions[rows].astype(np.int64) + 1,
-            found.sizes[rows],
+            postings.sets[rows],
+            postings.positions[rows].astype(np.int64) + 1,
+            postings.sizes[rows],
         )
         # Where a set is met again the bound is no higher: one that cannot enter where it is first
         # met cannot enter there either.

@@ -193,13 +193,13 @@ class JosieRun:
             return rows[:0]
         return rows[: max(1, self._worth_a_step(rest[rows], _WAVE * of_lists))]
 
-    def _worth_a_step(self, rest: np.ndarray, least: float = 0.0) -> int:
+    def _worth_a_step(self, rest: np.ndarray, budget: float = 0.0) -> int:
         """Return how many of some candidates to read at a time.
 
-        Together they cost no more than `least`, or than the decision about what is read next.
+        Together they cost no more than `budget`, or than the decision about what is read next.
         """
-        most = max(least, _STEPS * self.costs.step)
-        return int(np.searchsorted(np.cumsum(self.costs.of_sets(rest)), most, side="right"))
+        max_cost = max(budget, _STEPS * self.costs.step)
+        return int(np.searchsorted(np.cumsum(self.costs.of_sets(rest)), max_cost, side="right"))
 
     def _expected(self, bounds: np.ndarray) -> np.ndarray:
         """Expect matches by chance, or by the rate so far, whichever is more."""
@@ -219,23 +219,23 @@ class JosieRun:
 
     def _next_block(self) -> int:
         """Return the number of distinct lists that are read once the next batch is."""
-        most = self._list_costs_up_to[self.n_read] + max(
+        max_cost = self._list_costs_up_to[self.n_read] + max(
             self._least_batch, _GROWTH * self.reads.cost
         )
-        by_cost = int(np.searchsorted(self._list_costs_up_to, most, side="right")) - 1
+        by_cost = int(np.searchsorted(self._list_costs_up_to, max_cost, side="right")) - 1
         return min(max(by_cost, self.n_read + 1), self.query.n_blocks)
 
     def _read_lists(self) -> None:
         last, query = self._next_block(), self.query
         blocks = slice(self.n_read, last)
-        found, lengths = self.index.posting_lists(query.tokens[query.ends[blocks] - 1])
-        n_entries = len(found.sets)
+        postings, lengths = self.index.posting_lists(query.tokens[query.ends[blocks] - 1])
+        n_entries = len(postings.sets)
         cost = float(self._list_costs[blocks].sum())
         self.reads.add_lists(len(lengths), n_entries, ENTRY_BYTES * n_entries, cost)
         # What is first met behind the prefix cannot enter.
         takes = self._takes_new if query.starts[self.n_read] <= self.best.prefix(self.n) else None
         self.candidates.add(
-            found, lengths, query.starts[blocks], (query.ends - query.starts + 1)[blocks], takes
+            postings, lengths, query.starts[blocks], (query.ends - query.starts + 1)[blocks], takes
         )
         self.n_read, self.accounted, self._productive = last, int(query.ends[last - 1]), True
         if last < query.n_blocks:  # while these are looked at the next ones can be on their way
@@ -272,15 +272,15 @@ class JosieRun:
         return count_common(tokens, lengths, self.query.tokens[self.accounted :])
 
 
-def first_rows(rows: np.ndarray, most: int, *keys: np.ndarray) -> np.ndarray:
+def first_rows(rows: np.ndarray, limit: int, *keys: np.ndarray) -> np.ndarray:
     """Return the rows with the smallest keys, in lexicographic order of the keys.
 
-    At most `most` rows are returned.
+    At most `limit` rows are returned.
     """
-    if len(rows) > 4 * most:
-        border = np.partition(keys[0][rows], most - 1)[most - 1]
+    if len(rows) > 4 * limit:
+        border = np.partition(keys[0][rows], limit - 1)[limit - 1]
         rows = rows[keys[0][rows] <= border]
-    return rows[np.lexsort([key[rows] for key in reversed(keys)])[:most]]
+    return rows[np.lexsort([key[rows] for key in reversed(keys)])[:limit]]
 
 
 def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -302,17 +302,17 @@ def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) ->
     """
     if not len(wanted):
         return np.zeros(len(lengths), np.int64)
-    least, span = int(wanted[0]), int(wanted[-1] - wanted[0]) + 1
+    lowest, span = int(wanted[0]), int(wanted[-1] - wanted[0]) + 1
     if span <= max(_TABLE, 16 * len(tokens)):
         table = np.zeros(span + 1, np.int8)
-        table[wanted - least] = 1
-        positions = tokens - least
+        table[wanted - lowest] = 1
+        positions = tokens - lowest
         positions[(positions < 0) | (positions > span)] = span
-        found = table[positions]
+        is_wanted = table[positions]
     else:
         positions = np.minimum(np.searchsorted(wanted, tokens), len(wanted) - 1)
-        found = wanted[positions] == tokens
-    return np.add.reduceat(found, np.cumsum(lengths) - lengths, dtype=np.int64)
+        is_wanted = wanted[positions] == tokens
+    return np.add.reduceat(is_wanted, np.cumsum(lengths) - lengths, dtype=np.int64)
 
 
 _SIZES, _SOME_LISTS, _TABLE_BITS = 24, 64, 12

@@ -51,15 +51,15 @@ def best_by_lists(
     begins, ends = runs
     counts = borrow_counters(n_sets)
     met = np.empty(min(int((ends - begins).sum()), n_sets) + 1, np.int32)
-    sets, found = _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met)
+    sets, overlaps = _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met)
     if len(sets) and sets[0] < 0:
         raise IndexCorruptError(
             "A posting list of an overlap index names a set that is not there: it was changed or "
             "cut short. Restore it from a copy, or build it again."
         )
     give_back(counts)
-    order = np.lexsort((sets, -found))[:k]
-    return sets[order], found[order]
+    order = np.lexsort((sets, -overlaps))[:k]
+    return sets[order], overlaps[order]
 
 
 @loop
@@ -68,10 +68,10 @@ def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
 
     The sets are in no particular order.
     """
-    n, most = 0, 0
+    n, max_count = 0, 0
     for j in range(len(begins)):
         weight = weights[j]
-        most += weight
+        max_count += weight
         for at in range(begins[j], ends[j]):
             row = list_sets[at]
             if row < 0 or row >= len(counts):
@@ -84,21 +84,21 @@ def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
     for row in excluded:
         if row >= 0 and row < len(counts):
             counts[row] = 0
-    having = np.zeros(most + 2, np.int64)
+    having = np.zeros(max_count + 2, np.int64)
     for i in range(n):
         having[counts[met[i]]] += 1
-    border, n_best = most + 1, 0
+    border, n_best = max_count + 1, 0
     while border > at_least and n_best < k:
         border -= 1
         n_best += having[border]
-    sets, found, m = np.empty(n_best, np.int64), np.empty(n_best, np.int64), 0
+    sets, overlaps, m = np.empty(n_best, np.int64), np.empty(n_best, np.int64), 0
     for i in range(n):
         count = counts[met[i]]
         if count >= border:
-            sets[m], found[m] = met[i], count
+            sets[m], overlaps[m] = met[i], count
             m += 1
         counts[met[i]] = 0
-    return sets, found
+    return sets, overlaps
 
 
 def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:

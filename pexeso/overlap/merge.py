@@ -61,8 +61,8 @@ def merge_list(
         )
     else:
         sets, lengths = index.posting_sets(lists)
-        found, counts = _counted(sets, lengths, query.ends - query.starts, index.n_sets, excluded)
-        numbers, overlaps = _best_by_number(found, counts, k, at_least)
+        hits, counts = _counted(sets, lengths, query.ends - query.starts, index.n_sets, excluded)
+        numbers, overlaps = _best_by_number(hits, counts, k, at_least)
     return Overlaps(index.ids_of(numbers).astype(np.int64), overlaps, query.n_asked, reads)
 
 
@@ -79,13 +79,13 @@ def _counted(
         if len(rows):
             np.add.at(counts, sets[rows], again)
         counts[excluded] = 0
-        found = np.flatnonzero(counts)
-        return found, counts[found]
-    found, positions = np.unique(sets, return_inverse=True)
+        hits = np.flatnonzero(counts)
+        return hits, counts[hits]
+    hits, positions = np.unique(sets, return_inverse=True)
     counts = np.bincount(positions)
     np.add.at(counts, positions[rows], again)
-    kept = ~np.isin(found, excluded)
-    return found[kept], counts[kept]
+    kept = ~np.isin(hits, excluded)
+    return hits[kept], counts[kept]
 
 
 def _entries_of_several(lengths: np.ndarray, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +99,7 @@ def _entries_of_several(lengths: np.ndarray, more: np.ndarray) -> tuple[np.ndarr
 
 
 def _best_by_number(
-    found: np.ndarray, overlaps: np.ndarray, k: int, at_least: int
+    hits: np.ndarray, overlaps: np.ndarray, k: int, at_least: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers and overlaps of the best k sets.
 
@@ -110,6 +110,6 @@ def _best_by_number(
     )
     border = max(int(np.searchsorted(-by_overlap, -k, side="right")) - 1, at_least)
     kept = overlaps >= border
-    numbers, overlaps = found[kept], overlaps[kept]
+    numbers, overlaps = hits[kept], overlaps[kept]
     order = np.lexsort((numbers, -overlaps))[:k]
     return numbers[order], overlaps[order]

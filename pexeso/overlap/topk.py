@@ -131,8 +131,8 @@ class TopK:
         self, n_asked: int, reads: Reads, ids_of: Callable[[np.ndarray], np.ndarray]
     ) -> Overlaps:
         """Create the answer from set numbers, which ascend as their ids do."""
-        found = np.array(self.sorted(), dtype=np.int64).reshape(-1, 2)
-        return Overlaps(ids_of(found[:, 0]).astype(np.int64), found[:, 1], n_asked, reads)
+        pairs = np.array(self.sorted(), dtype=np.int64).reshape(-1, 2)
+        return Overlaps(ids_of(pairs[:, 0]).astype(np.int64), pairs[:, 1], n_asked, reads)
 
 
 def prefix_length(n: int, threshold: int) -> int:

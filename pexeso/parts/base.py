@@ -169,8 +169,8 @@ class PackagePart:
     def __getattr__(self, method: str) -> Callable[..., Any]:
         if method not in _MODULES:
             raise AttributeError(f"An index part has no {method!r}.")
-        found = getattr(import_module(f"{self.package}.{_MODULES[method]}"), method)
-        return partial(found, model=self.model) if self.model else found
+        function = getattr(import_module(f"{self.package}.{_MODULES[method]}"), method)
+        return partial(function, model=self.model) if self.model else function
 
 
 _MODULES = {
@@ -205,12 +205,12 @@ class OfParts(Shown):
         return of_parts[name]
 
     def _told(self) -> str:
-        counts = {name: each for name, each in self.to_dict().items() if isinstance(each, int)}
-        return ", ".join(f"{plain(name)}={each}" for name, each in list(counts.items())[:_TOLD])
+        counts = {name: fact for name, fact in self.to_dict().items() if isinstance(fact, int)}
+        return ", ".join(f"{plain(name)}={count}" for name, count in list(counts.items())[:_TOLD])
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
         facts = self.to_dict().items()
-        return facts_table({name: each for name, each in facts if isinstance(each, int)})
+        return facts_table({name: fact for name, fact in facts if isinstance(fact, int)})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
@@ -239,8 +239,8 @@ def problems_of(
             wrong = [str(error)]
         where = f"'{store.path / entry.folder}'"
         problems += [
-            Problem(entry.folder, "content", f"{where} cannot be searched: {each}")
-            for each in wrong
+            Problem(entry.folder, "content", f"{where} cannot be searched: {clause}")
+            for clause in wrong
         ]
     return problems
 
@@ -250,11 +250,11 @@ def worn_folders(
     deleted_shares: Sequence[float],
     partition_bytes: int,
     *,
-    least: int = 1,
+    min_count: int = 1,
 ) -> list[int]:
     """Select the folders to rewrite: those with many deleted columns, and small ones.
 
-    Small folders are selected only if there are several, and more than `least` folders in all.
+    Small folders are selected only if there are several, and more than `min_count` folders in all.
     """
     full_of_deleted, small = [], []
     for number, (entry, share) in enumerate(zip(entries, deleted_shares, strict=True)):
@@ -262,5 +262,5 @@ def worn_folders(
             full_of_deleted.append(number)
         elif entry.n_bytes < partition_bytes / 2:
             small.append(number)
-    worthwhile = len(small) + len(full_of_deleted) > 1 and len(entries) > least
+    worthwhile = len(small) + len(full_of_deleted) > 1 and len(entries) > min_count
     return sorted(full_of_deleted + (small if worthwhile else []))

@@ -38,7 +38,7 @@ def with_deleted(
     for entry, gone in shards:
         if len(gone):
             ranges = merge_ranges(entry.facts.get(DELETED, []), ranges_of(gone))
-            entry = replace(entry, facts={**entry.facts, DELETED: [list(each) for each in ranges]})
+            entry = replace(entry, facts={**entry.facts, DELETED: [list(span) for span in ranges]})
         if len(deleted_numbers(entry)) < entry.facts[counted]:
             entries.append(entry)
     return entries

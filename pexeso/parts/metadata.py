@@ -56,9 +56,9 @@ def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
         PartitionLayoutOptions,  # brings torch, which a summary of an index does without
     )
 
-    found: Any = manifest.options.get("grid")
+    grid: Any = manifest.options.get("grid")
     try:
-        return PartitionLayoutOptions(**found)
+        return PartitionLayoutOptions(**grid)
     except (InputError, TypeError, ValueError) as error:
         raise IndexCorruptError(
             f"The manifest of the index has options of its partitions that none can have: {error}"
@@ -101,9 +101,9 @@ def stored_space(manifest: Manifest) -> VectorSpace:
         ) from error
 
 
-def _require(found: dict[str, Any], needed: dict[str, type], position: str) -> None:
+def _require(fields: dict[str, Any], needed: dict[str, type], position: str) -> None:
     for name, kind in needed.items():
-        if type(found.get(name)) is not kind:
+        if type(fields.get(name)) is not kind:
             raise IndexCorruptError(
                 f"The manifest of the index has no {kind.__name__} {name!r} among {position}: it "
                 "was not written by pexeso. Build the index again."

@@ -48,7 +48,7 @@ def options_for_model(options: BuildOptions, model: int) -> BuildOptions:
     unused = [*(OF_VECTORS if name == "lexical" else ())]
     if not has_value_vectors(name):
         unused.append("value_vectors")
-    return replace(options, model=name, **{each: getattr(BuildOptions, each) for each in unused})
+    return replace(options, model=name, **{field: getattr(BuildOptions, field) for field in unused})
 
 
 def entry_bytes(options: BuildOptions) -> int:
@@ -100,7 +100,7 @@ def store_of_model(store: Store, model: int) -> Store:
                 f"The manifest of the index tells nothing of its model {names[model]!r}: it was "
                 "not written by pexeso. Build the index again."
             )
-        common = {each: value for each, value in facts.items() if each != "letters"}
+        common = {fact: value for fact, value in facts.items() if fact != "letters"}
         facts = {**common, **own, _SEEN_AS: model}
         fingerprints = {**fingerprints, "embedder": fingerprint}
         parts[SEMANTIC] = further[name]

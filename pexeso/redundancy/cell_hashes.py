@@ -73,10 +73,10 @@ def value_hashes(values: pa.Array, *, is_json: bool = False) -> np.ndarray:
     True
     """
     values = plain(values)
-    found = _of_type(values, is_json)
+    hashes = _of_type(values, is_json)
     if values.null_count:
-        found[values.is_null().to_numpy(zero_copy_only=False)] = NULL
-    return found
+        hashes[values.is_null().to_numpy(zero_copy_only=False)] = NULL
+    return hashes
 
 
 def cells_of_column(hashes: np.ndarray, token: str) -> np.ndarray:
@@ -182,14 +182,14 @@ def _of_decimals(values: pa.Array) -> np.ndarray:
         texts = pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1")
         texts = pc.replace_substring_regex(texts, r"\.$", "")
         texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)
-    found = _of_bytes(texts.cast(pa.large_string()), _NUMBER)
+    hashes = _of_bytes(texts.cast(pa.large_string()), _NUMBER)
     whole = pc.and_(
         pc.invert(pc.match_substring(texts, ".")), pc.less(pc.binary_length(texts), 19)
     ).to_numpy(zero_copy_only=False)
     if whole.any():
         rows = pa.array(np.flatnonzero(whole))
-        found[whole] = _of_words(_filled(texts.take(rows).cast(pa.int64())), _NUMBER)
-    return found
+        hashes[whole] = _of_words(_filled(texts.take(rows).cast(pa.int64())), _NUMBER)
+    return hashes
 
 
 def _plain_digits(values: pa.Array, scale: int) -> pa.Array:
@@ -208,8 +208,8 @@ def _of_times(whole: pa.Array, unit: str, key: np.ndarray) -> np.ndarray:
     else:
         factor = {"s": 1_000_000, "ms": 1000, "us": 1}[unit]
         micros, left = numbers * factor, np.zeros_like(numbers)  # wraps 300,000 years from now
-    found = _of_words(micros.view(np.uint64), key)
-    return np.where(left[:, None] == 0, found, mixed(found + left.view(np.uint64)[:, None] * _STEP))
+    cells = _of_words(micros.view(np.uint64), key)
+    return np.where(left[:, None] == 0, cells, mixed(cells + left.view(np.uint64)[:, None] * _STEP))
 
 
 def _of_lists(values: pa.Array) -> np.ndarray:

@@ -65,9 +65,9 @@ class ColumnStats:
         return {**vars(self), "min": _to_json(self.min), "max": _to_json(self.max)}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> ColumnStats:
+    def from_json(cls, fields: Mapping[str, Any]) -> ColumnStats:
         """Return what `to_json` gave."""
-        return cls(**{**told, "min": _from_json(told["min"]), "max": _from_json(told["max"])})
+        return cls(**{**fields, "min": _from_json(fields["min"]), "max": _from_json(fields["max"])})
 
 
 def _to_json(bound: Bound | None) -> int | list[str] | None:
@@ -80,10 +80,10 @@ def _to_json(bound: Bound | None) -> int | list[str] | None:
     return bound
 
 
-def _from_json(told: Any) -> Bound | None:
-    if not isinstance(told, list):
-        return told
-    kind, text = told
+def _from_json(bound: Any) -> Bound | None:
+    if not isinstance(bound, list):
+        return bound
+    kind, text = bound
     return {"fraction": Fraction, "float": float.fromhex, "bytes": bytes.fromhex}[kind](text)
 
 
@@ -101,9 +101,9 @@ def scan_stats(values: pa.Array) -> ColumnStats:
     nulls = values.null_count
     if pa.types.is_dictionary(kind):
         used = values.indices.unique().drop_null()
-        found = scan_stats(values.dictionary.take(used))
+        stats = scan_stats(values.dictionary.take(used))
         missing = values.dictionary.take(values.indices).null_count
-        return _with_nulls(found, missing, len(values))
+        return _with_nulls(stats, missing, len(values))
     known = values.drop_null() if nulls else values
     nan = False
     if pa.types.is_floating(kind) and len(known):
@@ -111,26 +111,26 @@ def scan_stats(values: pa.Array) -> ColumnStats:
         is_nan = pc.is_nan(known)
         nan = bool(pc.any(is_nan).as_py())
         known = known.filter(pc.invert(is_nan)) if nan else known
-    least = most = None
+    low = high = None
     if len(known):
-        least, most = _bounds(known)
-    return _with_nulls(_bounded(least, most, bool(len(known)), nan), nulls, len(values))
+        low, high = _bounds(known)
+    return _with_nulls(_bounded(low, high, bool(len(known)), nan), nulls, len(values))
 
 
-def _with_nulls(found: ColumnStats, nulls: int, n: int) -> ColumnStats:
-    return ColumnStats(**{**vars(found), "null_count": nulls, "all_null": nulls == n})
+def _with_nulls(stats: ColumnStats, nulls: int, n: int) -> ColumnStats:
+    return ColumnStats(**{**vars(stats), "null_count": nulls, "all_null": nulls == n})
 
 
-def _bounded(least: Bound | None, most: Bound | None, has_value: bool, nan: bool) -> ColumnStats:
-    min_witness = min_cover = least is not None
-    max_witness = max_cover = most is not None
-    if isinstance(least, bytes) and len(least) > MAX_BOUND_BYTES:
-        least, min_witness = least[:MAX_BOUND_BYTES], False
-    if isinstance(most, bytes) and len(most) > MAX_BOUND_BYTES:
-        most, max_witness = _after(most[:MAX_BOUND_BYTES]), False
-        max_cover = most is not None
+def _bounded(low: Bound | None, high: Bound | None, has_value: bool, nan: bool) -> ColumnStats:
+    min_witness = min_cover = low is not None
+    max_witness = max_cover = high is not None
+    if isinstance(low, bytes) and len(low) > MAX_BOUND_BYTES:
+        low, min_witness = low[:MAX_BOUND_BYTES], False
+    if isinstance(high, bytes) and len(high) > MAX_BOUND_BYTES:
+        high, max_witness = _after(high[:MAX_BOUND_BYTES]), False
+        max_cover = high is not None
     return ColumnStats(
-        least, most, min_witness, max_witness, min_cover, max_cover, None, has_value, False, nan
+        low, high, min_witness, max_witness, min_cover, max_cover, None, has_value, False, nan
     )
 
 
@@ -166,8 +166,8 @@ def _bounds(known: pa.Array) -> tuple[Bound | None, Bound | None]:
         or types.is_large_binary(kind)
     ):
         return None, None
-    found = pc.min_max(known).as_py()
-    return _as_bound(found["min"], factor), _as_bound(found["max"], factor)
+    extremes = pc.min_max(known).as_py()
+    return _as_bound(extremes["min"], factor), _as_bound(extremes["max"], factor)
 
 
 def _as_bound(value: Any, factor: int) -> Bound:

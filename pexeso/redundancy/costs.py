@@ -59,16 +59,16 @@ class Costs:
     accesses_of: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            values = value.values() if each.name == "accesses_of" else [value]
+        for cost in fields(self):
+            value = getattr(self, cost.name)
+            values = value.values() if cost.name == "accesses_of" else [value]
             for number in values:
-                if each.name == "max_rebuild_seconds" and number is None:
+                if cost.name == "max_rebuild_seconds" and number is None:
                     continue
                 if isinstance(number, bool) or not isinstance(number, int | float):
-                    raise InputError(f"{each.name} is a number. Got {number!r}.")
+                    raise InputError(f"{cost.name} is a number. Got {number!r}.")
                 if not 0 <= number < np.inf:
-                    raise InputError(f"{each.name} is 0 or more, inclusive. Got {number!r}.")
+                    raise InputError(f"{cost.name} is 0 or more, inclusive. Got {number!r}.")
 
     def keeping(self, n_bytes: np.ndarray) -> np.ndarray:
         """Return what keeping tables costs in a month: float64 (n,)."""
@@ -97,20 +97,20 @@ def read_costs(path: str | os.PathLike[str]) -> Costs:
     """
     try:
         with open(path, "rb") as file:
-            told = tomllib.load(file)
+            document = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"The costs in '{os.fspath(path)}' cannot be read: {reason}.") from error
-    known = {each.name for each in fields(Costs)}
-    unknown = sorted(set(told) - known)
+    known = {cost.name for cost in fields(Costs)}
+    unknown = sorted(set(document) - known)
     if unknown:
         raise InputError(
             f"'{os.fspath(path)}' names {', '.join(unknown)}, which is no cost. Known are "
             f"{', '.join(sorted(known))}."
         )
-    if not isinstance(told.get("accesses_of", {}), dict):
+    if not isinstance(document.get("accesses_of", {}), dict):
         raise InputError(f"accesses_of in '{os.fspath(path)}' is a table of names and numbers.")
-    return Costs(**told)
+    return Costs(**document)
 
 
 def read_accesses(path: str | os.PathLike[str]) -> dict[str, float]:
@@ -126,12 +126,12 @@ def read_accesses(path: str | os.PathLike[str]) -> dict[str, float]:
             rows = csv.DictReader(file)
             if not {"table", "accesses"} <= set(rows.fieldnames or ()):
                 raise ValueError(f"its columns are {', '.join(rows.fieldnames or ()) or 'none'}")
-            found: dict[str, float] = {}
+            accesses: dict[str, float] = {}
             for row in rows:
-                if row["table"] in found:
+                if row["table"] in accesses:
                     raise ValueError(f"it names {row['table']!r} twice")
-                found[row["table"]] = float(row["accesses"])
-        return found
+                accesses[row["table"]] = float(row["accesses"])
+        return accesses
     except (OSError, TypeError, ValueError, csv.Error) as error:
         raise InputError(
             f"'{os.fspath(path)}' must be a CSV with the columns table and accesses, and a number "

@@ -135,8 +135,8 @@ def find_transformation(
     conditions = _conditions(parent, certain, ~wanted)
     if conditions is None:
         return None
-    taken = place[rows_of(conditions, parent, len(place))]
-    right = (np.bincount(taken, minlength=len(ours)) == ours.counts).all()
+    chosen = place[rows_of(conditions, parent, len(place))]
+    right = (np.bincount(chosen, minlength=len(ours)) == ours.counts).all()
     return replace(whole, conditions=conditions) if right else None
 
 
@@ -144,10 +144,10 @@ def rows_of(
     conditions: Sequence[Condition], parent: Mapping[str, pa.Array], n_rows: int
 ) -> np.ndarray:
     """Return which rows meet all conditions: bool (n,)."""
-    found = np.ones(n_rows, bool)
+    mask = np.ones(n_rows, bool)
     for condition in conditions:
-        found &= _met(condition, parent[condition.column])
-    return found
+        mask &= _met(condition, parent[condition.column])
+    return mask
 
 
 def _met(condition: Condition, cells: pa.Array) -> np.ndarray:
@@ -227,9 +227,9 @@ def _candidates(parent: Mapping[str, pa.Array], take: np.ndarray) -> Iterator[Co
                 listed = tuple(sorted(distinct.to_pylist()))
                 lists.append(Condition(name, kind, listed, with_missing=with_missing))
         if _is_text(kind) and _are_numbers(values):
-            least, most = _least_and_most(_numbers(known))
+            low, high = _least_and_most(_numbers(known))
             ranges.append(
-                Condition(name, pa.float64(), None, least, most, with_missing, as_number=True)
+                Condition(name, pa.float64(), None, low, high, with_missing, as_number=True)
             )
         elif _is_comparable(kind) and not _has_nan(values):
             ranges.append(Condition(name, kind, None, *_least_and_most(known), with_missing))
@@ -271,8 +271,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _least_and_most(known: pa.Array) -> tuple[Any, Any]:
-    found = pc.min_max(known).as_py()
-    return found["min"], found["max"]
+    extremes = pc.min_max(known).as_py()
+    return extremes["min"], extremes["max"]
 
 
 def _are_numbers(values: pa.Array) -> bool:
@@ -310,20 +310,20 @@ def _simplified(
     chosen: Sequence[Condition], parent: Mapping[str, pa.Array], leave: np.ndarray
 ) -> list[Condition]:
     """Open ranges and drop conditions where that lets no row in that is to be left out."""
-    found = list(chosen)
+    kept = list(chosen)
 
     def good(conditions: Sequence[Condition]) -> bool:
         return not (rows_of(conditions, parent, len(leave)) & leave).any()
 
-    for place in reversed(range(len(found))):
-        without = found[:place] + found[place + 1 :]
+    for place in reversed(range(len(kept))):
+        without = kept[:place] + kept[place + 1 :]
         if without and good(without):
-            found = without
+            kept = without
             continue
         for side in ("low", "high"):
-            each = found[place]
-            if each.values is None and None not in (each.low, each.high):
-                opened = [*found[:place], replace(each, **{side: None}), *found[place + 1 :]]
+            condition = kept[place]
+            if condition.values is None and None not in (condition.low, condition.high):
+                opened = [*kept[:place], replace(condition, **{side: None}), *kept[place + 1 :]]
                 if good(opened):
-                    found = opened
-    return found
+                    kept = opened
+    return kept

@@ -111,7 +111,7 @@ def _piece(table: str, first_row: int, n_rows: int, batches: Sequence[TypedRows]
             for batch in batches
             if batch.n_rows or len(batches) == 1
         ] or [batches[0].columns[position]]
-        columns.append(_together([plain(each) for each in arrays]))
+        columns.append(_together([plain(array) for array in arrays]))
     facts, hashed = [], []
     for leaf in leaves(names, columns):
         column = hashed_column(leaf.values, is_json=is_json)
@@ -132,9 +132,9 @@ def _piece(table: str, first_row: int, n_rows: int, batches: Sequence[TypedRows]
 def _together(arrays: Sequence[pa.Array]) -> pa.Array:
     if len(arrays) == 1:
         return arrays[0]
-    found = pa.chunked_array(arrays)
+    chunks = pa.chunked_array(arrays)
     return (
-        found.unify_dictionaries() if pa.types.is_dictionary(found.type) else found
+        chunks.unify_dictionaries() if pa.types.is_dictionary(chunks.type) else chunks
     ).combine_chunks()
 
 
@@ -159,19 +159,19 @@ def packed(piece: Piece) -> dict[str, Any]:
     """Return a piece as `FIELDS`."""
     facts = [
         {
-            "token": list(each.token),
-            "family": each.family,
-            "stats": each.stats.to_json(),
-            "hashes": each.n_hashes,
-            "code_bytes": each.code_bytes,
+            "token": list(fact.token),
+            "family": fact.family,
+            "stats": fact.stats.to_json(),
+            "hashes": fact.n_hashes,
+            "code_bytes": fact.code_bytes,
         }
-        for each in piece.facts
+        for fact in piece.facts
     ]
-    hashes = b"".join(np.ascontiguousarray(each.hashes, "<u8").tobytes() for each in piece.columns)
+    hashes = b"".join(np.ascontiguousarray(leaf.hashes, "<u8").tobytes() for leaf in piece.columns)
     codes = bytearray()
-    for each in piece.columns:
-        if each.codes is not None:
-            codes += each.codes.tobytes()
+    for column in piece.columns:
+        if column.codes is not None:
+            codes += column.codes.tobytes()
             codes += bytes(-len(codes) % _ALIGNED)
     values = (piece.table, piece.first_row, piece.n_rows, json.dumps(facts), hashes, bytes(codes))
     return dict(zip(FIELDS, values, strict=True))
@@ -203,26 +203,26 @@ class StoredPiece:
 def stored_pieces(path: str | os.PathLike[str]) -> list[StoredPiece]:
     """Return what pieces a file has; their cells are not read."""
     with pa.memory_map(os.fspath(path)) as source, pa.ipc.open_file(source) as file:
-        found = []
+        pieces = []
         for number in range(file.num_record_batches):
             row = file.get_batch(number).select(["table", "first_row", "n_rows", "facts"])
-            [told] = row.to_pylist()
+            [entry] = row.to_pylist()
             facts = tuple(
                 ColumnFacts(
-                    tuple(each["token"]),
-                    each["family"],
-                    ColumnStats.from_json(each["stats"]),
-                    each["hashes"],
-                    each["code_bytes"],
+                    tuple(fact["token"]),
+                    fact["family"],
+                    ColumnStats.from_json(fact["stats"]),
+                    fact["hashes"],
+                    fact["code_bytes"],
                 )
-                for each in json.loads(told["facts"])
+                for fact in json.loads(entry["facts"])
             )
-            found.append(
+            pieces.append(
                 StoredPiece(
-                    Path(path), number, told["table"], told["first_row"], told["n_rows"], facts
+                    Path(path), number, entry["table"], entry["first_row"], entry["n_rows"], facts
                 )
             )
-        return found
+        return pieces
 
 
 def faults_within(piece: StoredPiece) -> Iterator[str]:
@@ -230,21 +230,21 @@ def faults_within(piece: StoredPiece) -> Iterator[str]:
     with pa.memory_map(os.fspath(piece.path)) as source, pa.ipc.open_file(source) as file:
         row = file.get_batch(piece.number)
         sizes = [len(row.column(name)[0].as_buffer()) for name in ("hashes", "codes")]
-    n_hashes = sum(each.n_hashes for each in piece.facts)
+    n_hashes = sum(fact.n_hashes for fact in piece.facts)
     n_codes = 0
-    for each in piece.facts:
-        n_codes += piece.n_rows * each.code_bytes
-        n_codes += -n_codes % _ALIGNED if each.code_bytes else 0
+    for fact in piece.facts:
+        n_codes += piece.n_rows * fact.code_bytes
+        n_codes += -n_codes % _ALIGNED if fact.code_bytes else 0
     if sizes != [n_hashes * HALVES * 8, n_codes]:
         yield f"piece {piece.number} has {sizes} bytes of hashes and codes, not as many as it says."
         return
-    for each, column in zip(piece.facts, read_columns(piece, range(len(piece.facts))), strict=True):
+    for fact, column in zip(piece.facts, read_columns(piece, range(len(piece.facts))), strict=True):
         if column is None or column.codes is None:
-            wrong = each.n_hashes != piece.n_rows
+            wrong = fact.n_hashes != piece.n_rows
         else:
-            wrong = len(column.codes) > 0 and int(column.codes.max()) >= each.n_hashes
+            wrong = len(column.codes) > 0 and int(column.codes.max()) >= fact.n_hashes
         if wrong:
-            yield f"piece {piece.number} has cells without a hash in the column {each.token}."
+            yield f"piece {piece.number} has cells without a hash in the column {fact.token}."
 
 
 def read_columns(piece: StoredPiece, wanted: Sequence[int | None]) -> list[HashedColumn | None]:
@@ -259,14 +259,14 @@ def read_columns(piece: StoredPiece, wanted: Sequence[int | None]) -> list[Hashe
     batch = pa.ipc.open_file(source).get_batch(piece.number)
     hashes = np.frombuffer(batch.column("hashes")[0].as_buffer(), "<u8").reshape(-1, HALVES)
     codes = batch.column("codes")[0].as_buffer()
-    first_hash, first_code, found = 0, 0, []
-    for each in piece.facts:
-        some = hashes[first_hash : first_hash + each.n_hashes]
-        first_hash += each.n_hashes
+    first_hash, first_code, columns = 0, 0, []
+    for fact in piece.facts:
+        some = hashes[first_hash : first_hash + fact.n_hashes]
+        first_hash += fact.n_hashes
         numbers = None
-        if each.code_bytes:
-            numbers = np.frombuffer(codes, _CODES[each.code_bytes], piece.n_rows, first_code)
-            first_code += piece.n_rows * each.code_bytes
+        if fact.code_bytes:
+            numbers = np.frombuffer(codes, _CODES[fact.code_bytes], piece.n_rows, first_code)
+            first_code += piece.n_rows * fact.code_bytes
             first_code += -first_code % _ALIGNED
-        found.append(HashedColumn(some, numbers))
-    return [None if place is None else found[place] for place in wanted]
+        columns.append(HashedColumn(some, numbers))
+    return [None if place is None else columns[place] for place in wanted]

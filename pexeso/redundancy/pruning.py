@@ -97,7 +97,7 @@ def prune(
     Memory is that of a block of edges and of the edges that are left.
     """
     of_token = _by_token(profiles)
-    n_rows = np.array([_UNKNOWN if each.n_rows is None else each.n_rows for each in profiles])
+    n_rows = np.array([_UNKNOWN if table.n_rows is None else table.n_rows for table in profiles])
     removed = dict.fromkeys(GATES, 0)
     kept: list[np.ndarray] = []
     for parents, children in graph.blocks():
@@ -136,7 +136,7 @@ def _of_token(tables: Sequence[int], columns: Sequence[tuple[str, ColumnStats]])
     names = list(dict.fromkeys(name for name, _ in columns))
     number = {name: place for place, name in enumerate(names)}
     fits = np.array([[compatible(ours, theirs) for theirs in names] for ours in names])
-    stats = [each for _, each in columns]
+    stats = [stat for _, stat in columns]
     family = np.array([number[name] for name, _ in columns])
     bounds = np.full((2, len(columns)), _UNKNOWN, np.int64)
     # One order for all types that can be compared; columns without values have no bounds.
@@ -159,9 +159,9 @@ def _of_token(tables: Sequence[int], columns: Sequence[tuple[str, ColumnStats]])
         family,
         fits,
         *bounds,
-        {name: np.array([getattr(each, name) for each in stats], bool) for name in _FLAGS},
-        np.array([_UNKNOWN if each.null_count is None else each.null_count for each in stats]),
-        np.array([_UNKNOWN if each.nan is None else each.nan for each in stats], np.int8),
+        {name: np.array([getattr(stat, name) for stat in stats], bool) for name in _FLAGS},
+        np.array([_UNKNOWN if stat.null_count is None else stat.null_count for stat in stats]),
+        np.array([_UNKNOWN if stat.nan is None else stat.nan for stat in stats], np.int8),
     )
 
 
@@ -183,14 +183,14 @@ def _refuted(parents: np.ndarray, children: np.ndarray, columns: Sequence[_OfTok
         flags = column.flags
         valued = flags["has_value"][ours]
         out |= valued & flags["all_null"][theirs]
-        least, most = column.min[theirs], column.max[theirs]
-        below = flags["min_cover"][theirs] & (least >= 0)
-        above = flags["max_cover"][theirs] & (most >= 0)
+        their_min, their_max = column.min[theirs], column.max[theirs]
+        below = flags["min_cover"][theirs] & (their_min >= 0)
+        above = flags["max_cover"][theirs] & (their_max >= 0)
         our_min, our_max = column.min[ours], column.max[ours]
-        out |= below & flags["min_witness"][ours] & (our_min >= 0) & (our_min < least)
-        out |= above & flags["max_witness"][ours] & (our_max >= 0) & (our_max > most)
-        out |= below & valued & flags["max_cover"][ours] & (our_max >= 0) & (our_max < least)
-        out |= above & valued & flags["min_cover"][ours] & (our_min >= 0) & (our_min > most)
+        out |= below & flags["min_witness"][ours] & (our_min >= 0) & (our_min < their_min)
+        out |= above & flags["max_witness"][ours] & (our_max >= 0) & (our_max > their_max)
+        out |= below & valued & flags["max_cover"][ours] & (our_max >= 0) & (our_max < their_min)
+        out |= above & valued & flags["min_cover"][ours] & (our_min >= 0) & (our_min > their_max)
         out |= (column.null_count[ours] > 0) & (column.null_count[theirs] == 0)
         out |= (column.nan[ours] == 1) & (column.nan[theirs] == 0)
     return out

@@ -131,7 +131,7 @@ def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT)
     parents, children = problem.parents[useful], problem.children[useful]
     costs = problem.rebuild_cost[useful]
     fewer = reduced(problem.keep_cost, parents, children, costs)
-    parents, children, costs = (each[fewer.edges] for each in (parents, children, costs))
+    parents, children, costs = (array[fewer.edges] for array in (parents, children, costs))
     kept = np.ones(len(problem.keep_cost), bool)
     bound = float(problem.keep_cost.sum())
     if len(parents):
@@ -189,9 +189,9 @@ def _by_component(
     group[large] = group.max(initial=0) + 1 + np.argsort(np.argsort(sizes[large], kind="stable"))
     kept, bound = np.ones(n, bool), 0.0
     until = time.monotonic() + time_limit
-    for each in np.unique(group):  # the largest ones last
-        nodes = np.flatnonzero(group[component] == each)
-        edges = np.flatnonzero(group[component[parents]] == each)
+    for number in np.unique(group):  # the largest ones last
+        nodes = np.flatnonzero(group[component] == number)
+        edges = np.flatnonzero(group[component[parents]] == number)
         place = np.zeros(n, np.int64)
         place[nodes] = np.arange(len(nodes))
         kept[nodes], part = _solved(
@@ -233,7 +233,7 @@ def _solved(
     rows = np.concatenate([np.arange(n), children])
     columns = np.concatenate([np.arange(n), n + edges])
     one = coo_array((np.ones(n + n_edges), (rows, columns)), (n, n + n_edges))
-    found = milp(
+    solution = milp(
         np.concatenate([keep_cost, costs]) / unit,
         integrality=np.concatenate([np.ones(n), np.zeros(n_edges)]),
         bounds=Bounds(0, np.concatenate([able, np.ones(n_edges)]).astype(float)),
@@ -243,19 +243,19 @@ def _solved(
         ],
         options={"time_limit": time_limit, "mip_rel_gap": 0.0},
     )
-    bound = getattr(found, "mip_dual_bound", None)
+    bound = getattr(solution, "mip_dual_bound", None)
     greedy = greedily_kept(keep_cost, parents, children, costs)
     cheapest = np.where(able, keep_cost, np.inf)
     np.minimum.at(cheapest, children, costs)
     best = float(cheapest.sum())  # as if every table had its best source
     if bound is not None and np.isfinite(bound):
         best = max(best, float(bound) * unit)
-    if found.x is None:
+    if solution.x is None:
         return greedy, best
-    kept = found.x[:n] > 0.5
+    kept = solution.x[:n] > 0.5
     problem = RetentionProblem(keep_cost, parents, children, costs)
-    if found.status != 0:  # stopped: what is simple may be better
-        plans = [with_sources(problem, each, best) for each in (kept, greedy)]
+    if solution.status != 0:  # stopped: what is simple may be better
+        plans = [with_sources(problem, choice, best) for choice in (kept, greedy)]
         kept = min(plans, key=lambda plan: plan.cost).kept
     return kept, best
 

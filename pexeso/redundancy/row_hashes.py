@@ -104,22 +104,22 @@ def row_hashes(
     >>> bool((row_hashes(2, [a, b], ["a", "b"]) == row_hashes(2, [b, a], ["b", "a"])).all())
     True
     """
-    found = np.zeros((n_rows, HALVES), np.uint64)
+    hashes = np.zeros((n_rows, HALVES), np.uint64)
     for column, token in zip(columns, tokens, strict=True):
         if column is None:
-            found += cells_of_column(NULL[None], token)
+            hashes += cells_of_column(NULL[None], token)
             continue
         cells = cells_of_column(column.hashes, token)
         if column.codes is None:
-            found += cells
+            hashes += cells
         else:
-            _add_coded(found, cells, column.codes)
-    return found
+            _add_coded(hashes, cells, column.codes)
+    return hashes
 
 
 @loop
-def _add_coded(found, cells, codes):
+def _add_coded(hashes, cells, codes):
     for row in range(len(codes)):
         code = codes[row]
-        found[row, 0] += cells[code, 0]
-        found[row, 1] += cells[code, 1]
+        hashes[row, 0] += cells[code, 0]
+        hashes[row, 1] += cells[code, 1]

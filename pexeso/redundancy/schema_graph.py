@@ -55,7 +55,7 @@ class SchemaGraph:
         for schema, clusters in enumerate(self.clusters_of):
             for cluster in clusters:
                 members[cluster].append(schema)
-        arrays = [np.array(each) for each in members]
+        arrays = [np.array(schemas) for schemas in members]
         n_others = 0
         for clusters, n_schemas in Counter(self.clusters_of).items():
             near = np.zeros(len(self.clusters_of), bool)
@@ -67,7 +67,7 @@ class SchemaGraph:
     @property
     def n_edges(self) -> int:
         """Ordered pairs of different tables of which the first's schema contains the second's."""
-        sizes = [len(each) for each in self.members]
+        sizes = [len(tables) for tables in self.members]
         return sum(
             sizes[parent] * sizes[child] if parent != child else sizes[parent] * (sizes[parent] - 1)
             for parent, child in self.edges
@@ -117,17 +117,17 @@ def schema_graph(schemas: Sequence[frozenset[Hashable]]) -> SchemaGraph:
     clusters_of: list[tuple[int, ...]] = [()] * len(distinct)
     edges = [(schema, schema) for schema in range(len(distinct))]
     center_tests = 0
-    for schema in sorted(range(len(distinct)), key=lambda each: (-len(distinct[each]), each)):
+    for schema in sorted(range(len(distinct)), key=lambda number: (-len(distinct[number]), number)):
         center_tests += len(centers)
         wider = index.containing(schema)
         index.add(schema)
         edges += [(parent, schema) for parent in wider.tolist()]
-        found = wider[is_center[wider]]
-        if not len(found):
+        own_centers = wider[is_center[wider]]
+        if not len(own_centers):
             is_center[schema], place[schema] = True, len(centers)
             centers.append(schema)
-            found = np.array([schema])
-        clusters_of[schema] = tuple(np.sort(place[found]).tolist())
+            own_centers = np.array([schema])
+        clusters_of[schema] = tuple(np.sort(place[own_centers]).tolist())
     members = [np.array(tables[schema], np.int64) for schema in distinct]
     return SchemaGraph(members, sorted(edges), tuple(centers), clusters_of, center_tests)
 
@@ -157,7 +157,7 @@ class _Index:
         tokens = sorted(ours, key=self._n_with.__getitem__)
         if tokens and self._n_with[tokens[0]] <= _LISTED:
             near = self._lists.get(tokens[0], [])
-            return np.array([each for each in near if ours <= self._schemas[each]], np.int64)
+            return np.array([other for other in near if ours <= self._schemas[other]], np.int64)
         bits = (1 << len(self._added)) - 1
         for token in tokens:
             bits &= self._bits.get(token, 0)

@@ -51,11 +51,11 @@ def leaves(names: Sequence[str], columns: Sequence[pa.Array | pa.ChunkedArray]) 
     >>> [(render(leaf.token), leaf.values.to_pylist()) for leaf in leaves(["user"], [user])]
     [('user.name', ['Ann', None])]
     """
-    found = []
+    all_leaves = []
     for name, column in zip(names, columns, strict=True):
         values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        found += [Leaf(token, each) for token, each in _leaves((name,), plain(values))]
-    return found
+        all_leaves += [Leaf(token, cells) for token, cells in _leaves((name,), plain(values))]
+    return all_leaves
 
 
 def _leaves(path: Token, values: pa.Array) -> Iterator[tuple[Token, pa.Array]]:
@@ -115,18 +115,18 @@ def canonical_tokens(
     >>> canonical_tokens([("Id",), ("Name",)]), canonical_tokens([("id",), ("ID",)])
     ([('id',), ('name',)], [('id',), ('ID',)])
     """
-    found = list(tokens)
+    forms = list(tokens)
     if not case_sensitive:
         lower = [folded(token) for token in tokens]
-        found = lower if len(set(lower)) == len(set(tokens)) else found
+        forms = lower if len(set(lower)) == len(set(tokens)) else forms
     if not synonyms:
-        return found
+        return forms
     known = {ours if case_sensitive else folded(ours): theirs for ours, theirs in synonyms.items()}
-    mapped = [known.get(token if case_sensitive else folded(token), token) for token in found]
+    mapped = [known.get(token if case_sensitive else folded(token), token) for token in forms]
     return (
         mapped
         if case_sensitive
-        else [folded(a) if a != b else a for a, b in zip(mapped, found, strict=True)]
+        else [folded(a) if a != b else a for a, b in zip(mapped, forms, strict=True)]
     )
 
 
@@ -157,19 +157,19 @@ def read_synonyms(path: str | os.PathLike[str]) -> dict[Token, Token]:
     """
     try:
         with open(path, "rb") as file:
-            told = tomllib.load(file)
+            document = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(
             f"The synonyms in '{os.fspath(path)}' cannot be read: {reason}."
         ) from error
-    named = told.get("synonyms")
-    if set(told) != {"synonyms"} or not isinstance(named, dict):
+    named = document.get("synonyms")
+    if set(document) != {"synonyms"} or not isinstance(named, dict):
         raise InputError(
             f"'{os.fspath(path)}' must have one table, [synonyms], and nothing else. Got "
-            f"{', '.join(told) or 'nothing'}."
+            f"{', '.join(document) or 'nothing'}."
         )
-    found = {}
+    synonyms = {}
     for ours, theirs in named.items():
         entry = _token(ours, path), _token(theirs, path)
         if any(not token or token[0] is None or "" in token for token in entry):
@@ -178,8 +178,8 @@ def read_synonyms(path: str | os.PathLike[str]) -> dict[Token, Token]:
                 "must be names of columns, or lists that begin with one: leave the entry out, or "
                 "name the column in its table."
             )
-        found[entry[0]] = entry[1]
-    return found
+        synonyms[entry[0]] = entry[1]
+    return synonyms
 
 
 def _token(text: object, path: str | os.PathLike[str]) -> Token:

@@ -117,7 +117,7 @@ def _condition(condition: Condition) -> str:
     value = f"CAST({column} AS DOUBLE)" if condition.as_number else column
     kind = condition.kind
     if condition.values is not None:
-        listed = [literal(each, kind) for each in condition.values]
+        listed = [literal(constant, kind) for constant in condition.values]
         if not listed:
             return missing if condition.with_missing else "FALSE"
         text = f"{value} = {listed[0]}" if len(listed) == 1 else f"{value} IN ({', '.join(listed)})"

@@ -79,7 +79,7 @@ def table_of(
         Two columns of a piece have one name: its rows cannot be told apart by columns.
     """
     raw = [
-        [*(each.token for each in piece.facts), *more]
+        [*(column.token for column in piece.facts), *more]
         for piece, more in zip(pieces, constants, strict=True)
     ]
     if any(len(set(own)) < len(own) for own in raw):
@@ -126,8 +126,8 @@ def constant_column(text: str, n_rows: int) -> HashedColumn:
 
 
 def _common(families: Iterable[str], table: str) -> str:
-    known = sorted({each for each in families if each != "null"}) or ["null"]
-    if all(compatible(known[0], each) for each in known[1:]):
+    known = sorted({kind for kind in families if kind != "null"}) or ["null"]
+    if all(compatible(known[0], kind) for kind in known[1:]):
         return known[0]
     return f"{' or '.join(known)} in {table}"
 
@@ -135,26 +135,26 @@ def _common(families: Iterable[str], table: str) -> str:
 def place_of_cells(table: TableOfPieces, tokens: Sequence[Token]) -> list[dict[str, object]]:
     """Return where the cells of some columns are, as plain JSON for `hashes_of_rows`."""
     names = {column.token: column.name for column in table.columns}
-    found = []
+    places = []
     for piece, more in zip(table.pieces, table.constants, strict=True):
-        exact = len({folded(each.token) for each in piece.facts}) < len(piece.facts)
+        exact = len({folded(column.token) for column in piece.facts}) < len(piece.facts)
         wanted = [place_in(piece, names[token], exact) for token in tokens]
-        told = [
+        constants = [
             more.get(names[token]) if place is None else None
             for token, place in zip(tokens, wanted, strict=True)
         ]
-        found.append(
-            {"path": str(piece.path), "number": piece.number, "wanted": wanted, "told": told}
+        places.append(
+            {"path": str(piece.path), "number": piece.number, "wanted": wanted, "told": constants}
         )
-    return found
+    return places
 
 
 def place_in(piece: StoredPiece, name: Token, exact: bool) -> int | None:
     """Return which column of a piece has a name, None where it has none."""
     if exact:
-        return next((n for n, each in enumerate(piece.facts) if each.token == name), None)
+        return next((n for n, column in enumerate(piece.facts) if column.token == name), None)
     low = folded(name)
-    return next((n for n, each in enumerate(piece.facts) if folded(each.token) == low), None)
+    return next((n for n, column in enumerate(piece.facts) if folded(column.token) == low), None)
 
 
 def hashes_of_rows(
@@ -171,15 +171,15 @@ def hashes_of_rows(
     open_piece : callable
         Given a path and a number, returns the `StoredPiece`.
     """
-    found = []
+    hashes = []
     for place in places:
         piece = open_piece(Path(place["path"]), place["number"])
         columns = read_columns(piece, place["wanted"])
-        for number, told in enumerate(place["told"]):
-            if told is not None:
-                columns[number] = constant_column(told, piece.n_rows)
-        found.append(row_hashes(piece.n_rows, columns, tokens))
-    return np.concatenate(found) if found else np.empty((0, HALVES), np.uint64)
+        for number, text in enumerate(place["told"]):
+            if text is not None:
+                columns[number] = constant_column(text, piece.n_rows)
+        hashes.append(row_hashes(piece.n_rows, columns, tokens))
+    return np.concatenate(hashes) if hashes else np.empty((0, HALVES), np.uint64)
 
 
 def ordered_tokens(table: TableOfPieces) -> list[Token]:

@@ -86,13 +86,13 @@ _SIGNS = re.compile(rf"{_NAME.pattern}|[<>,]")
 
 def _parts(inner: str) -> list[tuple[str, str]]:
     """Split what is within the brackets of a family: (name, family), no name but in a struct."""
-    depth, begin, found = 0, 0, []
+    depth, begin, pieces = 0, 0, []
     for sign in _SIGNS.finditer(inner):
         depth += (sign[0] == "<") - (sign[0] == ">")
         if sign[0] == "," and not depth:
-            found.append(inner[begin : sign.start()])
+            pieces.append(inner[begin : sign.start()])
             begin = sign.end()
-    parts = [*found, inner[begin:]] if inner else []
+    parts = [*pieces, inner[begin:]] if inner else []
     names = [match[0] if (match := _NAME.match(part)) else "" for part in parts]
     return [(name, part[len(name) :]) for name, part in zip(names, parts, strict=True)]
 

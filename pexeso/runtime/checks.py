@@ -69,7 +69,7 @@ def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given
 
     def decorate(work: Callable[Given, Result]) -> Callable[Given, Result]:
         parameters = signature(work).parameters
-        names = [name for name, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
+        names = [name for name, entry in parameters.items() if entry.kind is Parameter.KEYWORD_ONLY]
 
         @wraps(work)
         def checked(*given: Given.args, **options: Given.kwargs) -> Result:

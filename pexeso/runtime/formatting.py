@@ -34,14 +34,14 @@ def figure(number: float) -> str:
     return f"{number:,.0f}" if number >= 10_000 else f"{number:.4g}"
 
 
-def plain(text: str, most: int = MAX_CELL) -> str:
+def plain(text: str, limit: int = MAX_CELL) -> str:
     r"""Convert a text to a safe and short form for display.
 
     Control characters are escaped. A long text is cut, and its length is added.
     """
     note = f"… ({len(text):,} chars)"
-    if len(text) > most:
-        text = text[: max(1, most - len(note))] + note
+    if len(text) > limit:
+        text = text[: max(1, limit - len(note))] + note
     if text.isprintable():
         return text  # none of the characters below is printable
     return "".join(_escaped(letter) if _is_control(letter) else letter for letter in text)

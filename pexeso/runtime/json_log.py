@@ -67,8 +67,8 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
         fields = getattr(record, _FIELDS, None) or {}
-        told = ", ".join(f"{name}={value}" for name, value in fields.items())
-        return f"{record.name}: {super().format(record)}{f' ({told})' if told else ''}"
+        details = ", ".join(f"{name}={value}" for name, value in fields.items())
+        return f"{record.name}: {super().format(record)}{f' ({details})' if details else ''}"
 
 
 class MessageLines(io.TextIOBase):

@@ -122,8 +122,8 @@ def with_bar(
 
         @wraps(work)
         def shown(*given: Given.args, **options: Given.kwargs) -> Result:
-            asked = parameters.bind_partial(*given, **options).arguments
-            if not _shows_bars or asked.get("progress") is not None:
+            arguments = parameters.bind_partial(*given, **options).arguments
+            if not _shows_bars or arguments.get("progress") is not None:
                 return work(*given, **options)
             with make_bar() as report:
                 options["progress"] = report

@@ -94,7 +94,7 @@ def many(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def named(names: Sequence[str], most: int = 3) -> str:
+def named(names: Sequence[str], limit: int = 3) -> str:
     """Write the first of some names, so that they can be printed.
 
     Examples
@@ -102,8 +102,8 @@ def named(names: Sequence[str], most: int = 3) -> str:
     >>> named(["a", "b", "c", "d"]), named([])
     ('a, b, c ...', 'none')
     """
-    dots = " ..." if len(names) > most else ""
-    return (", ".join(map(plain, names[:most])) or "none") + dots
+    dots = " ..." if len(names) > limit else ""
+    return (", ".join(map(plain, names[:limit])) or "none") + dots
 
 
 def _cell(value: Any) -> str:

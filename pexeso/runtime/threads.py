@@ -47,7 +47,7 @@ def available_threads() -> int:
         return threads
     if (torch := sys.modules.get("torch")) is not None:
         return torch.get_num_threads()
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    if asked.isdigit() and int(asked):
-        return int(asked)
+    requested = os.environ.get("OMP_NUM_THREADS", "")
+    if requested.isdigit() and int(requested):
+        return int(requested)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

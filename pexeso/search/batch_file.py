@@ -96,7 +96,7 @@ def answer_lines(
         where `reading` says something. ``of`` is what `asked_of` gives, and ``line``, a digest of
         the line.
     """
-    asked = asked_of(index, options)
+    basis = asked_of(index, options)
     read = {"reading": reading.to_dict()} if reading else {}
     for chunk in _chunks(lines, passes, reading):
         queries = [line.query for line, _ in chunk if line.query is not None]
@@ -104,7 +104,7 @@ def answer_lines(
         yield [
             {
                 "id": line.id,
-                "of": {**asked, "line": digest},
+                "of": {**basis, "line": digest},
                 **read,
                 **(
                     {"error": line.error}
@@ -211,8 +211,8 @@ def run_batch(
         _skip_answered(
             Path(output), stream, remaining, run, _marks(index, explain, reading, options)
         )
-        asked = {"explain": explain, "passes": passes, "reading": reading, **options}
-        for answers in answer_lines(index, remaining, **asked):
+        arguments = {"explain": explain, "passes": passes, "reading": reading, **options}
+        for answers in answer_lines(index, remaining, **arguments):
             _append(stream, answers)
             for answer in answers:
                 run.note(answer)
@@ -268,17 +268,17 @@ def _marks(
 
     The excluded table is not among those of the search, where it differs by query.
     """
-    asked = {
+    requested = {
         name: value
         for name, value in options.items()
         if name not in ("exclude_self", "rerank", "fold_copies")
     }
-    chosen = index.search_options(asked).to_dict()
+    chosen = index.search_options(requested).to_dict()
     return {
         "of": asked_of(index, options),
         "reading": reading.to_dict(),
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
-        "distance_by_kind": asked.get("max_distance") is None,
+        "distance_by_kind": requested.get("max_distance") is None,
         "members": {
             "pairs": explain,
             "similarity": bool(options.get("rerank", True)),
@@ -386,6 +386,6 @@ def _same_search(answer: dict[str, Any], marks: dict[str, Any]) -> bool:
     by_query = dict.fromkeys(of_query)
     same = {**theirs, **by_query} == {**marks["options"], **by_query}
     # What was asked beside the options of the search shows in what each result has.
-    for name, asked in marks["members"].items():
-        same = same and all((name in result) == asked for result in answer["results"])
+    for name, expected in marks["members"].items():
+        same = same and all((name in result) == expected for result in answer["results"])
     return same

@@ -37,8 +37,8 @@ class ShownMatch(Shown):
         return f"{plain(_name_of(self))}, {self._measured()}"
 
     def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        told = _row_for_people(self)
-        return list(told), [list(told.values())]
+        row = _row_for_people(self)
+        return list(row), [list(row.values())]
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,17 +112,17 @@ class Hints(Shown):
     left_out: tuple[ReasonGroup, ...] = ()
 
     def _told(self) -> str:
-        nearest = named([_name_of(each) for each in self.nearest])
+        nearest = named([_name_of(column) for column in self.nearest])
         return f"nearest: {nearest}; left out: {many(len(self.left_out), 'group')}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
         names = list(NearColumn.__dataclass_fields__)
-        return names, [[getattr(each, name) for name in names] for each in self.nearest]
+        return names, [[getattr(column, name) for name in names] for column in self.nearest]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
         return {
-            "nearest": [asdict(each) for each in self.nearest],
+            "nearest": [asdict(column) for column in self.nearest],
             "left_out": [group.to_dict() for group in self.left_out],
         }
 
@@ -197,8 +197,8 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
         shown = [name for name in self.fields if name not in _NOT_SHOWN]
         first = f", the first {MAX_ROWS}" if len(self.matches) > MAX_ROWS else ""
         rows = (
-            [_for_people(name, told.get(name)) for name in shown]
-            for told in map(self._row_of, self.matches[:MAX_ROWS])
+            [_for_people(name, row.get(name)) for name in shown]
+            for row in map(self._row_of, self.matches[:MAX_ROWS])
         )
         return html_table(f"{self._counted()} found{first}", shown, rows)
 
@@ -258,8 +258,8 @@ def _name_of(match: Any) -> str:
 
 
 def _row_for_people(match: Any) -> dict[str, Any]:
-    told = {name: _for_people(name, cell) for name, cell in match.to_dict().items()}
-    return {name: cell for name, cell in told.items() if not isinstance(cell, dict)}
+    row = {name: _for_people(name, cell) for name, cell in match.to_dict().items()}
+    return {name: cell for name, cell in row.items() if not isinstance(cell, dict)}
 
 
 def _for_people(name: str, value: Any) -> Any:
@@ -287,13 +287,13 @@ class ColumnMatches(Matches[AnyMatch]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each column found."""
-        told = [{**self._row_of(each), "brings": list(each.brings)} for each in self.matches]
-        return [{name: each[name] for name in self.fields if name in each} for each in told]
+        rows = [{**self._row_of(match), "brings": list(match.brings)} for match in self.matches]
+        return [{name: row[name] for name in self.fields if name in row} for row in rows]
 
-    def _with_copies(self, told: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
+    def _with_copies(self, row: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
         """Return what is told of a column found with its ``copies`` and ``brings``."""
-        named = {"copies": [each.to_dict() for each in match.copies]} if self.folded else {}
-        return {**told, **named, "brings": list(match.brings)}
+        named = {"copies": [copy.to_dict() for copy in match.copies]} if self.folded else {}
+        return {**row, **named, "brings": list(match.brings)}
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ class Unmatched:
 class Details(Protocol):
     """What the matches of one search rest on; `position` is that of a column in the result."""
 
-    def pairs(self, position: int, most: int | None = None) -> list[Pair]:
+    def pairs(self, position: int, limit: int | None = None) -> list[Pair]:
         """Return the pairs of a column."""
         ...
 
@@ -342,7 +342,7 @@ class Details(Protocol):
         """Return the words that carry the match of a column."""
         ...
 
-    def unmatched(self, position: int, most: int | None) -> tuple[Unmatched, ...]:
+    def unmatched(self, position: int, limit: int | None) -> tuple[Unmatched, ...]:
         """Return the texts of the query without a match in a column."""
         ...
 
@@ -388,6 +388,6 @@ class Renderer(Protocol):
         """Return the page of search results, or write it to a stream."""
         ...
 
-    def explanation_page(self, found: Explanation, stream: TextIO | None) -> str | None:
+    def explanation_page(self, explanation: Explanation, stream: TextIO | None) -> str | None:
         """Return the page of an explanation, or write it to a stream."""
         ...

@@ -139,9 +139,9 @@ def _may_have_copies(sizes: np.ndarray) -> np.ndarray:
     above, below = MIN_JACCARD
     in_order = sizes[order]
     near = below * in_order[:-1] >= above * in_order[1:]
-    found = np.zeros(len(sizes), bool)
-    found[order] = np.append(near, False) | np.append(False, near) if len(sizes) else False
-    return found
+    mask = np.zeros(len(sizes), bool)
+    mask[order] = np.append(near, False) | np.append(False, near) if len(sizes) else False
+    return mask
 
 
 @damage_made_plain("the index")
@@ -181,7 +181,7 @@ def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
         numbered_by_text(
             rows,
             [owner == number for number in numbers],
-            [partial(take_texts, each) for each in texts],
+            [partial(take_texts, partition_texts) for partition_texts in texts],
         ),
     )
 

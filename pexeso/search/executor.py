@@ -129,14 +129,14 @@ def _search_store(
     with prefetched(_visits(scan, passes), threaded=_is_long(scan, passes)) as visits:
         for visit in visits:
             partition = scan.open(visit.number) if visit.partition is None else visit.partition
-            for each, probed in visit.probed:
-                each.search(visit.number, partition, probed)
+            for search_pass, probed in visit.probed:
+                search_pass.search(visit.number, partition, probed)
             # The next one is copied to a device only when this one is gone, unless there is room
             # for both.
             del partition, visit
     results: list[tuple[list[Hit], SearchStats]] = [([], SearchStats()) for _ in queries]
-    for each in passes:
-        for position, answer in each.results():
+    for search_pass in passes:
+        for position, answer in search_pass.results():
             results[position] = answer
     return results
 
@@ -181,8 +181,8 @@ def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
     """Yield the partitions that must be searched, in the order in which they are."""
     overlap = scan.copies_ahead
     for number in _order(scan, passes):
-        probed = [(each, each.look(number)) for each in passes]
-        probed = [(each, seen) for each, seen in probed if seen is not None]
+        probed = [(search_pass, search_pass.look(number)) for search_pass in passes]
+        probed = [(search_pass, seen) for search_pass, seen in probed if seen is not None]
         if probed:
             yield Visit(number, scan.open_ahead(number) if overlap else None, probed)
 
@@ -193,11 +193,11 @@ def _order(scan: PartitionLoader, passes: Sequence[Pass]) -> list[int]:
     They are reordered only if that raises the count that further columns need.
     """
     numbers = list(range(scan.store.n_partitions))
-    ranked = [each for each in passes if each.ranks]
+    ranked = [search_pass for search_pass in passes if search_pass.ranks]
     if not ranked or len(numbers) < 2:
         return numbers
     promises = {
-        number: [sum(part) for part in zip(*(each.promise(number) for each in ranked), strict=True)]
+        number: [sum(part) for part in zip(*(run.promise(number) for run in ranked), strict=True)]
         for number in numbers
     }
     return sorted(numbers, key=lambda number: [-part for part in promises[number]])
@@ -210,5 +210,5 @@ def _is_long(scan: PartitionLoader, passes: Sequence[Pass]) -> bool:
         return False
     from pexeso.engine.search.prefixes import LEAST_WORK
 
-    n_values = sum(each.n_values for each in passes)
+    n_values = sum(search_pass.n_values for search_pass in passes)
     return scan.copies_ahead or n_values * scan.mapped(0).n_values * n_partitions >= LEAST_WORK

@@ -99,8 +99,8 @@ class OpenIndex:
         """The partitions on the device."""
         from pexeso.search.opening import loader_of
 
-        asked = self.options
-        return loader_of(self.store, asked.device, asked.memory_budget, asked.kernel)
+        options = self.options
+        return loader_of(self.store, options.device, options.memory_budget, options.kernel)
 
     @cached_property
     def normaliser(self) -> Normaliser:

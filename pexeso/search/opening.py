@@ -120,11 +120,11 @@ def _device_of_letters(device: str, kernel: str) -> torch.device | None:
 
 def _require_layout(store: Store) -> None:
     """Refuse an index whose partitions were laid out by another version."""
-    found = store.manifest.options.get("layout", 1)
-    if found not in READ_LAYOUTS:
+    layout = store.manifest.options.get("layout", 1)
+    if layout not in READ_LAYOUTS:
         raise IndexVersionError(
             f"The index '{store.path}' was written by {store.manifest.written_by} with "
-            f"partitions of layout {found}, and this version "
+            f"partitions of layout {layout}, and this version "
             f"reads layout {' and '.join(map(str, READ_LAYOUTS))}. Build it again with this "
             "version, or search it with the one that wrote it."
         )

@@ -72,13 +72,13 @@ class PairTable:
         """Where the pairs of each matched text start: its nearest pair, int64."""
         return np.flatnonzero(np.diff(self.text, prepend=-1))
 
-    def weakest(self, most: int) -> PairTable:
+    def weakest(self, limit: int) -> PairTable:
         """Return the nearest pairs of the texts whose nearest pair is farthest, that first.
 
         Texts with an equal value are none of them.
         """
         far = self.starts[self.distances[self.starts] > 0]
-        return self.take(far[np.argsort(-self.distances[far], kind="stable")[:most]])
+        return self.take(far[np.argsort(-self.distances[far], kind="stable")[:limit]])
 
     @property
     def is_matched(self) -> np.ndarray:
@@ -117,9 +117,9 @@ class PairTable:
         kinds[rows[normaliser.equal_by_alias(ours, theirs)]] = KINDS.index(ALIAS)
         return replace(self, kinds=kinds)
 
-    def to_pairs(self, most: int | None = None) -> list[Pair]:
-        """Return the first `most` pairs, or all, as objects."""
-        end = len(self) if most is None else min(most, len(self))
+    def to_pairs(self, limit: int | None = None) -> list[Pair]:
+        """Return the first `limit` pairs, or all, as objects."""
+        end = len(self) if limit is None else min(limit, len(self))
         columns = (
             self.texts.take(pa.array(self.text[:end])).to_pylist(),
             self.values.slice(0, end).to_pylist(),
@@ -127,7 +127,7 @@ class PairTable:
             self.keys.slice(0, end).to_pylist(),
             (KINDS[kind] for kind in self.kinds[:end].tolist()),
         )
-        return [Pair(*each) for each in zip(*columns, strict=True)]
+        return [Pair(*row) for row in zip(*columns, strict=True)]
 
 
 @damage_made_plain("the index")
@@ -148,10 +148,10 @@ def find_pairs(
     for number in sorted({hit.partition for hit in hits}):
         here = [position for position, hit in enumerate(hits) if hit.partition == number]
         positions = np.array([hits[position].position for position in here], np.int64)
-        found = scan.space.column_pairs(
+        pairs = scan.space.column_pairs(
             scan.open(number), query.vectors, positions, options.max_distance, stats
         )
-        column, value, posting, distance = found
+        column, value, posting, distance = pairs
         values, keys = posting_arrays(scan, number, posting)
         kinds = kinds_of(query.values.take(pa.array(value)), keys)
         # Pairs come ordered by column.
@@ -161,12 +161,12 @@ def find_pairs(
             # Stable: within a text the pairs stay nearest first.
             order = np.argsort(text, kind="stable")
             rows = start + rows[order]
-            taken = pa.array(rows)
+            indices = pa.array(rows)
             table = PairTable(
                 query.text_array,
                 text[order],
-                values.take(taken),
-                keys.take(taken),
+                values.take(indices),
+                keys.take(indices),
                 distance[rows],
                 kinds[rows],
             )
@@ -186,16 +186,16 @@ def posting_arrays(
     store = scan.store
     rows = store.array(number, "posting_texts")[postings]
     values = store.array(number, "column_values_members")[postings]
-    found = (
+    texts = (
         take_texts(store.texts(number, "texts"), rows),
         take_texts(store.texts(number, "values"), values),
     )
-    if any(each.null_count for each in found):
+    if any(array.null_count for array in texts):
         raise IndexCorruptError(
             f"A text of partition {number} of '{store.path}' is missing: build the index again. "
             "'pexeso check' lists what is damaged."
         )
-    return found
+    return texts
 
 
 def _rows_by_value(query: EncodedQuery) -> tuple[np.ndarray, np.ndarray]:

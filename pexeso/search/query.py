@@ -151,7 +151,7 @@ def exact_kind(values: pa.StringArray) -> str | None:
     # them alone takes a tenth of the time.
     filled = pc.not_equal(pc.utf8_trim_whitespace(values), "")
     maybe = pc.match_substring_regex(values, f"(?i){MAY_BE_CODE}")
-    n_values, n_maybe = (pc.sum(each).as_py() or 0 for each in (filled, maybe))
+    n_values, n_maybe = (pc.sum(flags).as_py() or 0 for flags in (filled, maybe))
     if 2 * n_maybe <= n_values:
         return None
     kind = profile_column(values).value_kind
@@ -195,11 +195,11 @@ def _position(frame: Frame, on: Any, values: Any) -> int:
         return frame.position(on)
     if on is None:
         first = label_columns(frame.names)[0] if frame.names else "city"
-        taken = f", or take it: table[{first!r}]" if _gives(frame, values, first) else ""
+        hint = f", or take it: table[{first!r}]" if _gives(frame, values, first) else ""
         raise QueryError(
             "A query column must be one column of values. Got "
             f"{type(values).__name__}{_size(values)} instead. "
-            f"Name the column to search with, such as on={first!r}{taken}. {listed}"
+            f"Name the column to search with, such as on={first!r}{hint}. {listed}"
         )
     if isinstance(on, list | tuple):
         raise QueryError(
@@ -318,8 +318,8 @@ def _column(file: str, table: Any, position: int, reading: ReadingOptions) -> Qu
 
 
 def _columns_of(table: Any, kinds: Sequence[str]) -> list[int]:
-    found = [profile_column(column).kind for column in table.columns]
-    return [position for position, kind in enumerate(found) if kind in kinds]
+    column_kinds = [profile_column(column).kind for column in table.columns]
+    return [position for position, kind in enumerate(column_kinds) if kind in kinds]
 
 
 def _widest_column(file: str, table: Any) -> int:
@@ -405,15 +405,15 @@ def _id_of(document: dict[str, Any], number: int) -> Any:
     QueryError
         It is, or holds, what JSON does not have: the answer would be none, and not be known again.
     """
-    found = document.get("id", number)
+    query_id = document.get("id", number)
     try:
-        json.dumps(found, allow_nan=False)
+        json.dumps(query_id, allow_nan=False)
     except ValueError:
         raise QueryError(
             "its 'id' must be plain JSON, without NaN and infinite numbers. Name it by a text or a "
             "finite number."
         ) from None
-    return found
+    return query_id
 
 
 def read_batch_line(number: int, text: str, reading: ReadingOptions = AS_FOUND) -> BatchLine:

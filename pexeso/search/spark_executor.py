@@ -174,13 +174,13 @@ class SparkExecutor:
         cores = self._spark.sparkContext.defaultParallelism
         chunks = divide(queries, options, math.ceil(TASKS_PER_CORE * cores / n_partitions))
         context = self._spark.sparkContext
-        asked, sent = context.broadcast(plan), [context.broadcast(chunk) for chunk in chunks]
+        sent_plan, sent = context.broadcast(plan), [context.broadcast(chunk) for chunk in chunks]
 
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     partition, chunk = divmod(number, len(sent))
-                    yield search_partition_in_task(asked.value, partition, sent[chunk].value)
+                    yield search_partition_in_task(sent_plan.value, partition, sent[chunk].value)
             freeze_imports()
 
         n_tasks = n_partitions * len(chunks)
@@ -192,8 +192,8 @@ class SparkExecutor:
                     .toArrow()
                 )
         finally:
-            for each in (asked, *sent):
-                each.destroy()
+            for broadcast in (sent_plan, *sent):
+                broadcast.destroy()
         return merge(rows, options)
 
 
@@ -205,8 +205,8 @@ def divide(
     As many as wanted, but none of more than `MAX_CHUNK_QUERIES`, and of fewer than
     `MIN_CHUNK_QUERIES` only where there are no more.
     """
-    least = math.ceil(len(queries) / MAX_CHUNK_QUERIES)
-    n_chunks = max(1, least, min(n_wanted, len(queries) // MIN_CHUNK_QUERIES))
+    min_chunks = math.ceil(len(queries) / MAX_CHUNK_QUERIES)
+    n_chunks = max(1, min_chunks, min(n_wanted, len(queries) // MIN_CHUNK_QUERIES))
     chunks: list[list[int]] = [[] for _ in range(n_chunks)]
     # The largest first, each to the next chunk in turn: so every chunk has as many queries, and
     # nearly as many values.
@@ -229,18 +229,18 @@ def _without_texts(query: EncodedQuery) -> EncodedQuery:
     return replace(query, column=QueryColumn(pa.nulls(1, pa.string()), counts=n_rows))
 
 
-def search_partition_in_task(asked: _Asked, number: int, chunk: _Chunk) -> pa.RecordBatch:
+def search_partition_in_task(plan: _Asked, number: int, chunk: _Chunk) -> pa.RecordBatch:
     """Search one partition of an index for the queries of a chunk.
 
     Returns a row for each query, with all columns that it found.
     """
     take_one_thread()  # tasks run side by side already
-    manifest = asked.store.manifest
-    device = task_device() if asked.device == "auto" else asked.device
+    manifest = plan.store.manifest
+    device = task_device() if plan.device == "auto" else plan.device
     store = replace(
-        asked.store, manifest=replace(manifest, parts={SEMANTIC: (manifest.partitions[number],)})
+        plan.store, manifest=replace(manifest, parts={SEMANTIC: (manifest.partitions[number],)})
     )
-    scan = loader_of(store, device, asked.memory_budget, asked.kernel)
+    scan = loader_of(store, device, plan.memory_budget, plan.kernel)
     rows = [
         {
             "query": position,

@@ -84,15 +84,15 @@ def _with_agents(app: Starlette, agents: Agents) -> ASGIApp:
 
 
 def _routes(pages: Pages) -> list[Route]:
-    found = [Route(f"{assets.FOLDER}/{{name}}", assets.answer)]
+    routes = [Route(f"{assets.FOLDER}/{{name}}", assets.answer)]
     for path in PAGES:
         # A part of a path may be anything, and the first route that fits is taken.
         as_json = f"{'/index' if path == '/' else path}.json"
-        found.append(Route(as_json, _answers(pages, path, as_json=True), methods=["GET"]))
-        found.append(Route(path, _answers(pages, path), methods=["GET"]))
+        routes.append(Route(as_json, _answers(pages, path, as_json=True), methods=["GET"]))
+        routes.append(Route(path, _answers(pages, path), methods=["GET"]))
     from pexeso.server.pages import actions
 
-    return [*found, *actions.routes(pages)]
+    return [*routes, *actions.routes(pages)]
 
 
 def _answers(pages: Pages, path: str, *, as_json: bool = False):

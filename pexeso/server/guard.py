@@ -134,7 +134,7 @@ class Guard:
         if tokens and scope["method"] == "GET":
             session = None if known else self._access.exchange(tokens[-1])
             if known or session is not None:
-                rest = urlencode([each for each in fields if each[0] != TOKEN_FIELD])
+                rest = urlencode([field for field in fields if field[0] != TOKEN_FIELD])
                 path = "/" + scope["path"].lstrip("/")  # two slashes would name another host
                 answer = RedirectResponse(path + (f"?{rest}" if rest else ""), status_code=303)
                 if session is not None:

@@ -48,7 +48,7 @@ def fields_of_query(kind: type[Request], given: Mapping[str, str]) -> dict[str, 
     {'k': 5, 'max_distance': 0.2, 'exclude_self': True}
     """
     hints = get_type_hints(kind)
-    declared = {each.name for each in fields(kind)}
+    declared = {field.name for field in fields(kind)}
     return {
         name: _value(hints[name], text, name)
         for name, text in given.items()
@@ -57,7 +57,7 @@ def fields_of_query(kind: type[Request], given: Mapping[str, str]) -> dict[str, 
 
 
 def _value(hint: Any, text: str, name: str) -> Any:
-    kinds = [each for each in (hint, *get_args(hint)) if each is not NoneType]
+    kinds = [member for member in (hint, *get_args(hint)) if member is not NoneType]
     if hint is bool:
         return is_on(text, name)
     if any(get_origin(kind) is Literal and text in get_args(kind) for kind in kinds):
@@ -131,11 +131,11 @@ def command_line(
     if any(mark in column for mark in _MARKS):
         column = str(request.column)
     words = ["pexeso", request.verb, index, f"{_own_name(table)}:{column}", *more]
-    for each in fields(request):
-        value = getattr(request, each.name)
-        if each.name not in options or value == each.default:
+    for field in fields(request):
+        value = getattr(request, field.name)
+        if field.name not in options or value == field.default:
             continue
-        name = "-k" if each.name == "k" else f"--{_OPTION_OF.get(each.name, each.name)}"
+        name = "-k" if field.name == "k" else f"--{_OPTION_OF.get(field.name, field.name)}"
         name = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(name if value else f"--no-{name[2:]}")
@@ -184,11 +184,11 @@ def python_lines(
         The fields that become arguments where they differ from their defaults.
     """
     # A table in memory does not tell that it is the lake's own; it is left out of what is found.
-    taken = {*options} - {"exclude_self"}
+    names = {*options} - {"exclude_self"}
     given = [
-        f"{each.name}={value!r}"
-        for each in fields(request)
-        if each.name in taken and (value := getattr(request, each.name)) != each.default
+        f"{field.name}={value!r}"
+        for field in fields(request)
+        if field.name in names and (value := getattr(request, field.name)) != field.default
     ]
     name, _, after = call.partition("\n")
     on = column[1:] if column.startswith("#") else repr(column)

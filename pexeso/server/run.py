@@ -152,8 +152,8 @@ def _listening(port: int | None) -> socket.socket:
     """Return a socket that listens, on the port that was asked for or one that is free."""
     if port is not None and not 0 <= port < 65536:
         raise InputError(f"port must be from 0 to 65535. Got {port} instead.")
-    asked = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)
-    for number in asked:
+    ports = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)
+    for number in ports:
         # Only where the protocol is named does asyncio send at once what is small: else the second
         # packet of an answer waits 40 ms for the browser to confirm the first.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

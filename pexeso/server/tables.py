@@ -155,13 +155,13 @@ class QueryTables:
         """
         spec, reading = table_to_read(lake, table)
         with self._lock:
-            known = [each for tables in self._files.values() for each in tables]
-        for each in known:
-            if each.is_of_lake and (each.name, each.reading) == (table, reading):
+            known = [other for tables in self._files.values() for other in tables]
+        for other in known:
+            if other.is_of_lake and (other.name, other.reading) == (table, reading):
                 with suppress(UnknownTableError):  # which others have pushed out just now
-                    return self[each.id]
+                    return self[other.id]
         file_id = secrets.token_urlsafe(9).replace("-", "_")
-        found = QueryTable(
+        new_table = QueryTable(
             f"{file_id}-0",
             table,
             spec,
@@ -169,8 +169,8 @@ class QueryTables:
             delimiter=_delimiter(spec, reading),
             reading=reading,
         )
-        self._keep(file_id, (found,))
-        return found
+        self._keep(file_id, (new_table,))
+        return new_table
 
     def _keep(self, file_id: str, tables: tuple[QueryTable, ...]) -> None:
         with self._lock:
@@ -178,8 +178,8 @@ class QueryTables:
             gone = [
                 self._files.popitem(last=False)[0] for _ in range(len(self._files) - UPLOADS_KEPT)
             ]
-        for each in gone:
-            shutil.rmtree(self._folder / each, ignore_errors=True)
+        for old_id in gone:
+            shutil.rmtree(self._folder / old_id, ignore_errors=True)
 
     def _write(self, path: Path, pieces: Iterable[bytes]) -> None:
         n_bytes = 0
@@ -197,19 +197,19 @@ class QueryTables:
     def _tables_of(self, file_id: str, path: Path) -> tuple[QueryTable, ...]:
         if path.stat().st_size == 0:
             raise InputError(f"'{path.name}' is empty: a table has a header and rows.")
-        found, skipped = find_tables(path)
-        if not found:
+        tables, skipped = find_tables(path)
+        if not tables:
             reason = skipped[0].reason if skipped else "it holds no table"
             raise InputError(f"'{path.name}' is no table that can be searched with: {reason}")
-        if len(found) > TABLES_OF_FILE:
+        if len(tables) > TABLES_OF_FILE:
             raise InputError(
-                f"'{path.name}' holds {len(found):,} tables, and at most {TABLES_OF_FILE} can be "
+                f"'{path.name}' holds {len(tables):,} tables, and at most {TABLES_OF_FILE} can be "
                 "chosen from: give the file of one of them."
             )
-        siblings = tuple((f"{file_id}-{n}", file.table) for n, file in enumerate(found))
+        siblings = tuple((f"{file_id}-{n}", file.table) for n, file in enumerate(tables))
         try:
             # Of several, each is read once it is chosen.
-            delimiter = read_table(path).delimiter if found[0].table == path.name else None
+            delimiter = read_table(path).delimiter if tables[0].table == path.name else None
         except TableReadError as error:
             said = str(error).replace(f"{path.parent}{os.sep}", "")
             raise InputError(f"This is no table that can be searched with: {said}") from error

@@ -59,7 +59,7 @@ class RequestError(InputError):
 
     def written(self, name: Callable[[str], str]) -> str:
         """Return the message with each field under the name that a face has for it."""
-        return _FIELD.sub(lambda found: name(found[1]), self.args[0]) % self.args[1:]
+        return _FIELD.sub(lambda match: name(match[1]), self.args[0]) % self.args[1:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +89,9 @@ class Request:
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
-        for each in fields(self):
-            value = typed(hints[each.name], getattr(self, each.name), each.name)
-            object.__setattr__(self, each.name, value)
+        for own_field in fields(self):
+            value = typed(hints[own_field.name], getattr(self, own_field.name), own_field.name)
+            object.__setattr__(self, own_field.name, value)
         if hasattr(super(), "__post_init__"):  # of options that the request has as fields
             super().__post_init__()
 
@@ -125,9 +125,9 @@ class Request:
             There is such a field.
         """
         useless = [
-            f"{{{each.name}}}"
-            for each in fields(self)
-            if each.name not in usable and getattr(self, each.name) != each.default
+            f"{{{own_field.name}}}"
+            for own_field in fields(self)
+            if own_field.name not in usable and getattr(self, own_field.name) != own_field.default
         ]
         if useless:
             raise RequestError(

@@ -37,10 +37,10 @@ class EncodedQueries:
     def get(self, key: tuple[object, ...], encode: Callable[[], EncodedQuery]) -> EncodedQuery:
         """Return the column of a key, which names the index's state too; encode it if it is new."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+            cached_query = self._kept.get(key)
+            if cached_query is not None:
                 self._kept.move_to_end(key)
-                return found
+                return cached_query
         encoded = encode()
         if len(encoded.values) <= MAX_VALUES:
             with self._lock:

@@ -35,10 +35,10 @@ def to_plain(value: Any) -> Any:
     {'names': ['a', 'b']}
     """
     if is_dataclass(value):
-        return {each.name: to_plain(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {name: to_plain(each) for name, each in value.items()}
-    return [to_plain(each) for each in value] if isinstance(value, tuple | list) else value
+        return {name: to_plain(member) for name, member in value.items()}
+    return [to_plain(entry) for entry in value] if isinstance(value, tuple | list) else value
 
 
 def from_plain(kind: type[Record], values: Mapping[str, Any]) -> Record:
@@ -67,14 +67,14 @@ def from_plain(kind: type[Record], values: Mapping[str, Any]) -> Record:
         ...
     pexeso.errors.InputError: min_rows must be a whole number. Got '3' instead.
     """
-    declared = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    declared = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(map(str, set(values) - set(declared))):
         there = f"Fields of {kind.__name__} are {', '.join(declared)}"
         raise InputError(f"{there}. Got {', '.join(unknown)}.")
     missing = [
         name
-        for name, each in declared.items()
-        if name not in values and each.default is MISSING and each.default_factory is MISSING
+        for name, field in declared.items()
+        if name not in values and field.default is MISSING and field.default_factory is MISSING
     ]
     if missing:
         raise InputError(f"{kind.__name__} needs {', '.join(missing)}. Got {shown(dict(values))}.")
@@ -93,9 +93,9 @@ def typed(hint: Any, value: Any, name: str) -> Any:
 def _as(hint: Any, value: Any) -> Any:
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        for each in inner:
+        for alternative in inner:
             try:
-                return _as(each, value)
+                return _as(alternative, value)
             except _Refused:
                 continue
     elif origin is Literal:
@@ -103,10 +103,10 @@ def _as(hint: Any, value: Any) -> Any:
             return value
     elif origin is not None and issubclass(origin, Mapping):
         if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-            return {name: _as(inner[1], each) for name, each in value.items()}
+            return {name: _as(inner[1], member) for name, member in value.items()}
     elif origin is not None and issubclass(origin, Sequence):
         if isinstance(value, list | tuple):
-            return tuple(_as(inner[0], each) for each in value)
+            return tuple(_as(inner[0], entry) for entry in value)
     elif is_dataclass(hint) and isinstance(value, Mapping):
         return from_plain(hint, value)
     elif hint is str and isinstance(value, os.PathLike):

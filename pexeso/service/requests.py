@@ -101,7 +101,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
             raise InputError(f"max_candidates is at least 1. Got {self.max_candidates!r}.")
         if self.method in ("semantic", "all"):
             if self.method == "semantic":
-                others = {each.name for each in fields(self)} - {"max_candidates"}
+                others = {field.name for field in fields(self)} - {"max_candidates"}
                 self.require_use(others, "Semantic search")
             return
         usable = {*_OF_TOKENS, "method", "rerank"}
@@ -152,7 +152,7 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
 
     def require_for_a_column(self) -> None:
         """Refuse options of composite keys."""
-        self.require_use({each.name for each in fields(self)} - {*_OF_EQUAL_KEYS}, "One column")
+        self.require_use({field.name for field in fields(self)} - {*_OF_EQUAL_KEYS}, "One column")
 
     def by_programs(self) -> dict[str, Any]:
         """Return the options of the search where `method` learns programs."""
@@ -167,8 +167,8 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         given = {name: value for name in _OF_TOKENS if (value := getattr(self, name)) is not None}
         if self.method == "overlap":
             return OverlapRequest(**given)
-        least = DEFAULT_MIN_CONTAINMENT if self.min_joinability is None else self.min_joinability
-        return ContainRequest(**given, min_containment=least)
+        share = DEFAULT_MIN_CONTAINMENT if self.min_joinability is None else self.min_joinability
+        return ContainRequest(**given, min_containment=share)
 
 
 @dataclass(frozen=True, kw_only=True)

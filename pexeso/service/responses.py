@@ -39,10 +39,10 @@ class SearchResponse:
 
     def to_dict(self) -> Answer:
         """Return the JSON form of the result, or with `all_columns` of all under ``columns``."""
-        found = [
+        answers = [
             result.to_dict(explain=self.request.explain, hints=True) for result in self.results
         ]
-        return {"columns": found} if self.request.all_columns else found[0]
+        return {"columns": answers} if self.request.all_columns else answers[0]
 
 
 @dataclass(frozen=True)

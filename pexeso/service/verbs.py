@@ -143,8 +143,8 @@ def _search(
     request.require_for_a_column()
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())
-    index, asked = service.open_for(request), request.options()
-    asked |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
+    index, given = service.open_for(request), request.options()
+    given |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
     if request.method == "semantic" and encoded is not None and not request.all_columns:
         opened = index._opened
         state = (request.index, request.model, opened.whole.manifest.snapshot)
@@ -152,17 +152,17 @@ def _search(
             (*state, request.query, request.reading),
             lambda: opened.encode(request.read_column()),
         )
-        return SearchResponse(request, index.search_batch([query], rerank=request.rerank, **asked))
+        return SearchResponse(request, index.search_batch([query], rerank=request.rerank, **given))
     queries = request.read_columns(numbers=request.method == "all")
     if request.method == "semantic":
-        found = index.search_batch(queries, rerank=request.rerank, **asked)
-        return SearchResponse(request, found)
+        results = index.search_batch(queries, rerank=request.rerank, **given)
+        return SearchResponse(request, results)
     from pexeso.answers.combined import search_combined
 
     if request.max_candidates is not None:
-        asked["max_candidates"] = request.max_candidates
-    asked["models"] = None if request.model is None else (request.model,)
-    return SearchResponse(request, [search_combined(index, query, **asked) for query in queries])
+        given["max_candidates"] = request.max_candidates
+    given["models"] = None if request.model is None else (request.model,)
+    return SearchResponse(request, [search_combined(index, query, **given) for query in queries])
 
 
 def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:
@@ -189,8 +189,8 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
         named = requests.split_lake_column(index.catalog, request.lake_column)
     if request.lake_column is not None or request.is_auto:
         # The best distance to find a column with is not the best to join it with: chosen anew.
-        found = index.explain(column, *named, **options)
-        match, advised = found.match, found.options
+        explanation = index.explain(column, *named, **options)
+        match, advised = explanation.match, explanation.options
     # By the texts that were searched with: those of dates and the like differ from Arrow's.
     how, (table, texts) = _fields_of(JoinOptions, request), _table_of(column)
     joined = match._details.join(match, table, None, None, how, texts=texts)
@@ -199,20 +199,20 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
 
 def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Match:
     """Return the column that a search lists first, or else the best that few values match."""
-    found = index.search(column, exclude_self=True, **options)
-    if not len(found):  # a number of columns is given however low their joinability
-        found = index.search(column, exclude_self=True, **options, k=DEFAULT_COLUMNS)
+    result = index.search(column, exclude_self=True, **options)
+    if not len(result):  # a number of columns is given however low their joinability
+        result = index.search(column, exclude_self=True, **options, k=DEFAULT_COLUMNS)
     name = column.column or "values"
-    if not found.query["distinct"]:
+    if not result.query["distinct"]:
         raise RequestError("'%s' has no value that a column of the lake could match.", name)
-    if not len(found):
+    if not len(result):
         raise RequestError(
             "No column of the lake has a value within distance %s of '%s'. Try a larger "
             "{max_distance}.",
-            f"{found.options.max_distance:g}",
+            f"{result.options.max_distance:g}",
             name,
         )
-    return found[0]
+    return result[0]
 
 
 def _table_of(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:

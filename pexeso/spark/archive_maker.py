@@ -62,8 +62,8 @@ def _remove_unused(made: Path) -> None:
     """
 
     def last_use(path: Path) -> float:
-        found = path.stat()
-        return max(found.st_atime, found.st_mtime)
+        status = path.stat()
+        return max(status.st_atime, status.st_mtime)
 
     others = (path for path in made.parent.glob("*.jsa") if path != made)
     for unused in sorted(others, key=last_use, reverse=True)[MAX_ARCHIVES - 1 :]:

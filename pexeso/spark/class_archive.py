@@ -60,8 +60,8 @@ def _fingerprint(java: Java) -> str:
     program = java.command.resolve()
     jars = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
     files = [program, *sorted(jars.iterdir())]
-    told = [(str(file), (found := file.stat()).st_size, found.st_mtime_ns) for file in files]
-    return hashlib.blake2b(repr((java.version, told)).encode(), digest_size=8).hexdigest()
+    stamps = [(str(file), (status := file.stat()).st_size, status.st_mtime_ns) for file in files]
+    return hashlib.blake2b(repr((java.version, stamps)).encode(), digest_size=8).hexdigest()
 
 
 def with_archive(settings: Mapping[str, str], java: Java) -> dict[str, str]:

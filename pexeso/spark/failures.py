@@ -42,11 +42,11 @@ def reason_of_failure(error: BaseException) -> str:
     if "java.lang.OutOfMemoryError" in text:
         return JAVA_IS_FULL
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if not _FRAME.match(line)]
-    found = next(
-        (line for line in reversed(told) if _MESSAGE.search(line)),
-        (told or lines or ["no reason given"])[0],
+    messages = [line for line in lines if not _FRAME.match(line)]
+    reason = next(
+        (line for line in reversed(messages) if _MESSAGE.search(line)),
+        (messages or lines or ["no reason given"])[0],
     )
     if "ExecutorLostFailure" in text:
         return EXECUTOR_LOST
-    return found.removeprefix("Caused by: ").rstrip(".")
+    return reason.removeprefix("Caused by: ").rstrip(".")

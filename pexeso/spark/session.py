@@ -302,9 +302,9 @@ def _name_the_interpreter(settings: Mapping[str, str]) -> None:
     The default is the `python3` of PATH, which may lack the required packages.
     """
     # Only `spark-submit` reads this setting by itself.
-    asked = settings.get("spark.pyspark.python")
-    if asked is not None:
-        os.environ["PYSPARK_PYTHON"] = asked
+    interpreter = settings.get("spark.pyspark.python")
+    if interpreter is not None:
+        os.environ["PYSPARK_PYTHON"] = interpreter
     elif is_on_this_machine(settings.get("spark.master", "")):
         os.environ["PYSPARK_PYTHON"] = sys.executable
 
@@ -376,7 +376,7 @@ def _has_ended(java: "subprocess.Popen[bytes]") -> bool:
 def how_it_ended(code: int) -> str:
     """Return in one sentence how a Java process that said nothing ended."""
     number = -code if code < 0 else code - 128  # a shell around it adds 128
-    if number in {each.value for each in signal.Signals}:
+    if number in {known_signal.value for known_signal in signal.Signals}:
         cause = ", most often for want of memory" if number == signal.SIGKILL else ""
         return f"Java was killed by {signal.Signals(number).name} and said nothing{cause}."
     return f"Java ended with exit code {code} and said nothing."

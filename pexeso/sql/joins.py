@@ -81,38 +81,38 @@ def sql_of_match(
     MissingPackageError
         The table of the lake has no name, and duckdb is not installed.
     """
-    asked = join_options({**options, "provenance": ()})
+    requested = join_options({**options, "provenance": ()})
     yours, named = names
     if named is None:
         require_duckdb()
-    found = rows_of_match(lake, query, match, asked)
-    theirs = LakeTable.of(lake.where, found)
+    rows = rows_of_match(lake, query, match, requested)
+    theirs = LakeTable.of(lake.where, rows)
     source = source_of(theirs, named)
-    pairs = _pairs(query, found, [text for (text,) in theirs.texts])
+    pairs = _pairs(query, rows, [text for (text,) in theirs.texts])
     keys = [((mine,), (their,)) for mine, their in pairs]
     [key] = theirs.keys
-    sql = statement(keys, (quoted(yours), [on]), (source, [key]), asked.how)
+    sql = statement(keys, (quoted(yours), [on]), (source, [key]), requested.how)
     return JoinSql(sql, {YOURS: None, LAKES: theirs.reader}, on, key, pairs)
 
 
 def _pairs(
-    query: EncodedQuery, found: FoundRows, theirs: list[str | None]
+    query: EncodedQuery, rows: FoundRows, theirs: list[str | None]
 ) -> list[tuple[str, str | None]]:
     """Return what equal texts alone would not join, or would join though it is not joined."""
     there = set(theirs)
-    mapping = found.mapping
+    mapping = rows.mapping
     value_of = dict(zip(mapping.texts.to_pylist(), mapping.query_of_text.tolist(), strict=True))
-    told: list[tuple[str, str | None]] = []
+    pairs: list[tuple[str, str | None]] = []
     searched: list[str] = query.column.values.drop_null().to_pylist()
     for mine in dict.fromkeys(searched):
         value = value_of.get(mine, -1)
-        first, last = np.searchsorted(found.query, [value, value + 1]) if value >= 0 else (0, 0)
-        partners = dict.fromkeys(theirs[row] for row in found.row[first:last].tolist())
+        first, last = np.searchsorted(rows.query, [value, value + 1]) if value >= 0 else (0, 0)
+        partners = dict.fromkeys(theirs[row] for row in rows.row[first:last].tolist())
         if partners:
-            told += [] if list(partners) == [mine] else [(mine, their) for their in partners]
+            pairs += [] if list(partners) == [mine] else [(mine, their) for their in partners]
         elif mine in there:
-            told.append((mine, None))
-    return told
+            pairs.append((mine, None))
+    return pairs
 
 
 def source_of(table: LakeTable, named: str | None) -> str:
@@ -158,19 +158,19 @@ CAST(l."held" AS VARCHAR) = CAST(y."year" AS VARCHAR);
     if not pairs:
         return f"SELECT y.*, l.*\nFROM {yours} AS y\n{join} {lakes} AS l ON {_equal(their, mine)};"
     ends = [""] if len(on) == 1 else [f"_{at}" for at in range(1, len(on) + 1)]
-    asked, partners = ([f"{name}{end}" for end in ends] for name in ("query_value", "lake_value"))
+    values, partners = ([f"{name}{end}" for end in ends] for name in ("query_value", "lake_value"))
     rows = ",\n    ".join(f"({', '.join(map(literal, [*one, *other]))})" for one, other in pairs)
     joined = [
-        f"CASE WHEN p.{asked[0]} IS NULL THEN {text} ELSE p.{partner} END"
+        f"CASE WHEN p.{values[0]} IS NULL THEN {text} ELSE p.{partner} END"
         for text, partner in zip(mine, partners, strict=True)
     ]
     pairs_name = "pairs"
     while pairs_name in f"{yours} {lakes}".lower():  # it would hide a table of that name
         pairs_name += "_"
     return (
-        f"WITH {pairs_name}({', '.join([*asked, *partners])}) AS (VALUES\n    {rows}\n)\n"
+        f"WITH {pairs_name}({', '.join([*values, *partners])}) AS (VALUES\n    {rows}\n)\n"
         f"SELECT y.*, l.*\nFROM {yours} AS y\n"
-        f"LEFT JOIN {pairs_name} AS p ON {_equal([f'p.{name}' for name in asked], mine)}\n"
+        f"LEFT JOIN {pairs_name} AS p ON {_equal([f'p.{name}' for name in values], mine)}\n"
         f"{join} {lakes} AS l ON {_equal(their, joined)};"
     )
 

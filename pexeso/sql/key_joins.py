@@ -48,16 +48,16 @@ def sql_of_key(
         DuckDB has no text for a cell of the lake that is part of a key.
     """
     (mine, cells), (their, table, rows) = yours, theirs
-    asked = join_options({"how": how, "provenance": ()})
+    requested = join_options({"how": how, "provenance": ()})
     own, named = names
     if named is None:
         require_duckdb()
-    found = LakeTable.of_rows(lake, table, rows, their.positions)
+    lake_table = LakeTable.of_rows(lake, table, rows, their.positions)
     texts = duckdb_texts(cells) if has_duckdb() else _texts(mine)
-    pairs = _pairs(zip(texts, mine.keys.to_pylist(), strict=True), found, their)
-    on, keys = cells.column_names, found.keys
-    sql = statement(pairs, (quoted(own), on), (source_of(found, named), keys), asked.how)
-    readers = {YOURS: None, LAKES: found.reader}
+    pairs = _pairs(zip(texts, mine.keys.to_pylist(), strict=True), lake_table, their)
+    on, keys = cells.column_names, lake_table.keys
+    sql = statement(pairs, (quoted(own), on), (source_of(lake_table, named), keys), requested.how)
+    readers = {YOURS: None, LAKES: lake_table.reader}
     return JoinSql(sql, readers, spec_of(on), spec_of(keys), pairs)
 
 
@@ -66,24 +66,24 @@ def _texts(mine: KeyedTable) -> list[tuple[str | None, ...]]:
 
 
 def _pairs(
-    mine: Iterable[tuple[tuple[str | None, ...], str | None]], found: LakeTable, their: KeyedTable
+    mine: Iterable[tuple[tuple[str | None, ...], str | None]], table: LakeTable, their: KeyedTable
 ) -> list[tuple[Key, tuple[str | None, ...]]]:
     """Return what equal texts alone would not join, or would join though it is not joined."""
-    asked = dict(mine)
-    wanted = set(asked.values()) - {None}
-    there = set(found.texts)
+    keys = dict(mine)
+    wanted = set(keys.values()) - {None}
+    there = set(table.texts)
     partners: dict[str, dict[Key, None]] = {}
-    for texts, key in zip(found.texts, their.keys.to_pylist(), strict=True):
+    for texts, key in zip(table.texts, their.keys.to_pylist(), strict=True):
         if key in wanted:
-            partners.setdefault(key, {})[_whole(texts, found.name)] = None
-    told: list[tuple[Key, tuple[str | None, ...]]] = []
-    for texts, key in asked.items():
+            partners.setdefault(key, {})[_whole(texts, table.name)] = None
+    pairs: list[tuple[Key, tuple[str | None, ...]]] = []
+    for texts, key in keys.items():
         met = list(partners.get(key, ())) if key is not None else []
         if met:
-            told += [] if met == [texts] else [(_whole(texts, "your table"), each) for each in met]
+            pairs += [] if met == [texts] else [(_whole(texts, "your table"), mate) for mate in met]
         elif None not in texts and texts in there:
-            told.append((texts, (None,) * len(texts)))
-    return told
+            pairs.append((texts, (None,) * len(texts)))
+    return pairs
 
 
 def _whole(texts: tuple[str | None, ...], where: str) -> Key:

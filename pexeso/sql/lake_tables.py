@@ -58,10 +58,10 @@ class LakeTable:
     _rows: Rows
 
     @classmethod
-    def of(cls, lake: Path | Location, found: FoundRows) -> LakeTable:
+    def of(cls, lake: Path | Location, rows: FoundRows) -> LakeTable:
         """Return the table that a match found; see `of_rows`."""
-        position = find_column(found.rows.column_names, found.column)
-        return cls.of_rows(lake, found.table, Rows(found.rows, found.typed), [position])
+        position = find_column(rows.rows.column_names, rows.column)
+        return cls.of_rows(lake, rows.table, Rows(rows.rows, rows.typed), [position])
 
     @classmethod
     def of_rows(
@@ -175,7 +175,7 @@ def _read(
         return None  # Parquet keeps spans of time as numbers, and what they are where Arrow looks
     try:
         with duckdb.connect() as connection:
-            names = [each[0] for each in connection.execute(f"FROM {reader} LIMIT 0").description]
+            names = [field[0] for field in connection.execute(f"FROM {reader} LIMIT 0").description]
             if len(names) != own.num_columns:
                 return None
             cast = connection.sql(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {reader}")

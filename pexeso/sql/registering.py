@@ -22,7 +22,7 @@ _FOUND = pa.schema(
 )
 
 
-def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str, ...]:
+def register_found(connection: Any, result: Match | Iterable[Match]) -> tuple[str, ...]:
     """Register what a search found in a connection of DuckDB, for statements of `Match.sql`.
 
     Nothing is written to its database: all are temporary, and replace what is there and
@@ -31,7 +31,7 @@ def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
-    found : SearchResult, Match or iterable of Match
+    result : SearchResult, Match or iterable of Match
 
     Returns
     -------
@@ -64,12 +64,12 @@ def register_found(connection: Any, found: Match | Iterable[Match]) -> tuple[str
             "connection must be one of DuckDB, such as duckdb.connect() gives. Got "
             f"{shown(connection)} instead."
         )
-    several = list(found) if isinstance(found, Iterable) else [found]
-    matches = [found] if isinstance(found, Match) else several
-    if not all(isinstance(each, Match) for each in matches):
+    several = list(result) if isinstance(result, Iterable) else [result]
+    matches = [result] if isinstance(result, Match) else several
+    if not all(isinstance(match, Match) for match in matches):
         raise InputError(
             "What is registered are columns found by similar values: a SearchResult, a Match, or "
-            f"a list of them. Got {type(found).__name__} instead."
+            f"a list of them. Got {type(result).__name__} instead."
         )
     tables: dict[str, LakeTable] = {}
     for match in matches:
@@ -99,9 +99,9 @@ def _names_of(tables: dict[str, LakeTable]) -> list[str]:
     InputError
         Two tables in memory are one to DuckDB: statements say them by their names.
     """
-    taken: dict[bytes, str] = {}
+    used_names: dict[bytes, str] = {}
     for name in (name for name, table in tables.items() if table.reader is None):
-        if (other := taken.setdefault(_key(name), name)) != name:
+        if (other := used_names.setdefault(_key(name), name)) != name:
             raise InputError(
                 f"'{other}' and '{name}' are one name to DuckDB, which does not tell A from a: "
                 "register what was found in them in two connections."
@@ -111,8 +111,8 @@ def _names_of(tables: dict[str, LakeTable]) -> list[str]:
         free = name
         if table.reader is not None:  # statements read its file, whatever the view is called
             endings = ("", *(f" ({number})" for number in range(2, len(tables) + 2)))
-            free = next(name + end for end in endings if _key(name + end) not in taken)
-            taken[_key(free)] = name
+            free = next(name + end for end in endings if _key(name + end) not in used_names)
+            used_names[_key(free)] = name
         given.append(free)
     return given
 
@@ -124,5 +124,5 @@ def _key(name: str) -> bytes:
 
 def _pairs_of(match: Match) -> pa.Table:
     pairs = match.to_arrow()
-    names = [pa.array([each] * len(pairs), pa.string()) for each in (match.table, match.column)]
+    names = [pa.array([name] * len(pairs), pa.string()) for name in (match.table, match.column)]
     return pa.Table.from_arrays([*names, *pairs.columns], schema=_PAIRS)

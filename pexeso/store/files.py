@@ -102,8 +102,8 @@ class RootFolder:
         *folders, name = relative.split("/")
         descriptor = self._descriptor
         try:
-            for each in folders:
-                inner = os.open(each, _FOLDER, dir_fd=descriptor)
+            for folder in folders:
+                inner = os.open(folder, _FOLDER, dir_fd=descriptor)
                 if descriptor != self._descriptor:
                     os.close(descriptor)
                 descriptor = inner

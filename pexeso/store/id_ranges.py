@@ -28,7 +28,7 @@ def ranges_of(ids: np.ndarray) -> Ranges:
 def merge_ranges(*lists: Iterable[Sequence[int]]) -> Ranges:
     """Bring ranges together: ascending, apart, those that touch as one."""
     merged: Ranges = []
-    for first, end in sorted(tuple(each) for ranges in lists for each in ranges):
+    for first, end in sorted(tuple(span) for ranges in lists for span in ranges):
         if merged and first <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -44,20 +44,20 @@ def numbers_in(ranges: Iterable[Sequence[int]]) -> np.ndarray:
     >>> numbers_in([[1, 3], [5, 6]]).tolist()
     [1, 2, 5]
     """
-    return np.concatenate([np.empty(0, np.int64), *(np.arange(*each) for each in ranges)])
+    return np.concatenate([np.empty(0, np.int64), *(np.arange(*span) for span in ranges)])
 
 
-def are_ranges(found: Any, end: int) -> bool:
+def are_ranges(value: Any, end: int) -> bool:
     """Return whether a plain JSON value is a list of ranges below `end`, ascending and apart."""
-    if not isinstance(found, list):
+    if not isinstance(value, list):
         return False
     last = 0
-    for each in found:
+    for span in value:
         if not (
-            isinstance(each, list) and len(each) == 2 and all(type(bound) is int for bound in each)
+            isinstance(span, list) and len(span) == 2 and all(type(bound) is int for bound in span)
         ):
             return False
-        if not last <= each[0] < each[1] <= end:
+        if not last <= span[0] < span[1] <= end:
             return False
-        last = each[1]
+        last = span[1]
     return True

@@ -141,9 +141,9 @@ class Manifest:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "catalogs", tuple(self.catalogs))
-        object.__setattr__(self, "parts", {name: tuple(each) for name, each in self.parts.items()})
+        object.__setattr__(self, "parts", {name: tuple(part) for name, part in self.parts.items()})
         object.__setattr__(
-            self, "deleted_columns", tuple(tuple(each) for each in self.deleted_columns)
+            self, "deleted_columns", tuple(tuple(span) for span in self.deleted_columns)
         )
         _require_text(self.written_by, "written_by")
         _require_text(self.created, "created")
@@ -282,20 +282,20 @@ def _verified_document(data: bytes) -> dict[str, Any]:
     return document
 
 
-def _require_version(found: Any) -> None:
-    if type(found) is not int or found < 1:
+def _require_version(version: Any) -> None:
+    if type(version) is not int or version < 1:
         raise IndexCorruptError(
-            f"The manifest of the index has the format version {found!r}; it must be 1 or more."
+            f"The manifest of the index has the format version {version!r}; it must be 1 or more."
         )
-    if found > FORMAT_VERSION:
+    if version > FORMAT_VERSION:
         raise IndexVersionError(
-            f"The index has format version {found}, and this pexeso reads up to version "
+            f"The index has format version {version}, and this pexeso reads up to version "
             f"{FORMAT_VERSION}: "
             "upgrade pexeso, or build the index again with this one."
         )
-    if found < OLDEST_VERSION:
+    if version < OLDEST_VERSION:
         raise IndexVersionError(
-            f"The index has format version {found}, and this pexeso reads versions "
+            f"The index has format version {version}, and this pexeso reads versions "
             f"{OLDEST_VERSION} to {FORMAT_VERSION}: "
             "build the index again."
         )
@@ -308,15 +308,15 @@ def _from_document(document: dict[str, Any]) -> Manifest:
                 f"an index of format version 3 lists its folders as {' and '.join(_FORMER_FIELDS)}."
             )
         document["parts"] = {part: document.pop(name) for name, part in _FORMER_FIELDS.items()}
-    found = document.pop("parts", None)
-    if not isinstance(found, dict):
+    parts = document.pop("parts", None)
+    if not isinstance(parts, dict):
         raise InputError("the parts of an index must be an object of lists of folders.")
     return Manifest(
         catalogs=_folders(document.pop("catalogs", None)),
         embedder=_folder(document.pop("embedder", None)),
-        parts={name: _folders(entries) for name, entries in found.items()},
+        parts={name: _folders(entries) for name, entries in parts.items()},
         deleted_columns=tuple(
-            tuple(_list(each)) for each in _list(document.pop("deleted_columns", None))
+            tuple(_list(span)) for span in _list(document.pop("deleted_columns", None))
         ),
         **document,
     )
@@ -367,9 +367,9 @@ def _require_count(value: Any, name: str, minimum: int = 0) -> None:
 
 
 def _require_apart(ranges: tuple[tuple[int, ...], ...]) -> None:
-    if any(len(each) != 2 for each in ranges):
+    if any(len(span) != 2 for span in ranges):
         raise InputError("deleted_columns must be ranges of two numbers, first and end.")
-    bounds = [bound for each in ranges for bound in each]
+    bounds = [bound for span in ranges for bound in span]
     for bound in bounds:
         _require_count(bound, "deleted_columns")
     if any(end <= first for first, end in ranges) or bounds != sorted(bounds):

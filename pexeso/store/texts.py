@@ -138,9 +138,9 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     first, last = positions[rows + texts.offset], positions[rows + texts.offset + 1]
     if ((first < 0) | (last < first) | (last > (0 if data is None else data.size))).any():
         raise IndexCorruptError(_DAMAGED)
-    taken = texts.take(pa.array(rows))
-    require_sound(taken)
-    return taken
+    selection = texts.take(pa.array(rows))
+    require_sound(selection)
+    return selection
 
 
 def require_sound(texts: Texts) -> None:

@@ -69,14 +69,14 @@ class Advisor:
             DEFAULT_MIN_PRECISION if min_precision is None else require_min_precision(min_precision)
         )
         SearchOptions(min_joinability=min_joinability)  # refuses a share that is none
-        asked = (precision, min_joinability)
-        if asked not in self._given:
-            self._given[asked] = (
+        key = (precision, min_joinability)
+        if key not in self._given:
+            self._given[key] = (
                 self._too_small("columns", HALF if min_joinability is None else None)
                 if self.learnt is None or len(self.learnt.sample) < ENOUGH_COLUMNS
-                else advise_columns(self._scan, self.learnt, *asked)
+                else advise_columns(self._scan, self.learnt, *key)
             )
-        return self._given[asked]
+        return self._given[key]
 
     def pair(self, query: EncodedQuery, hit: Hit, min_precision: float | None = None) -> Advice:
         """Return advice on joining a query column with a column of the index.
@@ -86,9 +86,9 @@ class Advisor:
         if min_precision is not None:
             require_min_precision(min_precision)
         others = column_vectors(self._scan, hit)
-        asked = query.vectors[value_order(query.values)]
-        asked = asked[known_vectors(asked)]
-        advice = advise_pair(self._scan.space, asked, others, self.learnt, min_precision)
+        vectors = query.vectors[value_order(query.values)]
+        vectors = vectors[known_vectors(vectors)]
+        advice = advise_pair(self._scan.space, vectors, others, self.learnt, min_precision)
         return self._too_small("values") if advice is None else advice
 
     def column_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,8 +99,8 @@ class Advisor:
         InputError
             A threshold is given too, or `min_precision` is none.
         """
-        options, asked, min_precision = _split(given)
-        if not asked:
+        options, is_auto, min_precision = _split(given)
+        if not is_auto:
             return options
         advice = self.columns(min_precision, options.get("min_joinability"))
         if advice.min_joinability is not None and options.get("k") in (None, ALL):
@@ -111,8 +111,8 @@ class Advisor:
         self, given: Mapping[str, Any], query: EncodedQuery, hit: Hit
     ) -> dict[str, Any]:
         """Do as `column_options` where the column of the index is known."""
-        options, asked, min_precision = _split(given)
-        if not asked:
+        options, is_auto, min_precision = _split(given)
+        if not is_auto:
             return options
         advice = self.pair(query, hit, min_precision)
         return {**options, "max_distance": advice.max_distance, "advice": advice}
@@ -159,10 +159,10 @@ def column_vectors(scan: PartitionLoader, hit: Hit) -> Vectors:
 def _split(given: Mapping[str, Any]) -> tuple[dict[str, Any], bool, float | None]:
     options = {name: value for name, value in given.items() if name not in ASKED}
     min_precision = given.get("min_precision")
-    asked = bool(given.get("auto")) or min_precision is not None
-    if asked and options.get("max_distance") is not None:
+    is_auto = bool(given.get("auto")) or min_precision is not None
+    if is_auto and options.get("max_distance") is not None:
         raise InputError(
             "max_distance is chosen with auto=True or min_precision, and "
             f"max_distance={options['max_distance']!r} was given too. Leave one of them out."
         )
-    return options, asked, min_precision
+    return options, is_auto, min_precision

@@ -130,15 +130,15 @@ def advise_columns(
     limits = tried_distances(distance_reaching(learnt.unrelated, 1 - min_precision))
     within = shares_within(learnt.unrelated, limits)
     tally = _asked(scan, learnt.sample, within, limits, share)
-    found, right = (tally.equal + each for each in (tally.found, tally.right))
-    precision = np.where(found > 0, right / np.maximum(found, 1e-9), 1.0)
+    n_found, right = (tally.equal + counts for counts in (tally.found, tally.right))
+    precision = np.where(n_found > 0, right / np.maximum(n_found, 1e-9), 1.0)
     position = int(np.flatnonzero(precision >= min_precision - CLOSE)[-1])
     chance = float(tally.chance[position] / max(tally.asked, 1))
     evidence = {
         "min_precision": min_precision,
         "estimated_precision": round(float(precision[position]), 4),
         "within_columns": round(float(within[:, position].mean()), 4),
-        "columns_found": round(float(found[position]), 1),
+        "columns_found": round(float(n_found[position]), 1),
         "columns_found_by_equal_text": round(tally.equal, 1),
         "chance_match": round(chance, 6),
         "columns": learnt.sample.n_usable,
@@ -162,16 +162,16 @@ def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
         At least ``advice.min_joinability``; 1 where a column is so short that any share could be
         chance.
     """
-    least = advice.min_joinability or HALF
+    min_joinability = advice.min_joinability or HALF
     evidence = advice.evidence
     if n_values < 1 or "chance_match" not in evidence:
-        return least
-    counts = np.arange(count_needed(least, n_values), n_values + 1)
+        return min_joinability
+    counts = np.arange(count_needed(min_joinability, n_values), n_values + 1)
     expected = evidence["columns"] * bdtrc(counts - 1, n_values, evidence["chance_match"])
     enough = counts[expected <= 1 - evidence["min_precision"] + 1e-9]
     if not len(enough):
         return 1.0
-    return least if enough[0] == counts[0] else float(enough[0]) / n_values
+    return min_joinability if enough[0] == counts[0] else float(enough[0]) / n_values
 
 
 def _asked(
@@ -258,10 +258,10 @@ def _equal_columns(
     A query column does not count itself.
     """
     options = SearchOptions(max_distance=0.0, min_joinability=share)
-    found = search_store(scan, queries, [options] * len(queries))
+    results = search_store(scan, queries, [options] * len(queries))
     ids = sample.ids[: len(queries)].tolist()
     return sum(
-        hit.column_id != own for own, (hits, _) in zip(ids, found, strict=True) for hit in hits
+        hit.column_id != own for own, (hits, _) in zip(ids, results, strict=True) for hit in hits
     )
 
 

@@ -58,7 +58,7 @@ many more values."""
 
 def advise_pair(
     space: VectorSpace,
-    asked: Vectors,
+    query: Vectors,
     others: Vectors,
     learnt: Learnt | None,
     min_precision: float | None = None,
@@ -67,7 +67,7 @@ def advise_pair(
 
     Parameters
     ----------
-    asked : Vectors
+    query : Vectors
         The distinct values of the query column; none zero, in the order of
         `pexeso.thresholds.sample.value_order`, so that the first are a sample.
     others : Vectors
@@ -85,18 +85,18 @@ def advise_pair(
     """
     if learnt is not None and len(learnt.sample) < ENOUGH_COLUMNS:
         learnt = None
-    if min(len(asked), len(others)) < (ENOUGH_VALUES if learnt is None else 2):
+    if min(len(query), len(others)) < (ENOUGH_VALUES if learnt is None else 2):
         return None
-    nearest = nearest_distances(space, asked[: _most_rows(len(others))], others)
+    nearest = nearest_distances(space, query[: _most_rows(len(others))], others)
     own = [
-        np.sort(unrelated_distances(space, each, _most_rows(len(each)))) for each in (asked, others)
+        np.sort(unrelated_distances(space, side, _most_rows(len(side)))) for side in (query, others)
     ]
     every = own if learnt is None else learnt.unrelated
     limits = tried_distances(distance_reaching(every, HALF))
     within, pooled = shares_within(own, limits), shares_within(every, limits).mean(0)
-    sizes = np.array([[len(each)] for each in own])
+    sizes = np.array([[len(distances)] for distances in own])
     mine, theirs = (within * sizes + PRIOR_VALUES * pooled) / (sizes + PRIOR_VALUES)
-    unrelated_share = np.minimum(1 - (1 - mine) ** (len(others) / len(asked)), theirs)
+    unrelated_share = np.minimum(1 - (1 - mine) ** (len(others) / len(query)), theirs)
     # Distances of equal vectors are off by rounding.
     matched = (nearest[:, None] <= np.maximum(limits, EQUAL)).mean(0)
     return _chosen(limits, matched, unrelated_share, min_precision, len(nearest))

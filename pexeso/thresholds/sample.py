@@ -131,13 +131,13 @@ def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
 
 
 def vectors_by_hash(
-    scan: PartitionLoader, number: int, rows: np.ndarray, most: int | None = None, seed: int = SEED
+    scan: PartitionLoader, number: int, rows: np.ndarray, limit: int | None = None, seed: int = SEED
 ) -> Vectors:
-    """Return the vectors of stored rows in the order of `value_order`, at most `most` rows.
+    """Return the vectors of stored rows in the order of `value_order`, at most `limit` rows.
 
     Zero vectors among these rows are left out.
     """
-    order = value_order(take_texts(scan.store.texts(number, "values"), rows), seed)[:most]
+    order = value_order(take_texts(scan.store.texts(number, "values"), rows), seed)[:limit]
     vectors = scan.space.stored(scan.mapped(number), rows[order])
     return vectors[known_vectors(vectors)]
 

@@ -104,14 +104,14 @@ class Thresholds:
         from pexeso.thresholds.columns import joinability_beyond_chance
 
         n_values = effective_values(self.opened.encode(values), VALUES)
-        least = joinability_beyond_chance(advice, n_values)
-        if least == advice.min_joinability:
+        share = joinability_beyond_chance(advice, n_values)
+        if share == advice.min_joinability:
             return advice
         why = (
-            f"{advice.why} Of only {n_values:,} values, {percent(least)} must match, since "
+            f"{advice.why} Of only {n_values:,} values, {percent(share)} must match, since "
             "fewer may match some column by chance."
         )
-        return replace(advice, min_joinability=least, why=why)
+        return replace(advice, min_joinability=share, why=why)
 
     def tune(
         self,

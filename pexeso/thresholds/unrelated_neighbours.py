@@ -30,13 +30,13 @@ def unrelated_distances(
         Fractions of the largest distance; infinite where there is no other thing. What lies within
         `EQUAL` is the same thing.
     """
-    asked = space.comparable(vectors[:n_asked])
-    nearest = np.full(len(asked), np.inf, np.float32)
+    queries = space.comparable(vectors[:n_asked])
+    nearest = np.full(len(queries), np.inf, np.float32)
     for theirs in range(0, len(vectors), 1 << 15):
         others = space.comparable(vectors[theirs : theirs + (1 << 15)])
-        for mine in range(0, len(asked), ROWS_AT_ONCE):
+        for mine in range(0, len(queries), ROWS_AT_ONCE):
             some = slice(mine, mine + ROWS_AT_ONCE)
-            apart = space.distances(asked[some], others)
+            apart = space.distances(queries[some], others)
             apart[apart <= EQUAL] = np.inf
             nearest[some] = np.minimum(nearest[some], apart.min(1))
     return nearest
@@ -56,7 +56,7 @@ def shares_within(unrelated: list[np.ndarray], limits: np.ndarray) -> np.ndarray
 
     The result is float64 (columns, limits).
     """
-    return np.stack([np.searchsorted(each, limits, side="right") / len(each) for each in unrelated])
+    return np.stack([np.searchsorted(gaps, limits, side="right") / len(gaps) for gaps in unrelated])
 
 
 def tried_distances(largest: float) -> np.ndarray:
@@ -77,7 +77,7 @@ def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
     apart = np.concatenate(unrelated)
     order = np.argsort(apart, kind="stable")
     weights = np.concatenate(
-        [np.full(len(each), 1 / len(each) / len(unrelated)) for each in unrelated]
+        [np.full(len(gaps), 1 / len(gaps) / len(unrelated)) for gaps in unrelated]
     )[order]
     position = int(np.searchsorted(np.cumsum(weights), share + 1e-9, side="right"))
     # Just below the first distance at which the share is passed.

@@ -44,15 +44,15 @@ def search_containment(
     require_min_containment(min_containment)
     if k is not None:
         require_k(k)
-    started, found, n_candidates, routes = time.perf_counter(), [], 0, []
+    started, hits, n_candidates, routes = time.perf_counter(), [], 0, []
     for shard in shards if len(query) else ():
         some, n_some, way = _containing(
             shard, query, float(min_containment), verify, shard.hidden(exclude_table)
         )
         n_candidates += n_some
         routes.append(way)
-        found += some
-    found = sorted(found, key=lambda each: each.key)[:k]
+        hits += some
+    hits = sorted(hits, key=lambda hit: hit.key)[:k]
     stats = {
         "shards": len(shards),
         "ways": counted_ways(routes),
@@ -65,19 +65,19 @@ def search_containment(
         "k": k,
         "exclude_table": exclude_table,
     }
-    return result_of(query, options, found, FIELDS, stats)
+    return result_of(query, options, hits, FIELDS, stats)
 
 
 def _containing(
     shard: Shard, query: TokenQuery, min_containment: float, verify: bool, hidden: np.ndarray
 ) -> tuple[list[SetFound], int, str]:
     """Search one shard: what is found, how many candidates there were, and which way was taken."""
-    asked = prepare_query(shard.overlap, query.tokens)
-    if not loops_pay(int(asked.frequencies.sum())):
+    tokens = prepare_query(shard.overlap, query.tokens)
+    if not loops_pay(int(tokens.frequencies.sum())):
         # Loading the loops would take longer than they save: arrays count every set that shares a
         # token.
-        needed, most = tokens_needed(asked.n_asked, min_containment), max(shard.overlap.n_sets, 1)
-        counted = merge_list(shard.overlap, asked, most, exclude=hidden, at_least=needed)
+        needed, limit = tokens_needed(tokens.n_asked, min_containment), max(shard.overlap.n_sets, 1)
+        counted = merge_list(shard.overlap, tokens, limit, exclude=hidden, at_least=needed)
         return found_by_lists(shard, counted, len(query)), len(counted.ids), "merge_list"
     answer = shard.ensemble.search(query.tokens, min_containment, verify=verify, exclude=hidden)
     return _contained(shard, answer), answer.n_candidates, answer.route

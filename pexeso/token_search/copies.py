@@ -93,9 +93,9 @@ class Request:
         """
         limit = n_columns if self.k is None else first_request(self.k, folds=self.folds)
         while True:
-            found = search(max(limit, 1))
-            is_whole = len(found) < limit or limit >= n_columns
-            result = self.lay_out(found, opened, is_whole=is_whole)
+            answer = search(max(limit, 1))
+            is_whole = len(answer) < limit or limit >= n_columns
+            result = self.lay_out(answer, opened, is_whole=is_whole)
             if is_whole or len(result) == self.k:
                 return result
             limit = next_request(limit)
@@ -117,14 +117,14 @@ def sets_of_matches(matches: Sequence[TokenMatch]) -> ColumnSets:
     for shard in shards:
         here = np.array([row for row in read.tolist() if matches[row]._at[0] is shard], np.int64)
         numbers = np.array([matches[row]._at[1] for row in here.tolist()], np.int64)
-        found, lengths = shard.overlap.suffixes(numbers, np.zeros(len(numbers), np.int64))
+        suffixes, lengths = shard.overlap.suffixes(numbers, np.zeros(len(numbers), np.int64))
         if (lengths != sizes[here]).any():
             raise IndexCorruptError(
                 f"The sizes of sets in '{shard.folder}' are not those of its lists: restore the "
                 "index from a copy, or build it again."
             )
         places = ranges(offsets[here], sizes[here])
-        tokens[places] = found
+        tokens[places] = suffixes
         part = np.zeros(len(tokens), bool)
         part[places] = True
         parts.append(part)

@@ -37,9 +37,9 @@ class SetFound:
         return -self.containment, self.table, self.label
 
 
-def best_of(found: list[SetFound], k: int) -> list[SetFound]:
+def best_of(hits: list[SetFound], k: int) -> list[SetFound]:
     """Return the k best, in order."""
-    return sorted(found, key=lambda each: each.key)[:k]
+    return sorted(hits, key=lambda hit: hit.key)[:k]
 
 
 def counted_ways(ways: list[str]) -> dict[str, int]:
@@ -68,16 +68,16 @@ def found_by_lists(shard: Shard, answer: Overlaps, n_asked: int) -> list[SetFoun
     ]
 
 
-def match_of(query: TokenQuery, found: SetFound) -> TokenMatch:
+def match_of(query: TokenQuery, hit: SetFound) -> TokenMatch:
     """Make the match of a set that was found."""
-    shared = partial(shared_values, found.shard, found.number, query.tokens)
-    at = (found.shard, found.number)
+    shared = partial(shared_values, hit.shard, hit.number, query.tokens)
+    at = (hit.shard, hit.number)
     return TokenMatch(
-        found.table,
-        found.label,
-        found.overlap,
-        found.containment,
-        found.size,
+        hit.table,
+        hit.label,
+        hit.overlap,
+        hit.containment,
+        hit.size,
         at,
         shared,
         partial(getattr, query, "aliases"),
@@ -87,13 +87,13 @@ def match_of(query: TokenQuery, found: SetFound) -> TokenMatch:
 def result_of(
     query: TokenQuery,
     options: dict[str, Any],
-    found: list[SetFound],
+    hits: list[SetFound],
     fields: tuple[str, ...],
     stats: dict[str, Any],
 ) -> TokenSearchResult:
     """Make a result of the sets found, in their order."""
     return TokenSearchResult(
-        query.describe(), options, tuple(match_of(query, each) for each in found), fields, stats
+        query.describe(), options, tuple(match_of(query, hit) for hit in hits), fields, stats
     )
 
 

@@ -43,8 +43,8 @@ class OverlapList:
 
     def read(self, n: int | None) -> TokenSearchResult:
         """Search for the first n columns; None: for all."""
-        asked = ALL if n is None else n
-        result = self._searches.overlap(self.query.column, asked, self._exclude_self, False)
+        limit = ALL if n is None else n
+        result = self._searches.overlap(self.query.column, limit, self._exclude_self, False)
         self._found |= {(match.table, match.column): match for match in result}
         return result
 

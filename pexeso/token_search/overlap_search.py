@@ -42,17 +42,17 @@ def search_overlap(
     early.
     """
     require_k(k)
-    started, found, reads, ways = time.perf_counter(), [], [], []
+    started, hits, reads, ways = time.perf_counter(), [], [], []
     for shard in shards if len(query) else ():
-        least = found[k - 1].overlap if len(found) >= k else 1
-        asked = prepare_query(shard.overlap, query.tokens)
-        ways.append(shard.planner.choose(shard.overlap, asked, k))
+        lowest = hits[k - 1].overlap if len(hits) >= k else 1
+        tokens = prepare_query(shard.overlap, query.tokens)
+        ways.append(shard.planner.choose(shard.overlap, tokens, k))
         hidden = shard.hidden(exclude_table)
-        answer = shard.planner.search(shard.overlap, asked, k, exclude=hidden, at_least=least)
-        found = best_of([*found, *found_by_lists(shard, answer, len(query))], k)
+        answer = shard.planner.search(shard.overlap, tokens, k, exclude=hidden, at_least=lowest)
+        hits = best_of([*hits, *found_by_lists(shard, answer, len(query))], k)
         reads.append(answer.reads)
     stats = _overlap_stats(shards, ways, reads, started)
-    return result_of(query, {"k": k, "exclude_table": exclude_table}, found, FIELDS, stats)
+    return result_of(query, {"k": k, "exclude_table": exclude_table}, hits, FIELDS, stats)
 
 
 def search_overlap_batch(
@@ -70,17 +70,15 @@ def search_overlap_batch(
     require_k(k)
     started = time.perf_counter()
     without = [None] * len(queries) if exclude_tables is None else list(exclude_tables)
-    found: list[list[SetFound]] = [[] for _ in queries]
+    hits: list[list[SetFound]] = [[] for _ in queries]
     reads: list[list[Reads]] = [[] for _ in queries]
     for shard in shards:
-        asked = [prepare_query(shard.overlap, query.tokens) for query in queries]
+        prepared = [prepare_query(shard.overlap, query.tokens) for query in queries]
         answers = shard.batched(device).search(
-            asked, k, exclude=[shard.hidden(table) for table in without]
+            prepared, k, exclude=[shard.hidden(table) for table in without]
         )
         for row, answer in enumerate(answers):
-            found[row] = best_of(
-                [*found[row], *found_by_lists(shard, answer, len(queries[row]))], k
-            )
+            hits[row] = best_of([*hits[row], *found_by_lists(shard, answer, len(queries[row]))], k)
             reads[row].append(answer.reads)
     ways = ["batched"] * len(shards)
     return [
@@ -91,7 +89,7 @@ def search_overlap_batch(
             FIELDS,
             _overlap_stats(shards, ways, read, started),
         )
-        for query, table, best, read in zip(queries, without, found, reads, strict=True)
+        for query, table, best, read in zip(queries, without, hits, reads, strict=True)
     ]
 
 
@@ -102,7 +100,7 @@ def _overlap_stats(
     return {
         "shards": len(shards),
         "ways": counted_ways(ways),
-        **{name: sum(getattr(each, name) for each in reads) for name in names},
+        **{name: sum(getattr(read, name) for read in reads) for name in names},
         "seconds": round(time.perf_counter() - started, 6),
     }
 
@@ -122,17 +120,17 @@ def overlap_with(
     list of TokenMatch or None
         None for a column that shares nothing, or that no shard holds.
     """
-    found: list[TokenMatch | None] = [None] * len(columns)
+    matches: list[TokenMatch | None] = [None] * len(columns)
     for shard in shards if columns and len(query) else ():
         numbers = shard.numbers_of(columns)
-        asked = shard.overlap.find(query.tokens)
+        query_tokens = shard.overlap.find(query.tokens)
         for position in np.flatnonzero(numbers >= 0).tolist():
             number, (table, label) = int(numbers[position]), columns[position]
             tokens = shard.overlap.suffix(number, 0)
-            overlap = int(np.isin(asked, tokens).sum())
+            overlap = int(np.isin(query_tokens, tokens).sum())
             if overlap:
                 one = SetFound(
                     shard, number, table, label, len(tokens), overlap, overlap / len(query)
                 )
-                found[position] = match_of(query, one)
-    return found
+                matches[position] = match_of(query, one)
+    return matches

@@ -35,14 +35,14 @@ class TokenQuery:
     @cached_property
     def aliases(self) -> dict[str, list[str]]:
         """By the token of what they stand for, the texts of the column that are aliases, sorted."""
-        found: dict[str, list[str]] = {}
+        aliases: dict[str, list[str]] = {}
         if self.resolved is not None:
             rows = pc.indices_nonzero(pc.not_equal(self.column.values, self.resolved))
             texts = self.column.values.take(rows).to_pylist()
             tokens = tokens_of(self.resolved.take(rows)).to_pylist()
             for text, token in sorted(set(zip(texts, tokens, strict=True))):
-                found.setdefault(token, []).append(text)
-        return found
+                aliases.setdefault(token, []).append(text)
+        return aliases
 
     def describe(self) -> dict[str, Any]:
         """Return file, column, number of rows and of distinct values as plain JSON."""

@@ -71,21 +71,21 @@ class TokenSearches:
             device=str(self.opened.device if device is None else choose_device(device)),
         )
         own = [self._own_table(query, exclude_self) for query in columns]
-        found: dict[tuple[int, int], TokenSearchResult] = {}
+        answers: dict[tuple[int, int], TokenSearchResult] = {}
 
         def search_one(position: int, n: int) -> TokenSearchResult:
             # All are asked for together at first; the few that need more are asked for again.
-            if (position, n) not in found:
-                asked = range(len(columns)) if not found else [position]
+            if (position, n) not in answers:
+                places = range(len(columns)) if not answers else [position]
                 results = search(
-                    [columns[each] for each in asked],
+                    [columns[place] for place in places],
                     n,
-                    exclude_tables=[own[each] for each in asked],
+                    exclude_tables=[own[place] for place in places],
                 )
-                found.update(
-                    ((each, n), result) for each, result in zip(asked, results, strict=True)
+                answers.update(
+                    ((place, n), result) for place, result in zip(places, results, strict=True)
                 )
-            return found[position, n]
+            return answers[position, n]
 
         return [
             self._complete(
@@ -110,14 +110,14 @@ class TokenSearches:
         require_part(self.opened.store, "containment")
         require_flag("verify", verify)
         query = token_query(values, self.opened.normaliser)
-        found = search_containment(
+        answer = search_containment(
             self.opened.shards,
             query,
             plain_scalar(min_containment),
             verify=plain_scalar(verify),
             exclude_table=self._own_table(query, exclude_self),
         )
-        result = request.lay_out(found, self.opened, is_whole=True)
+        result = request.lay_out(answer, self.opened, is_whole=True)
         return self._complete(result, request, query)
 
     @property

@@ -60,11 +60,11 @@ class TextColumn:
     @cached_property
     def first_rows(self) -> np.ndarray:
         """First row of each of `values`: int64."""
-        found = np.zeros(len(self.values), np.int64)
+        first_rows = np.zeros(len(self.values), np.int64)
         rows = np.arange(len(self.codes))[::-1]
         codes = self.codes[::-1]
-        found[codes[codes >= 0]] = rows[codes >= 0]
-        return found
+        first_rows[codes[codes >= 0]] = rows[codes >= 0]
+        return first_rows
 
     @cached_property
     def counts(self) -> np.ndarray:

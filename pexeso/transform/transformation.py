@@ -49,7 +49,7 @@ _LEAST_OF_LONGER = 0.4
 
 _MANY_TEXTS = 5_000
 _QUICK_CONFIGURATIONS = tuple(
-    each for each in ALL_CONFIGURATIONS if each.tokeniser in ("word", "3-gram")
+    mode for mode in ALL_CONFIGURATIONS if mode.tokeniser in ("word", "3-gram")
 )
 """By which more texts than these are compared: the time grows with their square."""
 
@@ -160,12 +160,12 @@ def learn_transformation(
     sides = {"source to target": (source, target), "target to source": (target, source)}
     best: Transformation | None = None
     for way in options.directions:
-        found = _one_way(*sides[way], way, options, best)
-        if best is None or (found.n_keys, -_n_operators(found)) > (
+        candidate = _one_way(*sides[way], way, options, best)
+        if best is None or (candidate.n_keys, -_n_operators(candidate)) > (
             best.n_keys,
             -_n_operators(best),
         ):
-            best = found
+            best = candidate
         if best.n_keys >= _ENOUGH * best.n_joinable or (best.best is not None and best.best.sure):
             break
     if best is None:
@@ -201,7 +201,7 @@ def apply_programs(
         Of the reading table, whose cells are joined with equal keys first.
     """
     options = options or TransformOptions()
-    columns = tuple(sorted({each for program in programs for each in program.columns}))
+    columns = tuple(sorted({position for program in programs for position in program.columns}))
     partners = np.full(reading.n_rows, -1, np.int32)
     if equal_column is not None:
         equal = TextTable((reading.columns[equal_column],))
@@ -213,14 +213,14 @@ def apply_programs(
     kinds[(kinds == 0) & (partners >= 0)] = KINDS.index("program")
     n_joinable = min(reading.n_rows, len(keyed.columns[0].values))
     zeros = np.zeros(reading.n_rows)
-    found = Transformation(
+    transformation = Transformation(
         direction, tuple(programs), columns, 0, partners, kinds, zeros, None, n_joinable
     )
-    return _with_fuzzy(found, reading, keyed, options) if options.fuzzy else found
+    return _with_fuzzy(transformation, reading, keyed, options) if options.fuzzy else transformation
 
 
-def _n_operators(found: Transformation) -> int:
-    return sum(len(program.operators) for program in found.programs)
+def _n_operators(transformation: Transformation) -> int:
+    return sum(len(program.operators) for program in transformation.programs)
 
 
 def _one_way(
@@ -249,17 +249,17 @@ def _one_way(
     kinds = np.where(partners >= 0, KINDS.index("equal"), 0).astype(np.int8)
     programs: list[Program] = []
     best = first[1] if first is not None else None
-    found = best
-    while found is not None and found.accepted:
-        programs.append(found.program)
-        partners = _joined(reading, keyed.columns[key_column], found.program, partners, programs)
+    latest = best
+    while latest is not None and latest.accepted:
+        programs.append(latest.program)
+        partners = _joined(reading, keyed.columns[key_column], latest.program, partners, programs)
         kinds[(kinds == 0) & (partners >= 0)] = KINDS.index("program")
         if len(programs) == options.max_programs:
             break
-        if len(programs) == 1 and other is not None and other.joins_by_first(found.n_keys):
+        if len(programs) == 1 and other is not None and other.joins_by_first(latest.n_keys):
             break
-        found = _later(reading, keyed, partners, key_column, programs, options)
-    columns = tuple(sorted({each for program in programs for each in program.columns}))
+        latest = _later(reading, keyed, partners, key_column, programs, options)
+    columns = tuple(sorted({position for program in programs for position in program.columns}))
     n_joinable = min(reading.n_rows, len(keyed.columns[key_column].values)) if candidates else 0
     return Transformation(
         direction,
@@ -279,14 +279,14 @@ def _by_equality(
 ) -> tuple[np.ndarray, int, int]:
     """Join rows by the columns that have most values in common."""
     best = np.full(reading.n_rows, -1, np.int32), 0, candidates[0] if candidates else 0
-    most = 0
+    max_hits = 0
     for key_column in candidates:
         values = keyed.columns[key_column].values
         for number, column in enumerate(reading.columns):
             places = _places(column.values, values)
             hits = int((places >= 0).sum())
-            if hits > most:
-                most = hits
+            if hits > max_hits:
+                max_hits = hits
                 at = np.where(column.codes >= 0, places[column.codes], -1)
                 best = at.astype(np.int32), number, key_column
     return best
@@ -294,8 +294,8 @@ def _by_equality(
 
 def _places(texts: pa.Array, values: pa.Array) -> np.ndarray:
     """Return the number of each text among distinct values, or -1."""
-    found = pc.index_in(texts.cast(values.type), values)
-    return pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+    places = pc.index_in(texts.cast(values.type), values)
+    return pc.fill_null(places, -1).to_numpy(zero_copy_only=False)
 
 
 def _learned(
@@ -318,8 +318,8 @@ def _learned(
         else keyed.columns[number]
         for number in candidates
     ]
-    found = find_program(rest, targets, options.finding, thorough=thorough)
-    return None if found is None else (candidates[found.target], found)
+    best = find_program(rest, targets, options.finding, thorough=thorough)
+    return None if best is None else (candidates[best.target], best)
 
 
 def _later(
@@ -338,24 +338,24 @@ def _later(
     free = _free_keys(keys, partners)
     fewer = min(reading.n_rows, len(keys.values))
     finding = options.finding
-    least = max(_MIN_KEYS_OF_VARIANT, int(np.ceil(_VARIANT_SHARE * fewer)))
-    variant = find_variant(programs, rest, free, replace(finding, min_keys=least, min_share=0.0))
+    floor = max(_MIN_KEYS_OF_VARIANT, int(np.ceil(_VARIANT_SHARE * fewer)))
+    variant = find_variant(programs, rest, free, replace(finding, min_keys=floor, min_share=0.0))
     if variant is not None:
         return variant
-    least = max(finding.min_keys, int(np.ceil(_LATER_SHARE * fewer)))
-    later = replace(finding, min_keys=least, min_share=min(finding.min_share, _LATER_SHARE_OF_REST))
+    floor = max(finding.min_keys, int(np.ceil(_LATER_SHARE * fewer)))
+    later = replace(finding, min_keys=floor, min_share=min(finding.min_share, _LATER_SHARE_OF_REST))
     return find_program(rest, [free], later, thorough=False)
 
 
 def _free_rows(table: TextTable, partners: np.ndarray) -> TextTable:
     free = pa.array(np.flatnonzero(partners < 0))
-    return TextTable(tuple(TextColumn(each.name, each.cells.take(free)) for each in table.columns))
+    return TextTable(tuple(TextColumn(part.name, part.cells.take(free)) for part in table.columns))
 
 
 def _free_keys(keys: TextColumn, partners: np.ndarray) -> TextColumn:
-    taken = np.zeros(len(keys.values), bool)
-    taken[partners[partners >= 0]] = True
-    return TextColumn(keys.name, keys.values.take(pa.array(np.flatnonzero(~taken))))
+    is_used = np.zeros(len(keys.values), bool)
+    is_used[partners[partners >= 0]] = True
+    return TextColumn(keys.name, keys.values.take(pa.array(np.flatnonzero(~is_used))))
 
 
 def _joined(
@@ -370,9 +370,9 @@ def _joined(
     cells = [column.cells.take(pa.array(free)) for column in reading.columns]
     places = _places(apply_program(program, cells), keys.values)
     if len(programs) > 1 and _is_one_to_one(reading, partners, programs):
-        taken = np.zeros(len(keys.values) + 1, bool)
-        taken[partners] = True
-        places = np.where(taken[places], -1, places)
+        is_used = np.zeros(len(keys.values) + 1, bool)
+        is_used[partners] = True
+        places = np.where(is_used[places], -1, places)
     partners = partners.copy()
     partners[free] = places
     return partners
@@ -381,7 +381,7 @@ def _joined(
 def _is_one_to_one(reading: TextTable, partners: np.ndarray, programs: Sequence[Program]) -> bool:
     """Return whether nearly all joined keys have one text, of the columns that programs read."""
     joined = np.flatnonzero(partners >= 0)
-    columns = {each for program in programs for each in program.columns}
+    columns = {position for program in programs for position in program.columns}
     codes = [reading.columns[at].codes[joined] for at in columns]
     pairs = np.unique(np.column_stack([partners[joined], *codes]), axis=0)
     counts = np.unique(pairs[:, 0], return_counts=True)[1]
@@ -389,26 +389,26 @@ def _is_one_to_one(reading: TextTable, partners: np.ndarray, programs: Sequence[
 
 
 def _with_fuzzy(
-    found: Transformation, reading: TextTable, keyed: TextTable, options: TransformOptions
+    transformation: Transformation, reading: TextTable, keyed: TextTable, options: TransformOptions
 ) -> Transformation:
     """Join rows without a partner to keys that are nearly what a program writes for them.
 
     First among all texts and all keys, as published: none may have a second partner as near. Then
     among those that are left, where no digit differs and neither is much shorter.
     """
-    keys = keyed.columns[found.key_column]
-    written = _written(found, reading)
+    keys = keyed.columns[transformation.key_column]
+    written = _written(transformation, reading)
     if max(len(pc.unique(written)), len(keys.values)) > options.max_fuzzy:
-        return found
-    found = _nearly_equal(found, written, written, keys, keys)
-    left = written.filter(pa.array(found.partners < 0))
-    one_to_one = _is_one_to_one(reading, found.partners, found.programs)
-    free = _free_keys(keys, found.partners) if one_to_one else keys
-    return _nearly_equal(found, written, left, keys, free, alike=True)
+        return transformation
+    transformation = _nearly_equal(transformation, written, written, keys, keys)
+    left = written.filter(pa.array(transformation.partners < 0))
+    one_to_one = _is_one_to_one(reading, transformation.partners, transformation.programs)
+    free = _free_keys(keys, transformation.partners) if one_to_one else keys
+    return _nearly_equal(transformation, written, left, keys, free, alike=True)
 
 
 def _nearly_equal(
-    found: Transformation,
+    base: Transformation,
     written: pa.Array,
     texts: pa.Array,
     keys: TextColumn,
@@ -420,7 +420,7 @@ def _nearly_equal(
 
     Parameters
     ----------
-    found : Transformation
+    base : Transformation
     written : pyarrow.Array (r,)
         Text of each row.
     texts : pyarrow.Array
@@ -432,7 +432,7 @@ def _nearly_equal(
     """
     texts = pc.unique(texts).drop_null()
     if not len(texts) or not len(among.values):
-        return found
+        return base
     many = max(len(texts), len(among.values)) > _MANY_TEXTS
     joined = fuzzy_join(
         texts.to_pylist(),
@@ -444,37 +444,37 @@ def _nearly_equal(
     distances = joined.distances
     if alike:
         lengths = pc.utf8_length(ours), pc.utf8_length(theirs)
-        least = pc.multiply(pc.max_element_wise(*lengths), _LEAST_OF_LONGER)
+        min_lengths = pc.multiply(pc.max_element_wise(*lengths), _LEAST_OF_LONGER)
         same = pc.and_(
             pc.equal(_digits(ours), _digits(theirs)),
-            pc.greater_equal(pc.min_element_wise(*lengths), least),
+            pc.greater_equal(pc.min_element_wise(*lengths), min_lengths),
         )
         ours, theirs = ours.filter(same), theirs.filter(same)
         distances = distances[same.to_numpy(zero_copy_only=False)]
-    free = np.flatnonzero(found.partners < 0)
+    free = np.flatnonzero(base.partners < 0)
     places = _places(written.take(pa.array(free)), ours) if len(ours) else np.full(len(free), -1)
     free, places = free[places >= 0], places[places >= 0]
-    partners, kinds, far = found.partners.copy(), found.kinds.copy(), found.distances.copy()
+    partners, kinds, far = base.partners.copy(), base.kinds.copy(), base.distances.copy()
     partners[free] = _places(theirs, keys.values)[places]
     kinds[free] = KINDS.index("fuzzy")
     far[free] = distances[places]
-    return replace(found, partners=partners, kinds=kinds, distances=far)
+    return replace(base, partners=partners, kinds=kinds, distances=far)
 
 
 def _digits(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(texts, r"\D+", "")
 
 
-def _written(found: Transformation, reading: TextTable) -> pa.Array:
+def _written(transformation: Transformation, reading: TextTable) -> pa.Array:
     """Return the text of each row: of the program that joined it, else of the first that applies.
 
     Where there are no programs, it is the cell.
     """
-    if not found.programs:
-        return reading.columns[found.columns[0]].cells
+    if not transformation.programs:
+        return reading.columns[transformation.columns[0]].cells
     cells = [column.cells for column in reading.columns]
     values: pa.Array | None = None
-    for program in found.programs:
+    for program in transformation.programs:
         text = apply_program(program, cells)
         values = text if values is None else pc.coalesce(values, text)
     return values

@@ -96,7 +96,7 @@ class TransformJoin(Shown):
     def programs(self) -> list[str]:
         """Each program in words; each is for the rows that those before it left."""
         names = self.reading.texts.names
-        return [in_words(each, names) for each in self.found.programs]
+        return [in_words(program, names) for program in self.found.programs]
 
     @property
     def program(self) -> str | None:
@@ -172,7 +172,7 @@ class TransformJoin(Shown):
     def key_counts(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the source and of the target that each key has."""
         size = len(self.keyed.texts.columns[self.found.key_column].values)
-        source, target = (np.bincount(each[each >= 0], minlength=size) for each in self.key_codes)
+        source, target = (np.bincount(side[side >= 0], minlength=size) for side in self.key_codes)
         return source, target
 
     @property
@@ -249,16 +249,16 @@ class TransformJoin(Shown):
         n_rows : int
             Of each program, at most. Rows of equal cells are one.
         """
-        found: list[RowSteps] = []
+        steps: list[RowSteps] = []
         for number in range(1, len(self.found.programs) + 1):
             rows = first_rows(
                 self.reading.texts, self.found.columns, self.program_numbers == number
             )
-            found += [
+            steps += [
                 row_steps(self.found.programs, self.reading.texts, number, row)
                 for row in rows[:n_rows].tolist()
             ]
-        return found
+        return steps
 
     @property
     def n_rows(self) -> dict[str, int]:

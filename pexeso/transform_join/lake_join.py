@@ -60,7 +60,7 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
     mapping, mine, theirs = _mapping(joined)
     target = joined.target
     rows = pa.table([texts_of_cells(cells) for cells in target.cells], names=list(target.names))
-    found = FoundKeyRows(
+    key_rows = FoundKeyRows(
         name,
         spec_of(_labels(target, joined.target_columns)),
         rows,
@@ -73,7 +73,7 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
     )
     table = pa.table(list(joined.source.cells), names=list(joined.source.names))
     texts = pa.array(mine, mask=mine < 0).cast(pa.string())
-    return join_texts(table, texts, found, texts, noun="key")
+    return join_texts(table, texts, key_rows, texts, noun="key")
 
 
 def keys_joined(joined: TransformJoin, name: str) -> JoinedKeys:
@@ -146,8 +146,8 @@ def _n_numbers(numbers: np.ndarray) -> int:
 
 def _first_rows(numbers: np.ndarray) -> np.ndarray:
     """Return the first row of each number."""
-    found, first = np.unique(numbers, return_index=True)
-    return first[found >= 0]
+    distinct_numbers, first = np.unique(numbers, return_index=True)
+    return first[distinct_numbers >= 0]
 
 
 def _numbers(numbers: np.ndarray) -> pa.StringArray:

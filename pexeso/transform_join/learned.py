@@ -103,19 +103,19 @@ def join_learned(
         options = replace(options, directions=("target to source",))
     if program is not None:
         return _with_saved(*sides, program, options)
-    found = learn(source.texts, target.texts, options)
-    if not found.kinds.any() and not (source.named and target.named):
+    learnt = learn(source.texts, target.texts, options)
+    if not learnt.kinds.any() and not (source.named and target.named):
         for some, keys_repeat in other_ways(source, target):
-            found = learn(some[0].texts, some[1].texts, replace(options, keys_repeat=keys_repeat))
+            learnt = learn(some[0].texts, some[1].texts, replace(options, keys_repeat=keys_repeat))
             sides = some
-            if found.kinds.any():
+            if learnt.kinds.any():
                 break
-    joined = TransformJoin(*sides, found)
-    if found.programs or not options.fuzzy or not (source.named and target.named):
+    joined = TransformJoin(*sides, learnt)
+    if learnt.programs or not options.fuzzy or not (source.named and target.named):
         return joined
     from pexeso.transform_join import similar  # brings the model
 
-    nearest = similar.with_similar(found, joined.reading.texts, joined.keyed.texts)
+    nearest = similar.with_similar(learnt, joined.reading.texts, joined.keyed.texts)
     if nearest is None:
         return replace(joined, max_compared=similar.MAX_VALUES)
     return replace(joined, found=nearest)
@@ -130,7 +130,7 @@ def _with_saved(
     sides = (source, target) if forward else (target, source)
     reading, keyed, programs = fitted(stored, *sides, path)
     names, equal = reading.texts.names, stored.metadata.get("equal_column")
-    found = apply_programs(
+    transformation = apply_programs(
         reading.texts,
         keyed.texts,
         direction,
@@ -138,4 +138,4 @@ def _with_saved(
         options,
         equal_column=names.index(str(equal)) if equal in names else None,
     )
-    return TransformJoin(*((reading, keyed) if forward else (keyed, reading)), found)
+    return TransformJoin(*((reading, keyed) if forward else (keyed, reading)), transformation)

@@ -52,8 +52,8 @@ def _side(side: Side, columns: Sequence[int]) -> dict[str, Any]:
 
 def _programs(joined: TransformJoin) -> list[dict[str, Any]]:
     steps: dict[int, list[RowSteps]] = {}
-    for each in joined.steps(MAX_STEPS):
-        steps.setdefault(each.program, []).append(each)
+    for row_steps in joined.steps(MAX_STEPS):
+        steps.setdefault(row_steps.program, []).append(row_steps)
     texts = joined.reading.texts
     nothing = [None] * len(texts.names)
     counts = np.bincount(joined.program_numbers, minlength=len(joined.found.programs) + 1)
@@ -65,12 +65,12 @@ def _programs(joined: TransformJoin) -> list[dict[str, Any]]:
             "operators": [words for words, _ in steps_of_row(program, nothing, texts.names)],
             "rows": [
                 {
-                    "number": each.row + 1,
-                    "cells": [cell for _, cell in each.cells],
-                    "pieces": [text for _, text in each.steps],
-                    "key": each.key,
+                    "number": row_steps.row + 1,
+                    "cells": [cell for _, cell in row_steps.cells],
+                    "pieces": [text for _, text in row_steps.steps],
+                    "key": row_steps.key,
                 }
-                for each in steps.get(number, [])
+                for row_steps in steps.get(number, [])
             ],
         }
         for number, program in enumerate(joined.found.programs, 1)

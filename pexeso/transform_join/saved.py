@@ -118,8 +118,8 @@ def fitted(
     programs = tuple(
         Program(
             tuple(
-                replace(each, column=number_of[each.column]) if isinstance(each, Extract) else each
-                for each in program.operators
+                replace(step, column=number_of[step.column]) if isinstance(step, Extract) else step
+                for step in program.operators
             )
         )
         for program in stored.programs

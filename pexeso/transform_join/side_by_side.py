@@ -49,9 +49,9 @@ def _taken(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray
     return taken(cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells]), rows)
 
 
-def _free_name(name: str, taken: list[str]) -> str:
+def _free_name(name: str, used_names: list[str]) -> str:
     free, number = name, 1
-    while free in taken:
+    while free in used_names:
         number += 1
         free = f"{name} {number}"
     return free

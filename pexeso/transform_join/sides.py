@@ -69,7 +69,7 @@ class Side:
         if self.named:
             return self
         texts = map(_as_text, self.cells)
-        columns = (at for at, each in enumerate(texts) if each is not None)
+        columns = (at for at, column in enumerate(texts) if column is not None)
         return replace(self, columns=tuple(columns))
 
     @property
@@ -122,21 +122,21 @@ def _side_of(
     if not cells or not len(cells[0]):
         raise _empty(file, "has no rows")
     if columns is None:
-        found = _of_text(cells)
-        if not found:
+        positions = _of_text(cells)
+        if not positions:
             raise _empty(file, "has no text")
-        return Side(names, cells, found, False, file)
+        return Side(names, cells, positions, False, file)
     is_one = isinstance(columns, str) and names_one_column(names, columns)
     specs = [columns] if is_one else specs_in(columns)
-    found = tuple(dict.fromkeys(find_column(names, spec) for spec in specs))
-    if not found:
+    positions = tuple(dict.fromkeys(find_column(names, spec) for spec in specs))
+    if not positions:
         raise QueryError(f"No column is named, and one may hold the key. {names_shown(names)}")
-    for at in found:
+    for at in positions:
         if _as_text(cells[at]) is None:
             raise QueryError(
                 f"The column {names[at]!r} holds {cells[at].type}, which is not text: convert it."
             )
-    return Side(names, cells, found, True, file)
+    return Side(names, cells, positions, True, file)
 
 
 def _empty(file: str | None, what: str) -> PexesoError:
@@ -180,8 +180,8 @@ def _lake_table(store: Store, table: str) -> tuple[tuple[str, ...], tuple[Any, .
     table = opened.catalog.named(table)
     if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
         raise InputError(opened.catalog.why_not(table, opened.lake))
-    most = opened.store.manifest.options["max_table_bytes"]
-    rows = read_rows(opened.lake, table, max_bytes=most)
+    max_bytes = opened.store.manifest.options["max_table_bytes"]
+    rows = read_rows(opened.lake, table, max_bytes=max_bytes)
     return tuple(rows.schema.names), tuple(rows.columns)
 
 

@@ -33,7 +33,7 @@ _ROWS = 500
 
 
 def with_similar(
-    found: Transformation, reading: TextTable, keyed: TextTable
+    base: Transformation, reading: TextTable, keyed: TextTable
 ) -> Transformation | None:
     """Join the rows that have no partner with the most similar key, as a search would.
 
@@ -42,7 +42,7 @@ def with_similar(
 
     Parameters
     ----------
-    found : Transformation
+    base : Transformation
     reading, keyed : TextTable
         The table whose rows are joined, and the one with the keys.
 
@@ -51,22 +51,22 @@ def with_similar(
     Transformation or None
         None where there are too many values.
     """
-    free = np.flatnonzero(found.partners < 0)
-    cells = reading.columns[found.columns[0]].cells.take(pa.array(free))
+    free = np.flatnonzero(base.partners < 0)
+    cells = reading.columns[base.columns[0]].cells.take(pa.array(free))
     texts = pc.unique(cells).drop_null()
-    keys = keyed.columns[found.key_column].values
+    keys = keyed.columns[base.key_column].values
     if not len(texts) or not len(keys):
-        return found
+        return base
     if max(len(texts), len(keys)) > MAX_VALUES:
         return None
     places, distances = nearest_values(texts, keys)
     at = pc.fill_null(pc.index_in(cells, texts), -1).to_numpy(zero_copy_only=False)
     # Behind the last text stands what an empty cell is joined with: nothing.
     places, distances = np.append(places, -1)[at], np.append(distances, 0.0)[at]
-    partners, kinds, far = found.partners.copy(), found.kinds.copy(), found.distances.copy()
+    partners, kinds, far = base.partners.copy(), base.kinds.copy(), base.distances.copy()
     partners[free], far[free] = places, distances
     kinds[free[places >= 0]] = KINDS.index("fuzzy")
-    return replace(found, partners=partners, kinds=kinds, distances=far)
+    return replace(base, partners=partners, kinds=kinds, distances=far)
 
 
 def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -99,14 +99,14 @@ def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndar
         held = pa.table({"group": np.zeros(len(right), np.int64), "value": right})
         write_corpus(held.to_batches(), corpus, CorpusOptions())
         embedder = create_embedder("lexical", corpus=corpus)
-    asked, stored = sparse_vectors(embedder, left), sparse_vectors(embedder, right)
+    queries, stored = sparse_vectors(embedder, left), sparse_vectors(embedder, right)
     whole = np.array([0, len(stored)])
     arrays, order = build_partition(stored, whole, np.arange(len(stored)))
     partition = SparsePartition.from_arrays(arrays, stored.space)
     places, nearest = np.full(len(texts), -1, np.int64), np.zeros(len(texts))
     n_threads = len(os.sched_getaffinity(0))
-    for start in range(0, len(asked), _ROWS):
-        some = asked[slice(start, start + _ROWS)]
+    for start in range(0, len(queries), _ROWS):
+        some = queries[slice(start, start + _ROWS)]
         hits = find_rows(partition, some, USUAL_MAX_DISTANCES["lexical"], n_threads, Work())
         row = np.repeat(np.arange(len(some)), np.diff(hits.offsets))
         key = order[hits.members]

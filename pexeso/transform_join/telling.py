@@ -29,18 +29,18 @@ def why_no_program(joined: TransformJoin) -> str:
     )
     best = joined.found.best
     if best is None:
-        told = f"{looked_at}, and no rows that share pieces of text are written by one rule"
+        reason = f"{looked_at}, and no rows that share pieces of text are written by one rule"
     else:
         words = in_words(best.program, joined.reading.texts.names)
-        told = (
+        reason = (
             f"{looked_at}; the best rule found, {words}, writes {best.n_keys} of the other "
             f"column's values, and {best.expected:.1f} would be expected of letters drawn at "
             "random: too few to trust it"
         )
     if joined.max_compared is None:
-        return told
+        return reason
     return (
-        f"{told}; similar values were not joined either, as a column has more than "
+        f"{reason}; similar values were not joined either, as a column has more than "
         f"{joined.max_compared:,} distinct ones: index one table and use 'pexeso join', or give "
         "fewer rows"
     )

@@ -100,19 +100,19 @@ def find_candidates(
             shared = query.compare(batch.texts, batch.bounds)
             scores = _scores(query, batch, shared)
             n_compared += len(batch.columns)
-            least = best[-1].score if len(best) == limit else 1
-            kept = np.flatnonzero(scores >= least)
+            min_score = best[-1].score if len(best) == limit else 1
+            kept = np.flatnonzero(scores >= min_score)
             names = zip(
                 take_texts(tables, batch.columns[kept]).to_pylist(),
                 take_texts(labels, batch.columns[kept]).to_pylist(),
                 strict=True,
             )
-            found = [
+            hits = [
                 (-int(scores[at]), table, label, at)
                 for at, (table, label) in zip(kept.tolist(), names, strict=True)
                 if table != exclude_table
             ]
-            for score, table, label, at in sorted(found)[:limit]:
+            for score, table, label, at in sorted(hits)[:limit]:
                 first, end = batch.bounds[at : at + 2].tolist()
                 order = order_of(batch.texts[first:end])
                 values = first + order
@@ -126,7 +126,7 @@ def find_candidates(
                         shared.strengths[values],
                     )
                 )
-            best = sorted(best, key=lambda each: each.rank)[:limit]
+            best = sorted(best, key=lambda candidate: candidate.rank)[:limit]
     return Candidates(tuple(best), n_compared)
 
 
@@ -165,14 +165,14 @@ def _batches(store: Store, number: int) -> Iterator[_Batch]:
         last = min(max(last, first + 1), n_columns)
         columns = np.arange(first, last)
         bounds = np.asarray(offsets[first : last + 1]) - offsets[first]
-        taken = cleaned(take_texts(texts, rows[offsets[first] : offsets[last]]))
+        batch_texts = cleaned(take_texts(texts, rows[offsets[first] : offsets[last]]))
         first = last
         if deleted is not None and deleted[columns].any():
             left = ~deleted[columns]
-            taken = taken.filter(pa.array(np.repeat(left, np.diff(bounds))))
+            batch_texts = batch_texts.filter(pa.array(np.repeat(left, np.diff(bounds))))
             bounds = np.concatenate([[0], np.cumsum(np.diff(bounds)[left])])
             columns = columns[left]
-        yield _Batch(columns, bounds, taken)
+        yield _Batch(columns, bounds, batch_texts)
 
 
 def _scores(query: QueryGrams, batch: _Batch, shared: SharedGrams) -> np.ndarray:

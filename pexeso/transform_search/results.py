@@ -85,11 +85,11 @@ class TransformMatch(ColumnMatch):
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the plain JSON form; with `explain`, also SQL, Python and the pairs."""
-        told = {name: getattr(self, name) for name in FIELDS}
+        answer = {name: getattr(self, name) for name in FIELDS}
         if explain:
-            told |= {"sql": self.sql(), "sql_spark": self.sql("spark"), "python": self.python}
-            told["pairs"] = [list(pair) for pair in self.pairs()]
-        return told
+            answer |= {"sql": self.sql(), "sql_spark": self.sql("spark"), "python": self.python}
+            answer["pairs"] = [list(pair) for pair in self.pairs()]
+        return answer
 
 
 @dataclass(frozen=True, repr=False)

@@ -94,9 +94,9 @@ class TransformSearches:
             An option is out of its range.
         """
         started = time.perf_counter()
-        wanted, least = columns_wanted(k), plain_scalar(min_joinability)
-        if least is not None:
-            _require_share(least)
+        wanted, lowest = columns_wanted(k), plain_scalar(min_joinability)
+        if lowest is not None:
+            _require_share(lowest)
         max_candidates = whole_number("max_candidates", max_candidates, 1)
         seed = whole_number("seed", seed, 0)
         column = query_from_values(values)
@@ -107,16 +107,16 @@ class TransformSearches:
             self.opened.store, query.grams, max_candidates, exclude_table=own
         )
         screening, learned = ScreeningOptions(seed=seed), 0
-        found = []
+        matches = []
         for candidate in candidates.columns:
             likely = screen(*candidate.pairs(query.grams.texts), screening)
             if likely is not None:
                 learned += 1
                 match = query.joined(candidate, likely.direction, candidates.n_compared, seed)
-                if match is not None and match.joinability >= (least or 0):
-                    found.append(match)
-        found.sort(key=lambda each: (-each.matched, each.table, each.column))
-        lines = _lines(found, wanted) if fold_copies else [[each] for each in found]
+                if match is not None and match.joinability >= (lowest or 0):
+                    matches.append(match)
+        matches.sort(key=lambda match: (-match.matched, match.table, match.column))
+        lines = _lines(matches, wanted) if fold_copies else [[match] for match in matches]
         columns = TableColumns(self.opened, (line[0].table for line in lines[:wanted]))
         shown = []
         for line in lines[:wanted]:
@@ -124,7 +124,7 @@ class TransformSearches:
             shown.append(replace(first, copies=tuple(copies)))
         options = {
             "k": ALL if wanted is None else wanted,
-            "min_joinability": least,
+            "min_joinability": lowest,
             "exclude_table": own,
             "max_candidates": max_candidates,
             "seed": seed,
@@ -184,23 +184,23 @@ class _Query:
             finding, max_programs=_MAX_PROGRAMS, fuzzy=False, directions=(direction,)
         )
         target = _side(candidate.label, candidate.texts)
-        found = learn_transformation(self.side.texts, target.texts, options)
-        if not found.programs or self._is_other_date(found.programs, target):
+        transformation = learn_transformation(self.side.texts, target.texts, options)
+        if not transformation.programs or self._is_other_date(transformation.programs, target):
             return None
-        joined = found.kinds > 0
-        equal = int((found.kinds == KINDS.index("equal")).sum())
+        joined = transformation.kinds > 0
+        equal = int((transformation.kinds == KINDS.index("equal")).sum())
         if direction == "source to target":
             matched = int(joined.sum())
         else:
             # The query's values are the keys there.
-            matched = len(np.unique(found.partners[joined]))
+            matched = len(np.unique(transformation.partners[joined]))
         return TransformMatch(
             candidate.table,
             candidate.label,
             matched,
             self.n_values,
             equal,
-            TransformJoin(self.side, target, found),
+            TransformJoin(self.side, target, transformation),
         )
 
     def _is_other_date(self, programs: tuple[Program, ...], target: Side) -> bool:
@@ -210,10 +210,10 @@ class _Query:
         """
         kinds = {_kind(self.side), _kind(target)}
         constants = "".join(
-            each.text
+            operator.text
             for program in programs
-            for each in program.operators
-            if isinstance(each, Constant)
+            for operator in program.operators
+            if isinstance(operator, Constant)
         )
         if "date" in kinds and any(map(str.isdigit, constants)):
             return True
@@ -228,17 +228,17 @@ def _side(name: str, texts: pa.Array) -> Side:
     return Side((name,), (texts,), (0,), True)
 
 
-def _lines(found: list[TransformMatch], limit: int | None) -> list[list[TransformMatch]]:
+def _lines(matches: list[TransformMatch], limit: int | None) -> list[list[TransformMatch]]:
     """Fold columns that hold nearly the same values."""
-    if len(found) < 2:
-        return [[each] for each in found]
-    texts = [each.transformation.target.cells[0] for each in found]
+    if len(matches) < 2:
+        return [[match] for match in matches]
+    texts = [match.transformation.target.cells[0] for match in matches]
     numbers = pa.chunked_array(texts).combine_chunks().dictionary_encode().indices
     sets = ColumnSets(
-        offsets_of(np.array([len(each) for each in texts])),
+        offsets_of(np.array([len(cells) for cells in texts])),
         numbers.to_numpy(zero_copy_only=False).astype(np.int64),
     )
-    return [[found[at] for at in line] for line in lines_of(fold(sets, lines_compared(limit)))]
+    return [[matches[at] for at in line] for line in lines_of(fold(sets, lines_compared(limit)))]
 
 
 def _hints(opened: OpenIndex) -> Hints:

@@ -35,7 +35,7 @@ def test_columns_with_enough_values_are_drawn_from_also_those_of_numbers(lakes):
     assert {each.name for each in found} == {"city", "number"}
     assert found[0].key == "one/t0.csv#0"
     assert found[0].cells().to_pylist()[0] == "one0 Rome0"
-    assert list(lake_columns(lakes, least=26)) == []
+    assert list(lake_columns(lakes, min_values=26)) == []
 
 
 def test_draws_are_the_same_for_a_seed_and_of_different_tables(lakes):

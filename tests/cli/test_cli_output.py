@@ -127,5 +127,5 @@ def test_the_last_output_option_counts(arguments, form):
 
 def test_a_long_cell_moves_its_own_row_only():
     rows = [("1", "a" * 1000, "x"), ("2", "short.csv", "y")]
-    lines = table_lines(("n", "table", "column"), rows, "><<", most=1000)
+    lines = table_lines(("n", "table", "column"), rows, "><<", limit=1000)
     assert lines == ["n  table      column", f"1  {'a' * 1000}  x", "2  short.csv  y"]

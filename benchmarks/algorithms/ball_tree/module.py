@@ -39,7 +39,7 @@ class BallTree(PairRival):
         )
         n_distances = self._tree.get_n_calls()
         self.work = {"distances": n_distances, "bytes_read": n_distances * vectors.shape[1] * 8}
-        sizes = torch.tensor([len(found) for found in lists])
+        sizes = torch.tensor([len(neighbours) for neighbours in lists])
         queries = torch.repeat_interleave(torch.arange(len(vectors)), sizes)
         values = torch.from_numpy(np.concatenate(lists).astype(np.int64))
         open_pairs = torch.from_numpy(np.concatenate(distances) > tau - _WIDER)

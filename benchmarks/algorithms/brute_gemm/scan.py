@@ -114,18 +114,18 @@ class ProductScan:
             return no_pairs(self._vectors.device)
         operand = ours.to(self._precision)
         low, high = self._limits(ours, operand, tau)
-        found, waiting, n_waiting = [], [], 0
+        pairs, waiting, n_waiting = [], [], 0
         for candidates in self._above(operand, low):
             waiting.append(candidates)
             n_waiting += len(candidates[0])
             if n_waiting > SETTLE_AT:
-                found.append(self._settle(waiting, ours, high, tau))
+                pairs.append(self._settle(waiting, ours, high, tau))
                 waiting, n_waiting = [], 0
         if waiting:
-            found.append(self._settle(waiting, ours, high, tau))
-        if not found:
+            pairs.append(self._settle(waiting, ours, high, tau))
+        if not pairs:
             return no_pairs(self._vectors.device)
-        queries, values = (torch.cat(part) for part in zip(*found, strict=True))
+        queries, values = (torch.cat(part) for part in zip(*pairs, strict=True))
         return queries, values
 
     def _settle(
@@ -208,6 +208,6 @@ def _at_least(products: torch.Tensor, limit: float) -> tuple[torch.Tensor, torch
         flat = np.flatnonzero(products.view(torch.int16).numpy() >= np.int16(bits))
     else:
         flat = np.flatnonzero(products.float().numpy() >= np.float32(limit))
-    found = torch.from_numpy(flat)
-    row = torch.div(found, products.shape[1], rounding_mode="floor")
-    return row, found - row * products.shape[1]
+    positions = torch.from_numpy(flat)
+    row = torch.div(positions, products.shape[1], rounding_mode="floor")
+    return row, positions - row * products.shape[1]

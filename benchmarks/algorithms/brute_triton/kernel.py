@@ -99,8 +99,8 @@ class PairFinder:
         queries : as the values (n, d), contiguous
         limits : float32 (n,)
         """
-        found = self._scan(queries, limits, 0, len(self._values))
-        rows, members, products = (torch.cat(part) for part in zip(*found, strict=True))
+        pairs = self._scan(queries, limits, 0, len(self._values))
+        rows, members, products = (torch.cat(part) for part in zip(*pairs, strict=True))
         return rows, members, products
 
     def count(self, queries: torch.Tensor, limits: torch.Tensor) -> int:

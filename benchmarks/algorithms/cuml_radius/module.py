@@ -60,7 +60,7 @@ class CumlRadius(PairRival):
         self.work = {"distances": 0, "vectors_touched": 0, "bytes_read": 0}
         if not len(vectors) or not len(self._vectors):
             return no_pairs(self.device)
-        found = [
+        pairs = [
             self._near(vectors, begin + torch.arange(len(part), device=self.device), tau)
             for begin, part in zip(
                 range(0, len(vectors), QUERIES_AT_ONCE),
@@ -68,14 +68,14 @@ class CumlRadius(PairRival):
                 strict=True,
             )
         ]
-        queries, values = (torch.cat(part) for part in zip(*found, strict=True))
+        queries, values = (torch.cat(part) for part in zip(*pairs, strict=True))
         self.work["decided_again"] = len(queries)
         return decide_candidates(queries, values, vectors, self._vectors, tau)
 
     def _near(self, vectors: torch.Tensor, waiting: torch.Tensor, tau: float) -> Pairs:
         """Find all values within the wider radius of the query values with the given rows."""
         radius = self._radius(vectors, tau)
-        wanted, found = min(self._first, len(self._vectors)), []
+        wanted, pairs = min(self._first, len(self._vectors)), []
         while len(waiting):
             unfinished = []
             for part in torch.split(waiting, max(1, NEIGHBOURS_AT_ONCE // wanted)):
@@ -85,10 +85,10 @@ class CumlRadius(PairRival):
                     ~within.all(1) if wanted < len(self._vectors) else torch.ones_like(within[:, 0])
                 )
                 row, place = torch.nonzero(within & whole[:, None], as_tuple=True)
-                found.append((part[row], members[row, place]))
+                pairs.append((part[row], members[row, place]))
                 unfinished.append(part[~whole])
             waiting, wanted = torch.cat(unfinished), min(4 * wanted, len(self._vectors))
-        queries, values = (torch.cat(part) for part in zip(*found, strict=True))
+        queries, values = (torch.cat(part) for part in zip(*pairs, strict=True))
         return queries, values
 
     def _nearest(self, vectors: torch.Tensor, wanted: int) -> tuple[torch.Tensor, torch.Tensor]:

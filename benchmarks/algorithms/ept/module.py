@@ -100,17 +100,17 @@ class ExtremePivotTable(PairRival):
         # farther out than any value.
         reach = tau + max(self._slack, slack(mapped))
         starts, sizes = self._ranges(mapped, reach)
-        found = []
+        pairs = []
         for owner, position in _expand(starts, sizes):
             queries, position = self._narrow(mapped, owner, position, reach)
             values = self._order[position]
             self.work["vectors_touched"] += len(values)
-            found.append(decide_candidates(queries, values, vectors, self._vectors, tau))
+            pairs.append(decide_candidates(queries, values, vectors, self._vectors, tau))
         self.work["distances"] += self.work["vectors_touched"]
         self.work["bytes_read"] += self.work["vectors_touched"] * vectors.shape[1] * 4
-        if not found:
+        if not pairs:
             return no_pairs(self.device)
-        queries, values = (torch.cat(part) for part in zip(*found, strict=True))
+        queries, values = (torch.cat(part) for part in zip(*pairs, strict=True))
         return queries, values
 
     def _ranges(self, mapped: torch.Tensor, reach: float) -> tuple[torch.Tensor, torch.Tensor]:

@@ -85,9 +85,9 @@ class FaissFlat(PairRival):
         error = square_error(vectors.shape[1], math.sqrt(max(self._largest, float(squares.max()))))
         # The radius is one of squared distances, in float32, and not inclusive.
         radius = float(np.nextafter(np.float32(tau * tau + error), np.float32(np.inf)))
-        queries, found, values = self._search(vectors, radius)
+        queries, distances, values = self._search(vectors, radius)
         sure = np.nextafter(np.float32(tau * tau - error), np.float32(-np.inf))
-        return queries, values, found > sure
+        return queries, values, distances > sure
 
     def _by_products(
         self, vectors: torch.Tensor, tau: float
@@ -97,13 +97,13 @@ class FaissFlat(PairRival):
         low, high = product_limits(squares, self._least, self._largest, tau, error)
         # The radius, one for all, is not inclusive either: products above it are found.
         radius = float(np.nextafter(np.float32(low.min()), np.float32(-np.inf)))
-        queries, found, values = self._search(vectors, radius)
-        return queries, values, found < high[queries]
+        queries, products, values = self._search(vectors, radius)
+        return queries, values, products < high[queries]
 
     def _search(
         self, vectors: torch.Tensor, radius: float
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        limits, found, values = self._index.range_search(vectors.numpy(), radius)
+        limits, scores, values = self._index.range_search(vectors.numpy(), radius)
         sizes = torch.from_numpy(np.diff(limits.astype(np.int64)))
         queries = torch.repeat_interleave(torch.arange(len(vectors)), sizes)
-        return queries, torch.from_numpy(found), torch.from_numpy(values)
+        return queries, torch.from_numpy(scores), torch.from_numpy(values)

@@ -45,10 +45,10 @@ class FaissPq(TunedRival):
         only(arguments, ("n_lists", "component"), "build", "faiss_pq")
         self.take_lake(lake)
         vectors = np.ascontiguousarray(lake.vectors)
-        most = max(1, lake.n_values // TRAINING_POINTS)
-        n_lists = min(int(arguments.get("n_lists", 1024)), most)
+        limit = max(1, lake.n_values // TRAINING_POINTS)
+        n_lists = min(int(arguments.get("n_lists", 1024)), limit)
         self._codes = n_codes(lake.dimensions, int(arguments.get("component", 2)))
-        bits = min(8, int(math.log2(most))) if most > 1 else 1
+        bits = min(8, int(math.log2(limit))) if limit > 1 else 1
         self._quantiser = faiss.IndexFlatL2(lake.dimensions)
         self._index = faiss.IndexIVFPQ(self._quantiser, lake.dimensions, n_lists, self._codes, bits)
         self._index.train(vectors)
@@ -65,8 +65,8 @@ class FaissPq(TunedRival):
         probes, enough = 1, self.target_recall + (1.0 - self.target_recall) / 2.0
         while True:
             self._probes = min(probes, self._index.nlist)
-            found = self._search(sample.vectors, WIDEST * tau)
-            distances = np.sort(found[1][sample.is_right(faiss_pairs(found))])
+            answer = self._search(sample.vectors, WIDEST * tau)
+            distances = np.sort(answer[1][sample.is_right(faiss_pairs(answer))])
             if len(distances) >= enough * len(sample.keys) or self._probes == self._index.nlist:
                 break
             probes *= 2
@@ -102,5 +102,5 @@ def n_codes(dimensions: int, component: int) -> int:
     >>> n_codes(100, 4), n_codes(50, 4), n_codes(300, 4)
     (25, 10, 75)
     """
-    most = max(1, dimensions // component)
-    return next(number for number in range(most, 0, -1) if dimensions % number == 0)
+    limit = max(1, dimensions // component)
+    return next(number for number in range(limit, 0, -1) if dimensions % number == 0)

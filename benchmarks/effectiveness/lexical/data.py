@@ -88,13 +88,13 @@ def study_set(name: str, place: Path, shared: Path = SHARED) -> StudySet:
 
 def lake_columns(folder: Path, rules: ColumnRules | None = None) -> list[pa.StringArray]:
     """Return the distinct cells of each column that an index of a folder keeps."""
-    rules, found = rules or ColumnRules(), []
+    rules, texts = rules or ColumnRules(), []
     for file in find_tables(folder)[0]:
         columns = read_table(file.path).columns
         for cells, profile in zip(columns, profile_columns(columns), strict=True):
             if reason_left_out(profile, rules) is None:
-                found.append(distinct_cells(cells))
-    return found
+                texts.append(distinct_cells(cells))
+    return texts
 
 
 def word_counts(columns: Iterable[Sequence[str]]) -> Counter[str]:
@@ -114,15 +114,15 @@ def judged_partners(lake: PartnerLake, truth: TruthSet) -> Judged:
     """
     n = len(lake.tables)
     shares = true_shares(lake.texts, truth.tasks)
-    asked = np.array([query for query, _ in lake.asked.values()], np.int64)
-    pairs = asked[:, None] * n + np.arange(n)
+    queries = np.array([query for query, _ in lake.asked.values()], np.int64)
+    pairs = queries[:, None] * n + np.arange(n)
     partner = np.array([query * n + other for query, other in lake.asked.values()])
-    same = np.array([[table == lake.tables[query] for table in lake.tables] for query in asked])
+    same = np.array([[table == lake.tables[query] for table in lake.tables] for query in queries])
     positive = np.unique(np.concatenate([pairs[(shares >= MIN_JOINABILITY) & ~same], partner]))
     doubtful = np.setdiff1d(pairs[(shares >= NOT_JUDGED_JOINABILITY) & ~same], positive)
     labels = {BY_TEXT: np.zeros(0, np.int64), BY_MEANING: positive, NOT_JUDGED: doubtful}
     keys = [(table, position) for position, table in enumerate(lake.tables)]
-    return Judged(keys, lake.texts, labels, np.sort(asked))
+    return Judged(keys, lake.texts, labels, np.sort(queries))
 
 
 def _unpacked(name: str, place: Path, shared: Path) -> Path:
@@ -147,8 +147,8 @@ def _linked(cells: Path, pairs: Path) -> tuple[dict[str, frozenset[str]], list[T
         known.setdefault(row["text"], set()).add(row["entity"])
     tasks = []
     for row in _rows(pairs):
-        asked, matches = int(row["linked_values"]), int(row["entity_matches"])
-        enough = matches >= MIN_LINKED and matches >= MIN_SHARE * asked
+        linked_values, matches = int(row["linked_values"]), int(row["entity_matches"])
+        enough = matches >= MIN_LINKED and matches >= MIN_SHARE * linked_values
         if enough and matches > int(row["exact_matches"]):
             query, other = (
                 (row[f"{side}_table"], row[f"{side}_column"]) for side in ("query", "candidate")
@@ -160,10 +160,10 @@ def _linked(cells: Path, pairs: Path) -> tuple[dict[str, frozenset[str]], list[T
 def _linked_task(
     query: tuple[str, str],
     other: tuple[str, str],
-    asked: dict[str, set[str]],
+    entities: dict[str, set[str]],
     others: dict[str, set[str]],
 ) -> Task:
-    texts, other_texts = list(asked), list(others)
+    texts, other_texts = list(entities), list(others)
     by_entity: dict[str, list[int]] = {}
     for position, text in enumerate(other_texts):
         for entity in others[text]:
@@ -171,7 +171,7 @@ def _linked_task(
     right = [
         (row, column)
         for row, text in enumerate(texts)
-        for entity in asked[text]
+        for entity in entities[text]
         for column in by_entity.get(entity, ())
     ]
     rows, columns = zip(*right, strict=True)

@@ -129,9 +129,9 @@ def counted(
             number[piece] if fixed else number.setdefault(piece, len(number)) for piece in row
         ]
         offsets.append(len(members))
-    found = sp.csr_matrix(
+    counts = sp.csr_matrix(
         (np.ones(len(members)), np.array(members, np.int32), np.array(offsets, np.int64)),
         shape=(len(rows), max(len(number), 1)),
     )
-    found.sum_duplicates()
-    return found
+    counts.sum_duplicates()
+    return counts

@@ -42,7 +42,7 @@ class SetScores:
         cls, columns: ColumnScores, values: np.ndarray, distances: Sequence[float] = DISTANCES
     ) -> SetScores:
         """Gather what `column_scores` and `value_scores` gave."""
-        semantic = {least: columns.semantic_recall(least) for least in PRECISIONS}
+        semantic = {precision: columns.semantic_recall(precision) for precision in PRECISIONS}
         return cls(columns.f1(), values[:, :, 2].mean(0), semantic, distances)
 
     def at(self, distance: float, joinability: float = MIN_JOINABILITY) -> tuple[float, float]:
@@ -60,7 +60,7 @@ def nearest_position(grid: Sequence[float] | np.ndarray, wanted: float) -> int:
 def best_distance(scores: Sequence[SetScores]) -> float:
     """Return the distance with the highest mean of all F1s, of columns and of values."""
     column = nearest_position(JOINABILITIES, MIN_JOINABILITY)
-    means = np.mean([each.columns[:, column] + each.values for each in scores], axis=0)
+    means = np.mean([score.columns[:, column] + score.values for score in scores], axis=0)
     return scores[0].distances[int(np.argmax(means.round(9)))]
 
 
@@ -75,11 +75,11 @@ def held_out(scores: Mapping[str, SetScores]) -> dict[str, Any]:
     """
     sets = {}
     for name, own in scores.items():
-        distance = best_distance([other for each, other in scores.items() if each != name])
+        distance = best_distance([other for key, other in scores.items() if key != name])
         columns, values = own.at(distance)
         sets[name] = {"distance": distance, "columns": columns, "values": values}
     columns, values = (
-        float(np.mean([each[what] for each in sets.values()])) for what in ("columns", "values")
+        float(np.mean([score[what] for score in sets.values()])) for what in ("columns", "values")
     )
     return {
         "sets": sets,

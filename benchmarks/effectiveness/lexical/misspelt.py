@@ -80,16 +80,16 @@ def drawn_misspellings(
         if len(value) >= SHORTEST and value.isalpha()
     ]
     drawn = generator.permutation(len(words))[:n_drawn]
-    known = {lake: set(each) for lake, each in values.items()}
-    found = {lake: Misspelt([], []) for lake in sorted(values)}
+    known = {lake: set(texts) for lake, texts in values.items()}
+    by_lake = {lake: Misspelt([], []) for lake in sorted(values)}
     for position in np.sort(drawn):
         lake, word = words[position]
         misspelt = misspell(word, generator)
         while misspelt in known[lake]:
             misspelt = misspell(word, generator)
-        found[lake].originals.append(word)
-        found[lake].misspellings.append(misspelt)
-    return found
+        by_lake[lake].originals.append(word)
+        by_lake[lake].misspellings.append(misspelt)
+    return by_lake
 
 
 def are_variants(word: str, other: str) -> bool:
@@ -101,8 +101,8 @@ def are_variants(word: str, other: str) -> bool:
     (True, False)
     """
     longer = max(len(word), len(other))
-    most = 2 if longer >= LONG_WORD else 1
-    if OSA.distance(word, other, score_cutoff=most) <= most:
+    limit = 2 if longer >= LONG_WORD else 1
+    if OSA.distance(word, other, score_cutoff=limit) <= limit:
         return True
     same = [a == b for a, b in zip(word, other, strict=False)] + [False]
     return same.index(False) >= max(4, 2 * longer / 3)
@@ -125,11 +125,11 @@ def nearest_unrelated(
     texts: Sequence[str],
     vectors: Vectors,
     values: Sequence[str],
-    least: float,
+    min_cosine: float,
     related: Related = may_be_same,
     within: Sequence[np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Return the cosine of each value with the nearest unrelated one; 0 where none reaches `least`.
+    """Return the cosine of each value with the nearest unrelated one, 0 below `min_cosine`.
 
     Parameters
     ----------
@@ -139,18 +139,18 @@ def nearest_unrelated(
     vectors : sparse or dense matrix of (values, d)
         The vectors of `values`.
     values : sequence of str
-    least : float
+    min_cosine : float
     related : callable
         Whether two texts may be the same thing.
     within : sequence of numpy.ndarray, optional
         For each text the values that are looked at; all where it is left out.
     """
-    found = np.zeros(len(texts))
+    cosines = np.zeros(len(texts))
     for position, product in enumerate(products(rows, vectors)):
         looked_at = np.arange(len(values)) if within is None else within[position]
-        near = looked_at[product[looked_at] >= least]
+        near = looked_at[product[looked_at] >= min_cosine]
         for other in near[np.argsort(-product[near], kind="stable")]:
             if not related(texts[position], values[other]):
-                found[position] = product[other]
+                cosines[position] = product[other]
                 break
-    return found
+    return cosines

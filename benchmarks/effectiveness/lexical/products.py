@@ -51,12 +51,12 @@ def products(left: Vectors, right: Vectors) -> Iterator[np.ndarray]:
         for sparse, dense in zip(*both, strict=True):
             yield (1 - left.weight) * sparse + left.weight * dense
     elif sp.issparse(left):
-        postings, found = right.T.tocsr(), np.empty(right.shape[0])
+        postings, product = right.T.tocsr(), np.empty(right.shape[0])
         for start, stop in zip(left.indptr[:-1], left.indptr[1:], strict=True):
-            found[:] = 0
+            product[:] = 0
             own = left.indices[start:stop], left.data[start:stop]
-            _add_products(*own, postings.indptr, postings.indices, postings.data, found)
-            yield found
+            _add_products(*own, postings.indptr, postings.indices, postings.data, product)
+            yield product
     else:
         for start in range(0, left.shape[0], ROWS):
             yield from (left[start : start + ROWS] @ right.T).astype(np.float64)
@@ -72,45 +72,45 @@ def all_products(left: Vectors, right: Vectors) -> np.ndarray:
 
 
 def best_by_column(
-    left: Vectors, right: Vectors, held: sp.csr_matrix, least: float
+    left: Vectors, right: Vectors, held: sp.csr_matrix, lowest: float
 ) -> sp.csr_matrix:
-    """Return the highest product of each row with the values of each column, from `least` on.
+    """Return the highest product of each row with the values of each column, from `lowest` on.
 
     Parameters
     ----------
     left, right : sparse or dense matrix of (rows, d) and (values, d)
     held : scipy.sparse.csr_matrix of shape (columns, values)
         Which column holds which value.
-    least : float
+    lowest : float
         Above 0.
 
     Returns
     -------
     scipy.sparse.csr_matrix of shape (rows, columns)
     """
-    found = _Best(held, least)
+    best = _Best(held, lowest)
     for product in products(left, right):
-        found.add(product)
-    return found.matrix()
+        best.add(product)
+    return best.matrix()
 
 
 def best_by_column_of_each(
-    left: Combined, right: Combined, held: sp.csr_matrix, least: float, weights: Sequence[float]
+    left: Combined, right: Combined, held: sp.csr_matrix, lowest: float, weights: Sequence[float]
 ) -> dict[float, sp.csr_matrix]:
     """Do as `best_by_column` for each of several weights, whose products are computed once."""
-    found = {weight: _Best(held, least) for weight in weights}
+    by_weight = {weight: _Best(held, lowest) for weight in weights}
     both = (products(left.sparse, right.sparse), products(left.dense, right.dense))
     for sparse, dense in zip(*both, strict=True):
-        for weight, own in found.items():
+        for weight, own in by_weight.items():
             own.add((1 - weight) * sparse + weight * dense)
-    return {weight: own.matrix() for weight, own in found.items()}
+    return {weight: own.matrix() for weight, own in by_weight.items()}
 
 
 class _Best:
     """The highest products of rows with the values of each column, row by row."""
 
-    def __init__(self, held: sp.csr_matrix, least: float) -> None:
-        self._columns, self._least = held.T.tocsr(), least
+    def __init__(self, held: sp.csr_matrix, lowest: float) -> None:
+        self._columns, self._least = held.T.tocsr(), lowest
         self._lengths, self._best = np.diff(self._columns.indptr), np.zeros(held.shape[0])
         self._members: list[np.ndarray] = []
         self._data: list[np.ndarray] = []
@@ -140,8 +140,8 @@ def _add_products(
     indptr: np.ndarray,
     rows: np.ndarray,
     data: np.ndarray,
-    found: np.ndarray,
+    product: np.ndarray,
 ) -> None:
     for at in range(len(indices)):
         for posting in range(indptr[indices[at]], indptr[indices[at] + 1]):
-            found[rows[posting]] += factors[at] * data[posting]
+            product[rows[posting]] += factors[at] * data[posting]

@@ -46,21 +46,21 @@ class ColumnScores:
         precision, recall, _ = self.rates()
         return 2 * precision * recall / np.maximum(precision + recall, 1e-12)
 
-    def semantic_recall(self, least: float) -> float:
+    def semantic_recall(self, min_precision: float) -> float:
         """Return the semantic-only recall where other folds choose for a precision."""
-        members, found = np.arange(len(self.counts)), np.zeros(3)
+        members, counts = np.arange(len(self.counts)), np.zeros(3)
         for fold in members:
             precision, _, semantic = self.rates(members != fold)
-            goal = np.where(precision >= least, semantic, precision - 1)
-            found += self.counts[fold][np.unravel_index(np.argmax(goal), goal.shape)]
-        return float(found[2] / max(self.positive[:, 1].sum(), 1))
+            goal = np.where(precision >= min_precision, semantic, precision - 1)
+            counts += self.counts[fold][np.unravel_index(np.argmax(goal), goal.shape)]
+        return float(counts[2] / max(self.positive[:, 1].sum(), 1))
 
 
 def rates_of(counts: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return precision, recall and semantic-only recall of counts (..., 3)."""
     true = counts[..., 1] + counts[..., 2]
-    found = counts.sum(-1)
-    precision = np.where(found > 0, true / np.maximum(found, 1), 1.0)
+    total = counts.sum(-1)
+    precision = np.where(total > 0, true / np.maximum(total, 1), 1.0)
     return precision, true / max(positive.sum(), 1), counts[..., 2] / max(positive[1], 1)
 
 
@@ -88,8 +88,8 @@ def column_scores(
     """
     values, held = incidence([[value for value in column if value] for column in columns])
     rows = vectors[np.array([number[value] for value in values], np.int64)]
-    asked = np.arange(held.shape[0]) if judged.asked is None else judged.asked
-    used = np.flatnonzero(np.asarray(held[asked].sum(0)).ravel())
+    query = np.arange(held.shape[0]) if judged.asked is None else judged.asked
+    used = np.flatnonzero(np.asarray(held[query].sum(0)).ravel())
     cosines = cosines_of(distances)
     best = best_of(rows[used], rows, held, float(cosines.min()))
     fold_of = np.zeros(judged.n_columns, np.int64)
@@ -97,15 +97,15 @@ def column_scores(
     for position, fold in enumerate(folds):
         fold_of[fold] = position
     counts = np.zeros((len(folds), len(cosines), len(JOINABILITIES), 4), np.int64)
-    queries, sizes = held[asked][:, used].tocsr(), np.asarray(held[asked].sum(1)).ravel()
+    queries, sizes = held[query][:, used].tocsr(), np.asarray(held[query].sum(1)).ravel()
     for position, cosine in enumerate(cosines):
         reached = (best >= cosine).astype(np.float32)
         pairs = (queries @ reached).tocoo()
-        found = found_pairs(
-            judged, cosine, asked[pairs.row], pairs.col, pairs.data, pairs.data / sizes[pairs.row]
+        hits = found_pairs(
+            judged, cosine, query[pairs.row], pairs.col, pairs.data, pairs.data / sizes[pairs.row]
         )
-        step = np.floor((found.joinability - LEAST_JOINABILITY + 1e-9) * 100).astype(np.int64)
-        np.add.at(counts, (fold_of[found.query], position, step, found.label), 1)
+        step = np.floor((hits.joinability - LEAST_JOINABILITY + 1e-9) * 100).astype(np.int64)
+        np.add.at(counts, (fold_of[hits.query], position, step, hits.label), 1)
     counts = counts[:, :, ::-1].cumsum(2)[:, :, ::-1]
     positive = [
         np.bincount(fold_of[judged.labels[label] // judged.n_columns], minlength=len(folds))
@@ -137,14 +137,14 @@ def value_scores(
 
 def nearest(
     task: Task,
-    asked: Sequence[str],
+    values: Sequence[str],
     others: Sequence[str],
     vectors: Vectors,
     number: dict[str, int],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the cosine of each asked value with its nearest one, and the share of right ones."""
     left, right = (
-        vectors[np.array([number[value] for value in side], np.int64)] for side in (asked, others)
+        vectors[np.array([number[value] for value in side], np.int64)] for side in (values, others)
     )
     product = all_products(left, right)
     best = product.max(1)
@@ -154,11 +154,11 @@ def nearest(
 
 
 def _task_rates(task: Task, best: np.ndarray, credit: np.ndarray, cosines: np.ndarray) -> list:
-    partners, found = max(int(task.has_partner().sum()), 1), []
+    partners, rates = max(int(task.has_partner().sum()), 1), []
     for cosine in cosines:
-        taken = (best >= cosine - TIE) & (best > 0)
-        true = float(credit[taken].sum())
-        precision = true / taken.sum() if taken.any() else 1.0
+        mask = (best >= cosine - TIE) & (best > 0)
+        true = float(credit[mask].sum())
+        precision = true / mask.sum() if mask.any() else 1.0
         recall = true / partners
-        found.append((precision, recall, 2 * precision * recall / max(precision + recall, 1e-12)))
-    return found
+        rates.append((precision, recall, 2 * precision * recall / max(precision + recall, 1e-12)))
+    return rates

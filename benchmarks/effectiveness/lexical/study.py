@@ -64,8 +64,8 @@ MODELS: dict[str, LexicalModel] = {
         for exponent in (1.0, 1.5)
     },
     **{
-        f"placed pairs with numbers as rare as {most}": replace(SPELLED, most_of_a_number=most)
-        for most in (None, 3, 30)
+        f"placed pairs with numbers as rare as {limit}": replace(SPELLED, most_of_a_number=limit)
+        for limit in (None, 3, 30)
     },
     "placed pairs without counts": replace(SPELLED, is_counted=False),
     "placed pairs with rare ones counting more": replace(SPELLED, has_rare_grams=True),
@@ -163,7 +163,7 @@ def misspelt_lakes(
         for name, lake in columns.items()
     }
     drawn, generator = drawn_misspellings(values, n_drawn, seed), np.random.default_rng(seed)
-    found = []
+    lakes = []
     for study in studies:
         own = drawn[study.name]
         wanted, holding = set(own.originals), {}
@@ -181,8 +181,8 @@ def misspelt_lakes(
         for cell, text in zip(cells, texts, strict=True):
             entities[text] = entities.get(text, frozenset()) | study.entities[cell]
         counts = word_counts(columns[study.name])
-        found.append(MisspeltLake(counts, values[study.name], own, within, entities))
-    return found
+        lakes.append(MisspeltLake(counts, values[study.name], own, within, entities))
+    return lakes
 
 
 def misspelt_scores(lakes: Sequence[MisspeltLake], method: Method) -> dict[str, list[float]]:
@@ -194,7 +194,7 @@ def misspelt_scores(lakes: Sequence[MisspeltLake], method: Method) -> dict[str, 
         ``found``, misspellings of which the value is found; ``unrelated_in_lake`` and
         ``unrelated_in_column``, values with an unrelated neighbour.
     """
-    cosines, found = cosines_of(MISSPELT_DISTANCES), ([], [], [])
+    cosines, groups = cosines_of(MISSPELT_DISTANCES), ([], [], [])
     for lake in lakes:
         texts = sorted({*lake.values, *lake.drawn.misspellings})
         number = {text: position for position, text in enumerate(texts)}
@@ -206,8 +206,8 @@ def misspelt_scores(lakes: Sequence[MisspeltLake], method: Method) -> dict[str, 
         pairs = (
             originals.multiply(misspellings) if sp.issparse(vectors) else (originals * misspellings)
         )
-        found[0].append(np.asarray(pairs.sum(1)).ravel())
-        for shares, within in ((found[1], None), (found[2], lake.within)):
+        groups[0].append(np.asarray(pairs.sum(1)).ravel())
+        for shares, within in ((groups[1], None), (groups[2], lake.within)):
             shares.append(
                 nearest_unrelated(
                     originals,
@@ -220,8 +220,8 @@ def misspelt_scores(lakes: Sequence[MisspeltLake], method: Method) -> dict[str, 
                 )
             )
     names = ("found", "unrelated_in_lake", "unrelated_in_column")
-    joined = [np.concatenate(parts) for parts in found]
+    joined = [np.concatenate(parts) for parts in groups]
     return {
-        name: [round(float((each >= cosine).mean()), 4) for cosine in cosines]
-        for name, each in zip(names, joined, strict=True)
+        name: [round(float((scores >= cosine).mean()), 4) for cosine in cosines]
+        for name, scores in zip(names, joined, strict=True)
     }

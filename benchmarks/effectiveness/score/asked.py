@@ -121,14 +121,14 @@ def asked_lake(name: str, place: Path, shared: Path = SHARED, *, strict: bool = 
     truth = shared_set(name, place, shared)
     judged = truth.judged if truth.partners is None else judged_partners(truth.partners, truth)
     n = judged.n_columns
-    asked = np.arange(n) if judged.asked is None else judged.asked
-    labels = np.stack([judged.classes(np.full(n, query), np.arange(n)) for query in asked])
+    queries = np.arange(n) if judged.asked is None else judged.asked
+    labels = np.stack([judged.classes(np.full(n, query), np.arange(n)) for query in queries])
     keys = judged.keys
     if truth.partners is None and not strict:
         # Between a negative and a positive pair there is a band that is not judged, by text too.
         doubtful = np.zeros(n * n, bool)
         doubtful[pairs_by_text(judged.texts, NOT_JUDGED_MATCHES, NOT_JUDGED_JOINABILITY)] = True
-        labels[(labels == NEGATIVE) & doubtful.reshape(n, n)[asked]] = NOT_JUDGED
+        labels[(labels == NEGATIVE) & doubtful.reshape(n, n)[queries]] = NOT_JUDGED
     if truth.partners is not None:
         # The keys of partners have no positions: text columns are listed in the order of the lake.
         # A licence beside the tables may read as one; the truth is of files of commas alone.
@@ -138,8 +138,8 @@ def asked_lake(name: str, place: Path, shared: Path = SHARED, *, strict: bool = 
             if profile.kind == "text" and key[0].endswith(".csv")
         ]
         tables = np.array([table for table, _ in keys])
-        labels[tables[asked][:, None] == tables[None]] = NOT_JUDGED
-    return AskedLake(name, truth.lake, keys, [judged.texts[query] for query in asked], labels)
+        labels[tables[queries][:, None] == tables[None]] = NOT_JUDGED
+    return AskedLake(name, truth.lake, keys, [judged.texts[query] for query in queries], labels)
 
 
 def _unpacked(shared: Path, name: str, archive: str, place: Path) -> Path:
@@ -156,15 +156,15 @@ def _unpacked(shared: Path, name: str, archive: str, place: Path) -> Path:
 
 def _columns(lake: Path) -> list[tuple[Key, ColumnProfile, pa.StringArray]]:
     """Return key, profile and distinct cells of each column."""
-    found = []
+    profiles = []
     for file in find_tables(lake)[0]:
         columns = read_table(file.path).columns
         table = Path(file.path).relative_to(lake).as_posix()
         for position, (cells, profile) in enumerate(
             zip(columns, profile_columns(columns), strict=True)
         ):
-            found.append(((table, position), profile, distinct_cells(cells)))
-    return found
+            profiles.append(((table, position), profile, distinct_cells(cells)))
+    return profiles
 
 
 def _labels(common: np.ndarray, n_values: int) -> np.ndarray:
@@ -183,29 +183,29 @@ def misspelt_lake(name: str, lake: Path, seed: int = 0) -> AskedLake:
         if reason_left_out(profile, ColumnRules()) is None and len(cells) >= MIN_MATCHES
     ]
     texts = [cells.to_pylist() for _, cells in columns]
-    folded = [[each for text in column if (each := fold(text))] for column in texts]
+    folded = [[form for text in column if (form := fold(text))] for column in texts]
     vocabulary, held = incidence(folded)
     number = {value: position for position, value in enumerate(vocabulary)}
     everything = [text for column in texts for text in column]
     generator, seen = np.random.default_rng(seed), set()
-    asked, originals, labels = [], [], []
+    queries, originals, labels = [], [], []
     for position in generator.permutation(len(columns)):
         words = [text for text in texts[position] if sum(map(str.isalpha, text)) >= SHORTEST]
         values = frozenset(folded[position])
-        if len(words) < MIN_VALUES or values in seen or len(asked) == N_ASKED:
+        if len(words) < MIN_VALUES or values in seen or len(queries) == N_ASKED:
             continue
         seen.add(values)
         n = min(len(words), int(generator.integers(MIN_VALUES, MAX_VALUES + 1)))
-        own = [words[each] for each in generator.permutation(len(words))[:n]]
+        own = [words[place] for place in generator.permutation(len(words))[:n]]
         n_foreign = int(generator.choice(FOREIGN_SHARES) * n)
         foreign = [everything[at] for at in generator.integers(len(everything), size=n_foreign)]
         share = generator.choice(MISSPELT_SHARES)
         spelt = [_misspelt(text, generator) if generator.random() < share else text for text in own]
-        known = sorted({number[each] for text in (*own, *foreign) if (each := fold(text))})
-        asked.append(pa.array([*spelt, *foreign], pa.string()))
+        known = sorted({number[form] for text in (*own, *foreign) if (form := fold(text))})
+        queries.append(pa.array([*spelt, *foreign], pa.string()))
         originals.append(pa.array([*own, *foreign], pa.string()))
         labels.append(_labels(np.asarray(held[:, known].sum(1)).ravel(), len(known)))
-    return AskedLake(name, lake, [key for key, _ in columns], asked, np.stack(labels), originals)
+    return AskedLake(name, lake, [key for key, _ in columns], queries, np.stack(labels), originals)
 
 
 def _misspelt(text: str, generator: np.random.Generator) -> str:
@@ -238,19 +238,19 @@ def _transform(folder: Path) -> AskedLake:
         if reason_left_out(profile, ColumnRules()) is None
     ]
     held = [{fold(text) for text in cells.to_pylist()} for _, cells in columns]
-    asked, labels = [], []
+    texts, labels = [], []
     for case, cells in sources.items():
         if len(values := distinct_cells(cells)) < MIN_MATCHES:
             continue
         partners = defaultdict(set)
         for row in truths[case]:
             partners[fold(row["source_value"])].add(fold(row["target_value"]))
-        own = sorted({each for text in values.to_pylist() if (each := fold(text))})
+        own = sorted({form for text in values.to_pylist() if (form := fold(text))})
         common = [sum(not held_.isdisjoint({v, *partners[v]}) for v in own) for held_ in held]
         labels.append(_labels(np.array(common), len(own)))
         labels[-1][[table == f"{case}/source.csv" for (table, _), _ in columns]] = NOT_JUDGED
-        asked.append(values)
-    return AskedLake(TRANSFORM, folder, [key for key, _ in columns], asked, np.stack(labels), asked)
+        texts.append(values)
+    return AskedLake(TRANSFORM, folder, [key for key, _ in columns], texts, np.stack(labels), texts)
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -259,7 +259,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def without_doubtful(
-    asked: AskedLake,
+    lake: AskedLake,
     query: np.ndarray,
     candidate: np.ndarray,
     labels: np.ndarray,
@@ -275,14 +275,14 @@ def without_doubtful(
     normalise : callable
         The normaliser of the index.
     """
-    if asked.originals is None:
+    if lake.originals is None:
         return labels
     labels = labels.copy()
     open_pairs = np.flatnonzero(labels == NEGATIVE)
-    originals = normalise(asked.originals)
+    originals = normalise(lake.originals)
     needed = np.unique(candidate[open_pairs]).tolist()
-    tables = {table: read_table(asked.lake / table).columns for table, _ in asked.keys}
-    cells = [tables[table][position] for table, position in (asked.keys[at] for at in needed)]
+    tables = {table: read_table(lake.lake / table).columns for table, _ in lake.keys}
+    cells = [tables[table][position] for table, position in (lake.keys[at] for at in needed)]
     others = {at: _Values(values) for at, values in zip(needed, normalise(cells), strict=True)}
     for pair in open_pairs:
         own, other = originals[query[pair]], others[candidate[pair]]

@@ -38,18 +38,18 @@ class Ranked:
         before = np.concatenate([[0], np.cumsum(right)])
         hits = before[1:] - before[starts[query]]
         sums = np.bincount(query, right * hits / rank, n)
-        asked = self.pairs.n_right > 0
+        joinable = self.pairs.n_right > 0
         precisions, first = np.full(n, np.nan), np.full(n, np.nan)
-        precisions[asked] = sums[asked] / self.pairs.n_right[asked]
-        first[asked] = np.bincount(query, right & (rank == 1), n)[asked]
+        precisions[joinable] = sums[joinable] / self.pairs.n_right[joinable]
+        first[joinable] = np.bincount(query, right & (rank == 1), n)[joinable]
         return precisions, first
 
     def mean_precision(self, weights: np.ndarray | None = None) -> float:
         """Return the mean average precision over query columns that can be joined."""
-        asked = ~np.isnan(self.precisions)
+        joinable = ~np.isnan(self.precisions)
         if weights is None:
-            return float(self.precisions[asked].mean())
-        return float(np.average(self.precisions[asked], weights=weights[asked] + 1e-12))
+            return float(self.precisions[joinable].mean())
+        return float(np.average(self.precisions[joinable], weights=weights[joinable] + 1e-12))
 
     def counts(self, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return right and wrong pairs above each possible cut, best first."""
@@ -67,13 +67,13 @@ class Ranked:
 
     def figures(self) -> dict[str, float]:
         """Return mean average precision, share of right first ones, and recalls of cuts."""
-        found = {
+        figures = {
             "map": self.mean_precision(),
             "first": float(np.nanmean(self.first)),
             "recall_95": self.recall(),
             "recall_90": self.recall(precision=0.9),
         }
-        return {name: round(each, 4) for name, each in found.items()}
+        return {name: round(figure, 4) for name, figure in figures.items()}
 
 
 def difference(one: Ranked, other: Ranked, seed: int = 0) -> dict[str, list[float]]:

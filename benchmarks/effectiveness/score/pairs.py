@@ -75,20 +75,20 @@ class Pairs:
         return self.sums(values * weights) / np.maximum(self.sums(weights), 1e-9)
 
 
-def found_pairs(asked: AskedLake, index: Index) -> Pairs:
+def found_pairs(lake: AskedLake, index: Index) -> Pairs:
     """Search widely with all query columns, and compare all values of what is found."""
-    number_of = numbers_of(asked.keys, index)
-    loader, labels = index._opened.loader, asked.labels.copy()
+    number_of = numbers_of(lake.keys, index)
+    loader, labels = index._opened.loader, lake.labels.copy()
     reach = REACH * index.usual_max_distance
     options = replace(
         index.search_options({"max_distance": reach, "min_joinability": MIN_JOINABILITY}), k=None
     )
     frequencies = _frequencies(index)
     query, candidate, parts = [], [], []
-    for some in _chunks(range(len(asked.asked)), BATCH):
-        encoded = [index.prepared(query_from_values(asked.asked[number])) for number in some]
-        found = search_store(loader, encoded, [options] * len(encoded))
-        for number, column, (hits, _) in zip(some, encoded, found, strict=True):
+    for some in _chunks(range(len(lake.asked)), BATCH):
+        encoded = [index.prepared(query_from_values(lake.asked[number])) for number in some]
+        answers = search_store(loader, encoded, [options] * len(encoded))
+        for number, column, (hits, _) in zip(some, encoded, answers, strict=True):
             hits = [hit for hit in hits if hit.column_id in number_of]
             others = [number_of[hit.column_id] for hit in hits]
             kept = [at for at, other in enumerate(others) if labels[number, other] != NOT_JUDGED]
@@ -97,7 +97,7 @@ def found_pairs(asked: AskedLake, index: Index) -> Pairs:
             for chunk in _chunks([hits[at] for at in kept], COLUMNS_AT_ONCE):
                 parts += _compared(index, column, chunk, reach, frequencies)
     pairs = np.array(query, np.int64), np.array(candidate, np.int64)
-    classes = without_doubtful(asked, *pairs, labels[pairs], _normalise(index))
+    classes = without_doubtful(lake, *pairs, labels[pairs], _normalise(index))
     labels[pairs] = classes
     kept = np.flatnonzero(classes != NOT_JUDGED)
     columns = [[parts[at][name] for at in kept] for name in range(4)]
@@ -129,8 +129,8 @@ def _frequencies(index: Index) -> np.ndarray:
     """Return how rare each value of the lake is among its columns, from 0 to 1."""
     partition = index._opened.loader.open(0)
     sizes = np.diff(partition.value_lists.offsets)
-    most = max(partition.n_columns, 2)
-    return np.log(most / np.clip(sizes, 1, most)) / np.log(most)
+    n_columns = max(partition.n_columns, 2)
+    return np.log(n_columns / np.clip(sizes, 1, n_columns)) / np.log(n_columns)
 
 
 def _compared(
@@ -141,7 +141,7 @@ def _compared(
     rarities: np.ndarray,
 ) -> list[tuple[np.ndarray, ...]]:
     """Return, for each column found: nearest, mutual, rarity, and nearest the other way."""
-    loader, found = index._opened.loader, []
+    loader, comparisons = index._opened.loader, []
     partition = loader.open(0)
     positions = np.array([hit.position for hit in hits], np.int64)
     owner, value, posting, distance = loader.space.column_pairs(
@@ -161,8 +161,8 @@ def _compared(
         mutual[row[(near <= nearest[row]) & (near <= back[other])]] = True
         best = near <= nearest[row]
         rarity[row[best]] = rarities[lists.members[starts[at] + other[best]]]
-        found.append((nearest, mutual, rarity, back))
-    return found
+        comparisons.append((nearest, mutual, rarity, back))
+    return comparisons
 
 
 def measures(pairs: Pairs) -> dict[str, np.ndarray]:
@@ -203,8 +203,8 @@ def measures(pairs: Pairs) -> dict[str, np.ndarray]:
     }
 
 
-def _within(distances: np.ndarray, most: float) -> np.ndarray:
-    return (distances <= most + 1e-6).astype(float)
+def _within(distances: np.ndarray, max_distance: float) -> np.ndarray:
+    return (distances <= max_distance + 1e-6).astype(float)
 
 
 def _wilson(share: np.ndarray, n: np.ndarray) -> np.ndarray:

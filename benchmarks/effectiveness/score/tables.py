@@ -21,20 +21,20 @@ def tables(result: Mapping[str, Any]) -> str:
                 f"| | {' | '.join(names)} |",
                 f"|{'---|' * (len(names) + 1)}",
                 *(
-                    f"| {name} | {' | '.join(cell(own[each]) for each in names)} |"
+                    f"| {name} | {' | '.join(cell(own[column]) for column in names)} |"
                     for name, own in rows.items()
                 ),
             ]
         )
 
-    asked = {
-        name.replace("_", " "): {each: own[name] for each, own in counts.items()}
+    counts_by_name = {
+        name.replace("_", " "): {data_set: own[name] for data_set, own in counts.items()}
         for name in next(iter(counts.values()))
     }
     return "\n\n".join(
         [
             f"Measured {result['measured']}, with the model lexical:",
-            table(asked, "{:,}".format),
+            table(counts_by_name, "{:,}".format),
             "Mean average precision, and recall of the cut with a precision of .95:",
             table({**result["measures"], **result["models"]}, _figures, MEAN),
             "95 % of the differences to the single measure that is best on the data set in "

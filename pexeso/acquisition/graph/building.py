@@ -44,12 +44,12 @@ def natural_graph(tables: Iterable[MarketTable], coded: CodedColumns) -> JoinGra
     (('state', 'state'),)
     """
     graph = JoinGraph.of(tables)
-    found: dict[tuple[str, str], list[Pair]] = {}
+    pairs: dict[tuple[str, str], list[Pair]] = {}
     for one, other in combinations(sorted(graph.tables), 2):
         shared = sorted(set(graph.tables[one].columns) & set(graph.tables[other].columns))
         if shared:
-            found[one, other] = [(name, name) for name in shared]
-    return graph.with_tables([], edges_of(graph.tables, found, coded, natural=True))
+            pairs[one, other] = [(name, name) for name in shared]
+    return graph.with_tables([], edges_of(graph.tables, pairs, coded, natural=True))
 
 
 def edges_of(

@@ -49,12 +49,12 @@ class JoinSet:
 
     def swapped(self) -> JoinSet:
         """Return the same set as seen from the right table."""
-        found = self.informativeness
+        counts = self.informativeness
         return JoinSet(
             self.right,
             self.left,
             JoinInformativeness(
-                found.value, found.matched, found.right_only, found.left_only, found.null_rows
+                counts.value, counts.matched, counts.right_only, counts.left_only, counts.null_rows
             ),
             self.n_keys,
             self.right_most,
@@ -98,8 +98,8 @@ class JoinEdge:
         """Return an edge with its tables and join sets in order."""
         if left > right:
             left, right = right, left
-            join_sets = (each.swapped() for each in join_sets)
-        ordered = sorted(join_sets, key=lambda each: (each.weight, len(each.left), each.pairs))
+            join_sets = (join_set.swapped() for join_set in join_sets)
+        ordered = sorted(join_sets, key=lambda join: (join.weight, len(join.left), join.pairs))
         return cls(left, right, tuple(ordered), natural)
 
     @property
@@ -180,11 +180,11 @@ class JoinGraph:
 
     @cached_property
     def _edges_of(self) -> dict[str, tuple[JoinEdge, ...]]:
-        found: dict[str, list[JoinEdge]] = {name: [] for name in self.tables}
+        by_table: dict[str, list[JoinEdge]] = {name: [] for name in self.tables}
         for pair in sorted(self.edges):
             for name in pair:
-                found[name].append(self.edges[pair])
-        return {name: tuple(edges) for name, edges in found.items()}
+                by_table[name].append(self.edges[pair])
+        return {name: tuple(edges) for name, edges in by_table.items()}
 
     def edges_of(self, table: str) -> tuple[JoinEdge, ...]:
         """Return the edges at a table, by the names of their tables."""
@@ -196,11 +196,11 @@ class JoinGraph:
 
     def components(self) -> list[list[str]]:
         """Return the tables that are connected by joins, largest component first."""
-        left, found = set(self.tables), []
+        left, components = set(self.tables), []
         for start in sorted(self.tables):
             if start in left:
-                found.append(sorted(self._reached(start, left)))
-        return sorted(found, key=lambda names: (-len(names), names))
+                components.append(sorted(self._reached(start, left)))
+        return sorted(components, key=lambda names: (-len(names), names))
 
     def _reached(self, start: str, left: set[str]) -> Iterator[str]:
         stack = [start]

@@ -84,9 +84,9 @@ class Lattice:
     def vertices(self, size: int | None = None) -> Iterator[Vertex]:
         """Yield the vertices of a size, or all, small ones first and then by name."""
         sizes = range(MIN_COLUMNS, len(self.columns) + 1) if size is None else [size]
-        for each in sizes:
-            if each >= MIN_COLUMNS:
-                yield from combinations(self.columns, each)
+        for n_columns in sizes:
+            if n_columns >= MIN_COLUMNS:
+                yield from combinations(self.columns, n_columns)
 
     def children(self, vertex: Collection[str]) -> list[Vertex]:
         """Return the vertices with one column more.
@@ -211,11 +211,11 @@ def join_set_between(edge: JoinEdge, left: Sequence[str], right: Sequence[str]) 
     """
     known = {
         pair
-        for each in edge.join_sets
-        for pair in each.pairs
+        for join_set in edge.join_sets
+        for pair in join_set.pairs
         if pair[0] in set(left) and pair[1] in set(right)
     }
-    return next((each for each in edge.join_sets if set(each.pairs) == known), None)
+    return next((join_set for join_set in edge.join_sets if set(join_set.pairs) == known), None)
 
 
 def _n_edges(left: Lattice, right: Lattice, n_shared: int) -> int:

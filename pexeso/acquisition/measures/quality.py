@@ -262,17 +262,17 @@ def approximate_dependencies(
     table, weights = table.filter(pa.array(weights > 0)), weights[weights > 0]
     names = table.column_names if names is None else list(names)
     codes = {name: text_ranks(column_of(table, name), name) for name in names}
-    found: dict[str, list[frozenset[str]]] = {name: [] for name in names}
+    left_sides: dict[str, list[frozenset[str]]] = {name: [] for name in names}
     result = []
     for left in (left for n in range(1, max_left + 1) for left in combinations(names, n)):
         x = _joint_codes([codes[name] for name in left])
         if not include_keys and _is_key(x, weights):
             continue
         for right in (name for name in names if name not in left):
-            if any(part < set(left) for part in found[right]):
+            if any(part < set(left) for part in left_sides[right]):
                 continue
             if _error(x, codes[right], weights) <= max_error:
-                found[right].append(frozenset(left))
+                left_sides[right].append(frozenset(left))
                 result.append(Dependency(left, right))
     return result
 

@@ -149,7 +149,7 @@ def informativeness_estimate(
     without = np.array([statistic(every & (groups != g)) for g in range(N_GROUPS)])
     unsampled = unsampled_squares(*summaries, rate, outer=True) if summaries else None
     support = support_of_keys(counts, rate, unsampled_squares=unsampled)
-    found = jackknife(
+    estimate = jackknife(
         statistic(every),
         [without],
         [rate],
@@ -160,7 +160,7 @@ def informativeness_estimate(
     )
     dangling = sides != _MATCHED
     return with_rare_keys(
-        found, np.where(dangling, counts, 0), np.where(dangling, 0, counts), support, rate
+        estimate, np.where(dangling, counts, 0), np.where(dangling, 0, counts), support, rate
     )
 
 
@@ -271,8 +271,8 @@ def quality_estimate(
         pairs = zip(dependencies, measure.left_codes, strict=True)
         return [codes for one, codes in pairs if not set(key) <= set(one.left)]
 
-    found = sample.estimate(measure, cells, (0.0, 1.0))
-    return sample.with_rare_keys(found, measure.correct(sample.counts))
+    estimate = sample.estimate(measure, cells, (0.0, 1.0))
+    return sample.with_rare_keys(estimate, measure.correct(sample.counts))
 
 
 def miller_madow(
@@ -360,9 +360,9 @@ class _JoinSample:
             )
         self._tests: dict[tuple[str, ...], tuple[float, float | None]] = {}
         for edge, squares in zip(edges, unsampled or [None] * len(edges), strict=True):
-            rate, most = self._tests.get(edge.names, (1.0, squares))
+            rate, largest = self._tests.get(edge.names, (1.0, squares))
             if min(rate, edge.rate) < 1:
-                known = None if most is None or squares is None else max(most, squares)
+                known = None if largest is None or squares is None else max(largest, squares)
                 self._tests[edge.names] = min(rate, edge.rate), known
         self._columns = {test: key_columns.get(test, [test]) for test in self._tests}
         keys = {name for of_test in self._columns.values() for key in of_test for name in key}
@@ -410,15 +410,15 @@ class _JoinSample:
             self._support(i, {key: cells(key) for key in map(tuple, self._columns[test])})
             for i, test in enumerate(self._tests)
         ]
-        found = jackknife(whole, np.array(without), rates, bounds=bounds, supports=supports)
-        if n_rows < MIN_JOIN_ROWS and found.reliable:
+        estimate = jackknife(whole, np.array(without), rates, bounds=bounds, supports=supports)
+        if n_rows < MIN_JOIN_ROWS and estimate.reliable:
             reason = (
                 f"{n_rows} rows in the join of the samples, at least {MIN_JOIN_ROWS} are needed"
             )
-            return replace(found, low=bounds[0], high=bounds[1], reliable=False, reason=reason)
-        return found
+            return replace(estimate, low=bounds[0], high=bounds[1], reliable=False, reason=reason)
+        return estimate
 
-    def with_rare_keys(self, found: Estimate, part: np.ndarray) -> Estimate:
+    def with_rare_keys(self, estimate: Estimate, part: np.ndarray) -> Estimate:
         """Return the estimate of the share of some rows, wider where few keys have them."""
         inside = self._key_counts * part[self._distinct]
         for i, (_, rate) in enumerate(self._rates):
@@ -426,13 +426,13 @@ class _JoinSample:
                 keys = np.unique(positions, return_inverse=True)[1]
                 weights = [np.bincount(keys, of) for of in (inside, self._key_counts - inside)]
                 support = support_of_keys(weights[0] + weights[1], rate)
-                found = with_rare_keys(found, *weights, support, rate)
-        return found
+                estimate = with_rare_keys(estimate, *weights, support, rate)
+        return estimate
 
     def _support(self, edge: int, cells: dict[tuple[str, ...], list[np.ndarray]]) -> Support:
         """Return what the keys of a test say, the least of its keys in the rows."""
         rate, squares = list(self._tests.values())[edge]
-        found = []
+        of_keys = []
         for positions, codes in zip(self._positions[edge], cells.values(), strict=True):
             keys = np.unique(positions, return_inverse=True)[1]
             shares = [
@@ -440,8 +440,8 @@ class _JoinSample:
                 for code in codes
             ]
             weights, unseen = np.bincount(keys, self._key_counts), max(shares, default=0.0)
-            found.append(support_of_keys(weights, rate, unsampled_squares=squares, unseen=unseen))
-        return min(found, key=lambda one: (not one.reason, one.effective_keys))
+            of_keys.append(support_of_keys(weights, rate, unsampled_squares=squares, unseen=unseen))
+        return min(of_keys, key=lambda one: (not one.reason, one.effective_keys))
 
 
 def _checked_positions(

@@ -90,7 +90,7 @@ class Estimate:
 
 
 def with_rare_keys(
-    found: Estimate, part: np.ndarray, rest: np.ndarray, support: Support, rate: float
+    estimate: Estimate, part: np.ndarray, rest: np.ndarray, support: Support, rate: float
 ) -> Estimate:
     """Return the estimate of a share, wider where few keys make up the smaller part.
 
@@ -101,7 +101,7 @@ def with_rare_keys(
 
     Parameters
     ----------
-    found : Estimate
+    estimate : Estimate
         The estimate of a share, from 0 to 1.
     part, rest : numpy.ndarray of float64
         How much each sampled key adds to the share, and to what is left of 1.
@@ -122,20 +122,20 @@ def with_rare_keys(
     >>> round(with_rare_keys(none, np.zeros(100), np.ones(100), support, 0.19).high, 4)
     0.0332
     """
-    if not found.reliable or rate == 1:
-        return found
+    if not estimate.reliable or rate == 1:
+        return estimate
     left = math.sqrt(1 - rate)
-    low, high = found.low, found.high
-    for share, weights, sign in ((found.value, part, 1), (1 - found.value, rest, -1)):
+    low, high = estimate.low, estimate.high
+    for share, weights, sign in ((estimate.value, part, 1), (1 - estimate.value, rest, -1)):
         keys = support_of_keys(weights, 1.0).effective_keys
         if keys >= _RARE_KEYS or share > 0.5:
             continue
         ends = [0.0, 3.69 / support.effective_keys]  # e**-3.69 is 0.025
         if keys:
             ends = [share * (end / keys - 1) for end in _poisson_limits(keys)]
-        ends = sorted(found.value + sign * left * end for end in ends)
+        ends = sorted(estimate.value + sign * left * end for end in ends)
         low, high = min(low, ends[0]), max(high, ends[1])
-    return replace(found, low=_clipped(low, (0.0, 1.0)), high=_clipped(high, (0.0, 1.0)))
+    return replace(estimate, low=_clipped(low, (0.0, 1.0)), high=_clipped(high, (0.0, 1.0)))
 
 
 def _poisson_limits(count: float) -> tuple[float, float]:

@@ -95,9 +95,9 @@ def key_summary(
     order = np.argsort(-counts, kind="stable")
     listed = np.sort(order[:n_heaviest])
     rest = counts[order[n_heaviest:]]
-    most = int(rest.max(initial=0))
+    max_rest = int(rest.max(initial=0))
     n_null = len(positions) - len(known)
-    return KeySummary(len(distinct), len(known), n_null, distinct[listed], counts[listed], most)
+    return KeySummary(len(distinct), len(known), n_null, distinct[listed], counts[listed], max_rest)
 
 
 def unsampled_squares(
@@ -129,8 +129,8 @@ def unsampled_squares(
     """
     heavy = np.union1d(left.positions, right.positions)
     heavy = heavy[heavy > rate]
-    listed, most = zip(*(_most_rows(summary, heavy) for summary in (left, right)), strict=True)
-    rows = most[0] * most[1]
+    listed, max_rows = zip(*(_most_rows(summary, heavy) for summary in (left, right)), strict=True)
+    rows = max_rows[0] * max_rows[1]
     if outer:
         rows = np.maximum.reduce([rows, listed[0], listed[1]])
     return exact_sum(rows * rows)

@@ -52,10 +52,10 @@ _TABLES = _SINES, _ROTATIONS, _START
 
 @loop
 def _digests(letters, bounds, sines, rotations, start):
-    found = np.empty(len(bounds) - 1, np.uint64)
+    digests = np.empty(len(bounds) - 1, np.uint64)
     words = np.empty(16, np.uint64)
     state = np.empty(4, np.uint64)
-    for i in range(len(found)):
+    for i in range(len(digests)):
         first, size = bounds[i], bounds[i + 1] - bounds[i]
         state[:] = start
         # A byte 0x80 and the number of bits in 8 bytes follow the text, to whole blocks of 64.
@@ -74,8 +74,8 @@ def _digests(letters, bounds, sines, rotations, start):
             digits = digits << np.uint64(8) | state[j >> 2] >> np.uint64(8 * (j & 3)) & np.uint64(
                 255
             )
-        found[i] = digits >> np.uint64(4)
-    return found
+        digests[i] = digits >> np.uint64(4)
+    return digests
 
 
 @loop
@@ -84,14 +84,14 @@ def _add_block(state, words, sines, rotations):
     a, b, c, d = state
     for i in range(64):
         if i < 16:
-            mixed, taken = b & c | ~b & d, i
+            mixed, position = b & c | ~b & d, i
         elif i < 32:
-            mixed, taken = d & b | ~d & c, (5 * i + 1) & 15
+            mixed, position = d & b | ~d & c, (5 * i + 1) & 15
         elif i < 48:
-            mixed, taken = b ^ c ^ d, (3 * i + 5) & 15
+            mixed, position = b ^ c ^ d, (3 * i + 5) & 15
         else:
-            mixed, taken = c ^ (b | ~d), (7 * i) & 15
-        total = (a + (mixed & word) + sines[i] + words[taken]) & word
+            mixed, position = c ^ (b | ~d), (7 * i) & 15
+        total = (a + (mixed & word) + sines[i] + words[position]) & word
         turned = total << rotations[i] | total >> (np.uint64(32) - rotations[i])
         a, d, c, b = d, c, b, (b + turned) & word
     state[0] = (state[0] + a) & word

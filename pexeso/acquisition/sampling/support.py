@@ -65,12 +65,12 @@ class Support:
                 f"few keys have most rows: the sample is worth {self.effective_keys:.1f} equally "
                 f"heavy keys, at least {MIN_EFFECTIVE_KEYS} are needed"
             )
-        least = max(MIN_EFFECTIVE_KEYS_ALONE, MIN_EFFECTIVE_SHARE_ALONE * self.keys)
-        if not self.known and self.effective_keys < least:
+        needed = max(MIN_EFFECTIVE_KEYS_ALONE, MIN_EFFECTIVE_SHARE_ALONE * self.keys)
+        if not self.known and self.effective_keys < needed:
             return (
                 "the heaviest keys of the whole tables are not known, and those sampled differ: "
                 f"{self.keys} are worth {self.effective_keys:.1f} equally heavy keys, at least "
-                f"{least:.0f} are needed"
+                f"{needed:.0f} are needed"
             )
         if self.unseen > MAX_UNSEEN:
             return (

@@ -310,14 +310,14 @@ class _Result:
 
     def _asked(self) -> set[str]:
         """Return the columns of the result that are there so far."""
-        asked = {
+        names = {
             self._alias.get((name, column), f"{name}.{column}")
             for name, columns in self._columns.items()
             for column in columns
         }
         if self._keep_keys:
-            asked |= self._key_names()
-        return asked
+            names |= self._key_names()
+        return names
 
     def _key_names(self) -> set[str]:
         return {name for keys in self._of_edges.values() for columns in keys for name in columns}

@@ -86,11 +86,11 @@ def rank_candidates(
     InputError
         If the columns to be explained are not of one given table.
     """
-    tables = {each.tables for each in have}
+    tables = {terminal.tables for terminal in have}
     if len(tables) != 1 or len(min(tables)) != 1:
         raise InputError(
             "Candidates are ranked by what they tell of columns of one table. Got "
-            f"{[each.column for each in have]} of {sorted(tables)}."
+            f"{[terminal.column for terminal in have]} of {sorted(tables)}."
         )
     limits = Limits() if limits is None else limits
     return _Ranking(graph, tuple(have), bounds, coded, limits, seed, rows_of).found(k)
@@ -153,7 +153,7 @@ class _Ranking:
                     ranked.append(best)
         except OutOfTime:
             stopped = "time"
-        ranked.sort(key=lambda each: each.rank)
+        ranked.sort(key=lambda candidate: candidate.rank)
         reason = ""
         if not ranked:
             reason = (
@@ -161,7 +161,7 @@ class _Ranking:
                 if n_columns
                 else "No joins lead from your table to another within the bounds."
             )
-        plans = tuple(each.plan for each in ranked[:k])
+        plans = tuple(candidate.plan for candidate in ranked[:k])
         return FoundPlans(plans, reason, n_columns, n_trees, self._seconds(), stopped)
 
     def _seconds(self) -> float:
@@ -188,10 +188,10 @@ class _Ranking:
             measures = self._evaluator.measures(tree)
             share = self._evaluator.share_of_rows(tree, self._start)
             n_measured += 1
-            most = share * measures.correlation  # the gain if chance told nothing
-            if not most or measures.quality < request.min_quality or (best and most <= best.gain):
+            gain = share * measures.correlation  # the gain if chance told nothing
+            if not gain or measures.quality < request.min_quality or (best and gain <= best.gain):
                 continue
-            chance = math.fsum(each.correlation(tree) for each in self._shuffled) / _SHUFFLES
+            chance = math.fsum(shuffle.correlation(tree) for shuffle in self._shuffled) / _SHUFFLES
             plan = FoundPlan(tree, measures, True, 0.0, chance)
             ranked = _Ranked(plan, share * (measures.correlation - chance))
             best = ranked if best is None or ranked.rank < best.rank else best

@@ -71,8 +71,8 @@ class CodedDependency:
         """Return which rows have the most frequent Y of their X, of equal ones the first."""
         sizes = np.bincount(self.pair_of_row, counts)
         lengths = np.diff(self.starts, append=len(sizes))
-        most = np.repeat(np.maximum.reduceat(sizes, self.starts), lengths)
-        winners = np.flatnonzero(sizes == most)
+        largest = np.repeat(np.maximum.reduceat(sizes, self.starts), lengths)
+        winners = np.flatnonzero(sizes == largest)
         x_of_winner = np.repeat(np.arange(len(self.starts)), lengths)[winners]
         is_first = np.diff(x_of_winner, prepend=-1) > 0
         chosen = np.zeros(len(sizes), bool)

@@ -314,7 +314,7 @@ class Evaluator:
         values, codes = self._numbers_of(column).distinct, self._numbers_of(column).codes
         chosen = {
             name: [
-                *(each for (table, _), each in y.items() if table == name),
+                *(column_codes for (table, _), column_codes in y.items() if table == name),
                 *([codes] if name == column[0] else []),
             ]
             for name in tables
@@ -326,7 +326,7 @@ class Evaluator:
             x_codes = block.codes[column[0]].pop()
             known = ~np.isnan(values[x_codes])
             counts = block.counts[known].astype(np.int64)
-            of_y = [each[known] for arrays in block.codes.values() for each in arrays]
+            of_y = [array[known] for arrays in block.codes.values() for array in arrays]
             y_codes, _ = compact_codes(of_y, len(counts))
             n_rows = int(counts.sum())
             parts.append(
@@ -339,10 +339,10 @@ class Evaluator:
         """Return h of a numerical column in the join result, and what it is divided by."""
         key = (tree, column)
         if key not in self._cumulative:
-            found = self._numbers_of(column)
+            coded = self._numbers_of(column)
             counts = self._rows.of_rows(tree, column[0])
-            weights = np.bincount(found.codes, counts)[: len(found.distinct) - found.has_missing]
-            values = found.distinct[: len(weights)][weights > 0]
+            weights = np.bincount(coded.codes, counts)[: len(coded.distinct) - coded.has_missing]
+            values = coded.distinct[: len(weights)][weights > 0]
             weights = weights[weights > 0].astype(np.int64)
             unit = unit_of(values, weights, self._request.numeric_scale)
             self._cumulative[key] = cumulative_entropy(values, weights), unit
@@ -359,12 +359,12 @@ class Evaluator:
             return math.inf
         x_tables, y_tables = ({table for table, _ in side} for side in (tree.have, tree.want))
         between = tree.joins_between(x_tables, y_tables)
-        found = [math.inf]
+        bounds = [math.inf]
         for join in between:
             ends = {join.left, join.right}
             if len(x_tables) == 1 and x_tables <= ends:
                 key = {(min(x_tables), ""): self._rows.keys(join, min(x_tables))}
-                found.append(self._correlation_with(tree, tree.have, key))
+                bounds.append(self._correlation_with(tree, tree.have, key))
             if (
                 len(y_tables) == 1
                 and y_tables <= ends
@@ -373,8 +373,8 @@ class Evaluator:
                 table = min(y_tables)
                 key = {(table, ""): self._rows.keys(join, table)}
                 y = {column: self._y_codes(tree, column) for column in tree.want}
-                found.append(self._mutual_information(tree, key, y))
-        return min(found)
+                bounds.append(self._mutual_information(tree, key, y))
+        return min(bounds)
 
     def _max_correlation(self, tree: JoinTree) -> float:
         """Return a bound on the correlation of a plan that has rows."""

@@ -86,22 +86,22 @@ class _Front:
                 return True
         return False
 
-    def add(self, tree: JoinTree, found: PlanMeasures) -> None:
+    def add(self, tree: JoinTree, plan_measures: PlanMeasures) -> None:
         """Add a plan unless one beats it, and drop those that it beats."""
-        if self.beats(found.price, found.quality, found.correlation):
+        if self.beats(plan_measures.price, plan_measures.quality, plan_measures.correlation):
             return
-        new = _Front(self.is_whole, [(tree, found)])
+        new = _Front(self.is_whole, [(tree, plan_measures)])
         self.plans = [
             (other, measures)
             for other, measures in self.plans
             if not new.beats(measures.price, measures.quality, measures.correlation)
         ]
-        self.plans.append((tree, found))
+        self.plans.append((tree, plan_measures))
 
     def ranked(self) -> list[tuple[JoinTree, PlanMeasures]]:
         """Return the plans by correlation, highest first, then price and signature."""
         return sorted(
-            self.plans, key=lambda each: (-each[1].correlation, each[1].price, each[0].signature)
+            self.plans, key=lambda plan: (-plan[1].correlation, plan[1].price, plan[0].signature)
         )
 
 
@@ -187,7 +187,7 @@ class _Search:
                 break
         self._measure_best()
         self._measure_others()
-        self._unmeasured = [each for each in self._unmeasured if not self._is_beaten(each)]
+        self._unmeasured = [plan for plan in self._unmeasured if not self._is_beaten(plan)]
         stopped = "" if is_whole and not self._unmeasured else "time"
         if trees.truncated:
             is_whole, stopped = False, "memory"
@@ -218,9 +218,9 @@ class _Search:
         bounds = self._evaluator.bounds(tree)
         if not bounds.n_rows or bounds.quality < self._request.min_quality:
             return
-        each = _Bounded(tree, bounds, self._n_trees)
-        if not self._is_beaten(each):
-            self._waiting.append(each)
+        plan = _Bounded(tree, bounds, self._n_trees)
+        if not self._is_beaten(plan):
+            self._waiting.append(plan)
 
     def _static_bound(self, have: Iterable[Column], want: Iterable[Column]) -> float:
         """Return a bound on the correlation of some columns that takes no pass over rows."""
@@ -235,10 +235,10 @@ class _Search:
         for terminals in (self._request.have, self._request.want):
             bounds = [
                 [
-                    self._static_bound([(table, each.column)], [(table, each.column)])
-                    for table in each.tables
+                    self._static_bound([(table, terminal.column)], [(table, terminal.column)])
+                    for table in terminal.tables
                 ]
-                for each in terminals
+                for terminal in terminals
             ]
             sides.append(math.fsum(max(of_terminal) for of_terminal in bounds))
         return min(sides) if self._request.have else math.inf
@@ -250,53 +250,53 @@ class _Search:
         )
         return math.fsum(float(log2([max(size, 1)])[0]) for size in sizes)
 
-    def _measure_best(self, most: int | None = None) -> None:
+    def _measure_best(self, limit: int | None = None) -> None:
         """Measure the plans of the highest bounds until none is above what was measured."""
         self._waiting.sort(key=_by_bound)
-        while self._waiting and most != 0:
-            each = self._waiting[-1]
-            if each.bounds.max_correlation <= self._front.best + _TOLERANCE:
+        while self._waiting and limit != 0:
+            plan = self._waiting[-1]
+            if plan.bounds.max_correlation <= self._front.best + _TOLERANCE:
                 break
-            if not each.is_tight:
-                self._waiting[-1] = self._tightened(each)
+            if not plan.is_tight:
+                self._waiting[-1] = self._tightened(plan)
                 self._waiting.sort(key=_by_bound)
             else:
                 self._waiting.pop()
-                self._measure(each)
-                most = None if most is None else most - 1
+                self._measure(plan)
+                limit = None if limit is None else limit - 1
 
     def _measure_others(self) -> None:
         """Measure all plans that no measured one beats, those of few rows first."""
         waiting, self._waiting = self._waiting, []
-        waiting.sort(key=lambda each: (-each.bounds.n_rows, *_by_bound(each)))
+        waiting.sort(key=lambda plan: (-plan.bounds.n_rows, *_by_bound(plan)))
         while waiting:
-            each = waiting.pop()
-            if not self._is_beaten(each) and not self._is_beaten(each := self._tightened(each)):
-                self._measure(each)
+            plan = waiting.pop()
+            if not self._is_beaten(plan) and not self._is_beaten(plan := self._tightened(plan)):
+                self._measure(plan)
 
-    def _is_beaten(self, each: _Bounded) -> bool:
-        bounds = each.bounds
+    def _is_beaten(self, plan: _Bounded) -> bool:
+        bounds = plan.bounds
         return self._front.beats(bounds.price, bounds.quality, bounds.max_correlation)
 
-    def _measure(self, each: _Bounded) -> None:
+    def _measure(self, plan: _Bounded) -> None:
         """Measure a plan's correlation; where time is over it is put back."""
-        bounds = each.bounds
+        bounds = plan.bounds
         try:
             if self._is_late() and self._front.plans:
                 raise OutOfTime
-            correlation = self._evaluator.correlation(each.tree)
+            correlation = self._evaluator.correlation(plan.tree)
         except OutOfTime:
-            self._unmeasured.append(each)
+            self._unmeasured.append(plan)
             return
         self._n_evaluated += 1
         measures = PlanMeasures(
             bounds.price, bounds.informativeness, bounds.quality, correlation, bounds.n_rows
         )
-        self._front.add(each.tree, measures)
+        self._front.add(plan.tree, measures)
 
-    def _tightened(self, each: _Bounded) -> _Bounded:
-        tight = min(each.bounds.max_correlation, self._evaluator.tighter_bound(each.tree))
-        return replace(each, bounds=replace(each.bounds, max_correlation=tight), is_tight=True)
+    def _tightened(self, plan: _Bounded) -> _Bounded:
+        tight = min(plan.bounds.max_correlation, self._evaluator.tighter_bound(plan.tree))
+        return replace(plan, bounds=replace(plan.bounds, max_correlation=tight), is_tight=True)
 
     def _proved(self, is_whole: bool) -> Iterable[FoundPlan]:
         for position, (tree, measures) in enumerate(self._front.ranked()):
@@ -315,8 +315,8 @@ class _Search:
             yield FoundPlan(tree, measures, optimal, gap)
 
 
-def _by_bound(each: _Bounded) -> tuple[float, int]:
-    return each.bounds.max_correlation, -each.number
+def _by_bound(plan: _Bounded) -> tuple[float, int]:
+    return plan.bounds.max_correlation, -plan.number
 
 
 def _gap(bound: float, correlation: float) -> float:

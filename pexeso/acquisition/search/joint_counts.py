@@ -118,7 +118,7 @@ class _Entries:
     def at(self, positions: np.ndarray, counts: np.ndarray) -> _Entries:
         """Return some of the entries, with other counts."""
         return _Entries(
-            {name: [codes[positions] for codes in each] for name, each in self.values.items()},
+            {name: [codes[positions] for codes in arrays] for name, arrays in self.values.items()},
             {join: codes[positions] for join, codes in self.keys.items()},
             counts,
         )
@@ -163,12 +163,12 @@ def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
     columns = first_of_theirs[product.col]
     return _Entries(
         {
-            **{name: [codes[rows] for codes in each] for name, each in one.values.items()},
-            **{name: [codes[columns] for codes in each] for name, each in other.values.items()},
+            **{name: [codes[rows] for codes in arrays] for name, arrays in one.values.items()},
+            **{name: [codes[columns] for codes in arrays] for name, arrays in other.values.items()},
         },
         {
-            **{each: codes[rows] for each, codes in one.keys.items() if each is not join},
-            **{each: codes[columns] for each, codes in other.keys.items() if each is not join},
+            **{key: codes[rows] for key, codes in one.keys.items() if key is not join},
+            **{key: codes[columns] for key, codes in other.keys.items() if key is not join},
         },
         product.data,
     )
@@ -176,7 +176,7 @@ def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
 
 def _grouped(entries: _Entries, join: Join) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of what each entry has beside a key, and an entry for each number."""
-    others = [codes for each, codes in entries.keys.items() if each is not join]
+    others = [codes for key, codes in entries.keys.items() if key is not join]
     return compact_codes([*_flat(entries.values), *others], len(entries.counts))
 
 
@@ -192,12 +192,12 @@ def compact_codes(columns: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np
     ([1, 0, 1], [2, 1, 2])
     """
     codes, size = np.zeros(n, np.int64), 1
-    for each in columns:
-        n_codes = int(each.max(initial=0)) + 1
+    for column in columns:
+        n_codes = int(column.max(initial=0)) + 1
         if size * n_codes <= max(4 * n, _SMALL):
-            codes, size = codes * n_codes + each, size * n_codes
+            codes, size = codes * n_codes + column, size * n_codes
         else:
-            codes = paired_codes(codes, each.astype(np.int64))
+            codes = paired_codes(codes, column.astype(np.int64))
             size = int(codes.max(initial=0)) + 1
     row_of_code = np.zeros(size, np.int64)
     row_of_code[codes] = np.arange(n)
@@ -236,4 +236,4 @@ def _tables_between(tree: JoinTree, chosen: set[str], first: str) -> set[str]:
 
 
 def _flat(values: Mapping[str, Sequence[np.ndarray]]) -> list[np.ndarray]:
-    return [codes for each in values.values() for codes in each]
+    return [codes for arrays in values.values() for codes in arrays]

@@ -119,25 +119,25 @@ def _best_values(
     graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator, max_states: int
 ) -> dict[str, float]:
     """Return the best values of plans that break one bound alone."""
-    found: dict[str, float] = {}
+    best: dict[str, float] = {}
     if request.budget < math.inf:
         plans = _within(graph, replace(request, budget=math.inf), evaluator, max_states)
-        found["price"] = min((plan.price for plan in plans), default=math.nan)
+        best["price"] = min((plan.price for plan in plans), default=math.nan)
     if request.max_informativeness < math.inf:
         relaxed = replace(request, max_informativeness=math.inf)
         plans = _within(graph, relaxed, evaluator, max_states)
-        found["informativeness"] = min((plan.informativeness for plan in plans), default=math.nan)
+        best["informativeness"] = min((plan.informativeness for plan in plans), default=math.nan)
     if request.min_quality > 0:
         plans = _within(graph, replace(request, min_quality=0.0), evaluator, max_states)
-        found["quality"] = max((plan.quality for plan in plans), default=math.nan)
+        best["quality"] = max((plan.quality for plan in plans), default=math.nan)
     if request.max_tables < len(graph.tables):
         relaxed = replace(request, max_tables=len(graph.tables))
         first = next(_within(graph, relaxed, evaluator, max_states), None)  # of the fewest tables
-        found["tables"] = math.nan if first is None else first.n_tables
+        best["tables"] = math.nan if first is None else first.n_tables
     if request.max_fan_out < math.inf:
         plans = _within(graph, replace(request, max_fan_out=math.inf), evaluator, max_states)
-        found["fan_out"] = min((plan.fan_out for plan in plans), default=math.nan)
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+        best["fan_out"] = min((plan.fan_out for plan in plans), default=math.nan)
+    return {name: value for name, value in best.items() if not math.isnan(value)}
 
 
 @dataclass(frozen=True)
@@ -176,9 +176,9 @@ def _within(
 
 def _fan_out(tree: JoinTree) -> int:
     """Return the most rows of a key in the tables that the joins of a plan lead to."""
-    found = 1
+    fan_out = 1
     for table, join in tree.rooted((*tree.have, *tree.want)[0][0]):
         if join is not None:
             chosen = join.join_set
-            found = max(found, chosen.left_most if table == join.left else chosen.right_most)
-    return found
+            fan_out = max(fan_out, chosen.left_most if table == join.left else chosen.right_most)
+    return fan_out

@@ -80,22 +80,22 @@ class JoinTree:
     @cached_property
     def joins_at(self) -> dict[str, tuple[Join, ...]]:
         """The joins at each table that has any."""
-        found: dict[str, list[Join]] = {}
+        by_table: dict[str, list[Join]] = {}
         for join in self.joins:
             for table in (join.left, join.right):
-                found.setdefault(table, []).append(join)
-        return {table: tuple(joins) for table, joins in found.items()}
+                by_table.setdefault(table, []).append(join)
+        return {table: tuple(joins) for table, joins in by_table.items()}
 
     @cached_property
     def columns(self) -> dict[str, tuple[str, ...]]:
         """The columns that the plan has of each table, AS(v), both sorted by name."""
-        found: dict[str, set[str]] = {}
+        columns: dict[str, set[str]] = {}
         for table, column in (*self.have, *self.want):
-            found.setdefault(table, set()).add(column)
+            columns.setdefault(table, set()).add(column)
         for join in self.joins:
             for table in (join.left, join.right):
-                found.setdefault(table, set()).update(join.columns_of(table))
-        return {table: tuple(sorted(found[table])) for table in sorted(found)}
+                columns.setdefault(table, set()).update(join.columns_of(table))
+        return {table: tuple(sorted(columns[table])) for table in sorted(columns)}
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -146,10 +146,10 @@ class JoinTree:
             if not edge.natural or shared == set(join.join_set.left):
                 joins.append(join)
                 continue
-            found = [each for each in edge.join_sets if set(each.left) == shared]
-            if not found:
+            join_sets = [join_set for join_set in edge.join_sets if set(join_set.left) == shared]
+            if not join_sets:
                 return None
-            joins.append(Join(join.left, join.right, found[0]))
+            joins.append(Join(join.left, join.right, join_sets[0]))
         return JoinTree(tuple(joins), self.have, self.want)
 
     def purchases(self, graph: JoinGraph) -> list[Purchase]:
@@ -186,22 +186,22 @@ class JoinTree:
 
     def joins_between(self, one: set[str], other: set[str]) -> list[Join]:
         """Return the joins that have all of some tables on one side and all others beyond it."""
-        found = []
+        joins = []
         for join in self.joins:
             _, side = self.beyond(join, join.left)
             if (one <= side and not other & side) or (other <= side and not one & side):
-                found.append(join)
-        return found
+                joins.append(join)
+        return joins
 
     def beyond(self, join: Join, table: str) -> tuple[frozenset[Join], set[str]]:
         """Return the joins and tables on a table's side of one of its joins, the join apart."""
         joins, tables, stack = set(), {table}, [table]
         while stack:
             name = stack.pop()
-            for each in self.joins_at[name]:
-                if each is not join and each not in joins:
-                    joins.add(each)
-                    other = each.other(name)
+            for next_join in self.joins_at[name]:
+                if next_join is not join and next_join not in joins:
+                    joins.add(next_join)
+                    other = next_join.other(name)
                     tables.add(other)
                     stack.append(other)
         return frozenset(joins), tables

@@ -37,12 +37,12 @@ class Terminal:
             If no table of the graph has it, or the named table is not there.
         """
         if table is None:
-            found = tuple(
+            tables = tuple(
                 name for name in sorted(graph.tables) if column in graph.tables[name].columns
             )
-            if not found:
+            if not tables:
                 raise InputError(f"No table has a column {column!r}.")
-            return cls(column, found)
+            return cls(column, tables)
         if table not in graph.tables:
             raise InputError(f"There is no table '{table}'.")
         graph.tables[table].require(column)
@@ -95,7 +95,7 @@ class AcquisitionRequest:
         if not self.want or (not self.have and len(self.want) < 2):
             raise InputError(
                 "A plan needs a wanted column, and two if there is nothing to explain. Got "
-                f"{[each.column for each in self.want]}."
+                f"{[terminal.column for terminal in self.want]}."
             )
         for name in ("budget", "max_informativeness"):
             if not getattr(self, name) >= 0:
@@ -120,7 +120,7 @@ class AcquisitionRequest:
 
 def _require_distinct(terminals: Iterable[Terminal]) -> None:
     seen: set[Terminal] = set()
-    for each in terminals:
-        if each in seen:
-            raise InputError(f"The column {each.column!r} is named twice.")
-        seen.add(each)
+    for terminal in terminals:
+        if terminal in seen:
+            raise InputError(f"The column {terminal.column!r} is named twice.")
+        seen.add(terminal)

@@ -93,8 +93,8 @@ class RowCounts:
             counts = counts * masks[table]
         for join in tree.joins_at.get(table, ()):
             if join not in without:
-                told = self.of_keys(tree, join, join.other(table), masks=masks)
-                counts = counts * told[self.keys(join, table)]
+                key_counts = self.of_keys(tree, join, join.other(table), masks=masks)
+                counts = counts * key_counts[self.keys(join, table)]
         return counts
 
     def of_keys(
@@ -132,13 +132,13 @@ class RowCounts:
         counts = self.of_rows(tree, table, without=(join,), masks=masks)
         codes, n_keys = self.keys(join, table), self.n_keys(join)
         matched = codes >= 0
-        told = np.bincount(codes[matched], counts[matched], minlength=n_keys + 1)
+        key_counts = np.bincount(codes[matched], counts[matched], minlength=n_keys + 1)
         if not masked:
-            self._keep(key, told)
-        return told
+            self._keep(key, key_counts)
+        return key_counts
 
-    def _keep(self, key: object, told: np.ndarray) -> None:
-        self._kept[key] = told
-        self._bytes += told.nbytes
+    def _keep(self, key: object, key_counts: np.ndarray) -> None:
+        self._kept[key] = key_counts
+        self._bytes += key_counts.nbytes
         while self._bytes > _MAX_BYTES and len(self._kept) > 1:
             self._bytes -= self._kept.popitem(last=False)[1].nbytes

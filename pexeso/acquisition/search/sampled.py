@@ -36,7 +36,7 @@ does not count."""
 
 
 def with_intervals(
-    found: FoundPlans, samples: SampledPlans, request: AcquisitionRequest
+    answer: FoundPlans, samples: SampledPlans, request: AcquisitionRequest
 ) -> FoundPlans:
     """Return plans that were found on samples with their intervals.
 
@@ -44,13 +44,13 @@ def with_intervals(
     gap 1, unless the samples are all rows. Plans without columns to be explained have no interval.
     """
     plans = []
-    for plan in found.plans:
+    for plan in answer.plans:
         if samples.share_of_rows(plan.tree) < 1:
             plan = replace(plan, optimal=False, gap=1.0)
         if plan.tree.have:
             plan = replace(plan, estimates=samples.estimates(plan.tree, request))
         plans.append(plan)
-    return replace(found, plans=tuple(plans))
+    return replace(answer, plans=tuple(plans))
 
 
 class SampledPlans:
@@ -128,8 +128,8 @@ class SampledPlans:
             joined.rows,
             joined.counts,
             tests,
-            [_qualified(*each) for each in tree.have],
-            [_qualified(*each) for each in tree.want],
+            [_qualified(*column) for column in tree.have],
+            [_qualified(*column) for column in tree.want],
             numeric=self._numeric(tree),
             y_bins=request.y_bins,
             numeric_scale=request.numeric_scale,
@@ -143,7 +143,7 @@ class SampledPlans:
         if joined.thinning < 1:
             reason = f"an intermediate join of the samples has more than {MAX_JOINED:,} rows"
             correlation, quality = (
-                replace(each, reliable=False, reason=reason) for each in (correlation, quality)
+                replace(figure, reliable=False, reason=reason) for figure in (correlation, quality)
             )
         return PlanEstimates(correlation, quality, joined.n_rows)
 
@@ -196,9 +196,9 @@ class SampledPlans:
     def _positions_of(self, join: Join, table: str) -> np.ndarray:
         key = (join, table)
         if key not in self._positions:
-            found = self._graph.tables[table]
+            market_table = self._graph.tables[table]
             columns = join.columns_of(table)
-            rows = found.read(sorted(set(columns)))
+            rows = market_table.read(sorted(set(columns)))
             keys = [column_of(rows, column) for column in columns]
             named = pa.table(keys, names=list(self._names(join)))
             self._positions[key] = hash_positions(named, self._names(join), seed=self._seed)
@@ -215,12 +215,12 @@ class SampledPlans:
     def _dependencies(self, tree: JoinTree) -> Sequence[Dependency]:
         return [
             Dependency(
-                tuple(_qualified(table, column) for column in each.left),
-                _qualified(table, each.right),
+                tuple(_qualified(table, column) for column in dependency.left),
+                _qualified(table, dependency.right),
             )
             for table, columns in tree.columns.items()
-            for each in self._graph.tables[table].dependencies
-            if {*each.left, each.right} <= set(columns)
+            for dependency in self._graph.tables[table].dependencies
+            if {*dependency.left, dependency.right} <= set(columns)
         ]
 
 

@@ -102,13 +102,13 @@ class TreeSearch:
     def _next_terminal(self, partial: _Partial) -> Iterator[_Partial]:
         terminals = self._request.terminals
         terminal = terminals[len(partial.sources)]
-        taken = [
+        used_tables = [
             table
             for other, table in zip(terminals, partial.sources, strict=False)
             if other.column == terminal.column
         ]
         for table in terminal.tables:
-            if table in taken:  # a column explains all of itself
+            if table in used_tables:  # a column explains all of itself
                 continue
             path = () if table in partial.tables else (table,)
             yield replace(partial, sources=(*partial.sources, table), path=path)
@@ -192,8 +192,8 @@ class TreeSearch:
 
     def _price(self, table: str, names: frozenset[str]) -> float:
         if (table, names) not in self._prices:
-            found = self._graph.tables[table]
-            self._prices[table, names] = 0.0 if found.owned else found.price(sorted(names))
+            offer = self._graph.tables[table]
+            self._prices[table, names] = 0.0 if offer.owned else offer.price(sorted(names))
         return self._prices[table, names]
 
     def _tree(self, partial: _Partial) -> JoinTree:
@@ -233,29 +233,29 @@ class Distances:
         return self._known[table]
 
     def _hops(self, start: str) -> dict[str, int]:
-        found, order = {start: 0}, [start]
+        hops, order = {start: 0}, [start]
         for table in order:
             for edge in self._graph.edges_of(table):
                 other = edge.other(table)
-                if other not in found and _joins(edge.join_sets):
-                    found[other] = found[table] + 1
+                if other not in hops and _joins(edge.join_sets):
+                    hops[other] = hops[table] + 1
                     order.append(other)
-        return found
+        return hops
 
     def _weights(self, start: str) -> dict[str, float]:
-        found: dict[str, float] = {}
+        weights: dict[str, float] = {}
         heap = [(0.0, start)]
         while heap:
             weight, table = heapq.heappop(heap)
-            if table in found:
+            if table in weights:
                 continue
-            found[table] = weight
+            weights[table] = weight
             for edge in self._graph.edges_of(table):
                 other, sets = edge.other(table), _joins(edge.join_sets)
-                if other not in found and sets:
-                    heapq.heappush(heap, (weight + min(each.weight for each in sets), other))
-        return found
+                if other not in weights and sets:
+                    heapq.heappush(heap, (weight + min(join.weight for join in sets), other))
+        return weights
 
 
 def _joins(join_sets: Iterable) -> list:
-    return [each for each in join_sets if each.n_keys]
+    return [join_set for join_set in join_sets if join_set.n_keys]

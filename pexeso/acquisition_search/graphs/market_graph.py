@@ -148,14 +148,14 @@ def market_graph(
     tables, pairs = request.tables(reached)
     known, pairs = request.known_edges(pairs)
     edges = edges_of(tables, pairs, coded, natural=match == NAMES)
-    found = edges if match == NAMES else matching(edges)
-    return JoinGraph.of(tables.values(), [*known, *found]), coded, notes
+    new_edges = edges if match == NAMES else matching(edges)
+    return JoinGraph.of(tables.values(), [*known, *new_edges]), coded, notes
 
 
 def matching(edges: Iterable[JoinEdge]) -> Iterable[JoinEdge]:
     """Yield edges without the join sets of which no key is in both tables."""
     for edge in edges:
-        kept = [each for each in edge.join_sets if each.n_keys]
+        kept = [join_set for join_set in edge.join_sets if join_set.n_keys]
         if kept:
             yield JoinEdge.of(edge.left, edge.right, kept)
 
@@ -202,7 +202,7 @@ class _Request:
         self.known: dict[str, PairsOfTables] = defaultdict(dict)
         self._numeric: dict[str, frozenset[str]] = {}
         self.kept = {(table, column) for table, column in (*wanted, *have) if table is not None}
-        self.kept |= {(name, column) for name, found in market.numeric.items() for column in found}
+        self.kept |= {(name, column) for name, group in market.numeric.items() for column in group}
         for table, column in (*have, *wanted):
             if table not in self.own:
                 self._begin(table, column, max_tables)
@@ -222,27 +222,27 @@ class _Request:
             self.required.add(table)
             return
         there = self.market.tables_with(column)
-        found = [name for name in there if name not in self.hidden]
-        if not found and not any(column in rows.column_names for rows in self.own.values()):
+        tables = [name for name in there if name not in self.hidden]
+        if not tables and not any(column in rows.column_names for rows in self.own.values()):
             raise _nowhere(column, there)
-        self.kept |= {(name, column) for name in found}
-        begun = found[: max(1, max_tables // 2)]
-        if len(begun) < len(found):
+        self.kept |= {(name, column) for name in tables}
+        begun = tables[: max(1, max_tables // 2)]
+        if len(begun) < len(tables):
             self.notes.append(
-                f"{len(found):,} tables have a column {column!r}. The search began with "
+                f"{len(tables):,} tables have a column {column!r}. The search began with "
                 f"{len(begun):,} of them; name the table to choose one."
             )
-        if found:
-            self.belongs[len(self.begins)] = frozenset(found)
+        if tables:
+            self.belongs[len(self.begins)] = frozenset(tables)
             self.begins.append(begun)
 
     def take(self, stored: StoredGraph) -> None:
         """Take over the joins of tables that are as they were."""
         fresh = stored.fresh(self.market)
         self.fresh = fresh - self.hidden
-        self.edges = {ends: each for ends, each in stored.edges.items() if fresh.issuperset(ends)}
+        self.edges = {ends: edge for ends, edge in stored.edges.items() if fresh.issuperset(ends)}
         for ends, edge in self.edges.items():
-            pairs = [each.pairs[0] for each in edge.join_sets if len(each.pairs) == 1]
+            pairs = [join_set.pairs[0] for join_set in edge.join_sets if len(join_set.pairs) == 1]
             for table in ends:
                 self.known[table][ends] = sorted(pairs)
         stale = len(fingerprints_of(self.market)) - len(fresh)
@@ -260,7 +260,7 @@ class _Request:
                 rest[ends] = of_edge
                 continue
             sets = self.edges[ends].join_sets
-            kept = [each for each in sets if set(each.pairs) <= set(of_edge)]
+            kept = [join_set for join_set in sets if set(join_set.pairs) <= set(of_edge)]
             if kept:
                 edges.append(JoinEdge.of(*ends, kept))
         return edges, rest
@@ -273,13 +273,13 @@ class _Request:
         def neighbours(table: str) -> PairsOfTables:
             rows = self.own.get(table)
             if table in self.fresh:
-                found = self.known[table]
+                table_pairs = self.known[table]
             elif rows is None:
-                found, _ = finder.of_tables([table])
+                table_pairs, _ = finder.of_tables([table])
             else:
-                found, _ = finder.of_own(list(_own_columns(table, rows)))
-                found |= {ends: pairs for ends, pairs in between.items() if table in ends}
-            return self._usable(found)
+                table_pairs, _ = finder.of_own(list(_own_columns(table, rows)))
+                table_pairs |= {ends: pairs for ends, pairs in between.items() if table in ends}
+            return self._usable(table_pairs)
 
         return neighbours
 
@@ -294,16 +294,16 @@ class _Request:
             labels: dict[str, list[str]] = defaultdict(list)
             for row in rows.filter(there).to_pylist():
                 labels[row["table"]].append(row["label"])
-            labels = {**{name: each for name, each in labels.items() if name not in own}, **own}
+            labels = {**{name: fields for name, fields in labels.items() if name not in own}, **own}
             others = sorted(set(labels) - {table})
             return self._usable(dict(named_pairs({**labels, table: mine}, [table], others)), True)
 
         return neighbours
 
-    def _usable(self, found: PairsOfTables, natural: bool = False) -> PairsOfTables:
+    def _usable(self, table_pairs: PairsOfTables, natural: bool = False) -> PairsOfTables:
         """Leave out hidden tables, and pairs with measures that the request is about."""
         usable = {}
-        for (one, other), pairs in found.items():
+        for (one, other), pairs in table_pairs.items():
             if any(name in self.hidden and name not in self.own for name in (one, other)):
                 continue
             kept = [
@@ -345,7 +345,7 @@ class _Request:
             joined[one] |= {mine for mine, _ in pairs}
             joined[other] |= {theirs for _, theirs in pairs}
         names = [name for name in reached.tables if name not in self.own]
-        found = {name: self._own(name, joined[name]) for name in self.own}
+        tables = {name: self._own(name, joined[name]) for name in self.own}
         for table in self.market.tables(names, joined):
             try:
                 if joined[table.name]:
@@ -355,9 +355,9 @@ class _Request:
                     raise
                 self.notes.append(f"'{table.name}' is left out: {error}")
                 continue
-            found[table.name] = table
-        pairs = {ends: each for ends, each in reached.pairs.items() if set(ends) <= set(found)}
-        return found, pairs
+            tables[table.name] = table
+        pairs = {ends: links for ends, links in reached.pairs.items() if set(ends) <= set(tables)}
+        return tables, pairs
 
 
 def _own_columns(name: str, rows: pa.Table) -> Iterable[OwnColumn]:

@@ -83,7 +83,7 @@ def reachable(
     >>> reachable([["a"], ["c"]], neighbours).tables
     ('a', 'b', 'c')
     """
-    groups = [frozenset(each) for each in ends]
+    groups = [frozenset(end) for end in ends]
     most_hops = max_joins if len(groups) < 2 else max_joins // 2
     waiting = [(0, 0, table) for table in sorted(frozenset().union(*groups))]
     hops = {table: 0 for _, _, table in waiting}
@@ -126,18 +126,18 @@ def _between(
         beside[other].append(one)
     distances: dict[str, list[int]] = {table: [] for table in tables}
     for group in ends:
-        found = dict.fromkeys(sorted(group), 0)
-        for table in (queue := list(found)):
+        hops = dict.fromkeys(sorted(group), 0)
+        for table in (queue := list(hops)):
             for other in beside[table]:
-                if other not in found:
-                    found[other] = found[table] + 1
+                if other not in hops:
+                    hops[other] = hops[table] + 1
                     queue.append(other)
-        for table, distance in found.items():
+        for table, distance in hops.items():
             distances[table].append(distance)
     kept = {
         table
-        for table, found in distances.items()
-        if 0 in found or (len(found) > 1 and sum(sorted(found)[:2]) <= max_joins)
+        for table, lengths in distances.items()
+        if 0 in lengths or (len(lengths) > 1 and sum(sorted(lengths)[:2]) <= max_joins)
     }
     # What joins only one of them leads nowhere.
     degrees = {table: len(kept.intersection(beside[table])) for table in kept}

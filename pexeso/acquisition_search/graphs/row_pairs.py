@@ -53,7 +53,7 @@ def pairs_of_rows(rows: Mapping[str, pa.Table]) -> PairsOfTables:
         names += [(table, label) for label in sorted(usable)]
         cells += [tokens_of(rows[table][label]).cast(pa.string()) for label in sorted(usable)]
     tokens = distinct_tokens_of(cells)
-    kept = [at for at, found in enumerate(tokens) if len(found)]
+    kept = [at for at, column_tokens in enumerate(tokens) if len(column_tokens)]
     if not kept:
         return {}
     sets = np.repeat(np.arange(len(kept)), [len(tokens[at]) for at in kept])

@@ -151,7 +151,7 @@ def _read(
     if not files:
         raise LakeError(f"'{os.fspath(folder)}' has no table: give a folder of samples.")
     rows, notes = {}, []
-    for file in sorted(files, key=lambda each: each.table):
+    for file in sorted(files, key=lambda file: file.table):
         if file.table in hidden:
             continue
         try:
@@ -163,7 +163,7 @@ def _read(
 
 def _by_names(rows: Mapping[str, pa.Table]) -> PairsOfTables:
     labels = {name: list(table.column_names) for name, table in rows.items()}
-    found: PairsOfTables = {}
+    pairs: PairsOfTables = {}
     for one, other in combinations(sorted(labels), 2):
-        found.update(named_pairs(labels, [one], [other]))
-    return found
+        pairs.update(named_pairs(labels, [one], [other]))
+    return pairs

@@ -64,10 +64,10 @@ def weighed_by_spark(spark: SparkSession, rows: LakeRows) -> Weigh:
             )
         counts = _counts(spark, rows, tables, sides).persist()
         try:
-            found = _weighed(spark, counts, ends).toArrow().to_pylist()
+            weights = _weighed(spark, counts, ends).toArrow().to_pylist()
         finally:
             counts.unpersist()
-        by_join = {row["join"]: row for row in found}
+        by_join = {row["join"]: row for row in weights}
         return [_join_set(chosen, by_join.get(at)) for at, (_, _, chosen) in enumerate(joins)]
 
     return weigh
@@ -210,18 +210,18 @@ def _weighed(spark: SparkSession, counts: DataFrame, ends: list[list[int]]) -> D
 
 
 def _join_set(pairs: tuple[tuple[str, str], ...], row: Mapping[str, Any] | None) -> JoinSet:
-    found = defaultdict(float, {name: each or 0 for name, each in (row or {}).items()})
-    sums = [float(found[name]) for name in ("matched", "left_only", "right_only")]
+    counts = defaultdict(float, {name: count or 0 for name, count in (row or {}).items()})
+    sums = [float(counts[name]) for name in ("matched", "left_only", "right_only")]
     if not math.fsum(sums):
         value = math.nan
-    elif found["whole"] == 0:
+    elif counts["whole"] == 0:
         value = 0.0 if sums[0] else 1.0
     else:
-        value = min((found["in_left_only"] + found["in_right_only"]) / found["whole"], 1.0)
-    informativeness = JoinInformativeness(value, *sums, int(found["null_rows"]))
+        value = min((counts["in_left_only"] + counts["in_right_only"]) / counts["whole"], 1.0)
+    informativeness = JoinInformativeness(value, *sums, int(counts["null_rows"]))
     return JoinSet(
         tuple(mine for mine, _ in pairs),
         tuple(theirs for _, theirs in pairs),
         informativeness,
-        *(int(found[name]) for name in ("matched_keys", "most_left", "most_right")),
+        *(int(counts[name]) for name in ("matched_keys", "most_left", "most_right")),
     )

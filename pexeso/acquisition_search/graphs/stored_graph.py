@@ -77,7 +77,7 @@ class StoredGraph:
     def fresh(self, market: Market) -> set[str]:
         """Return the tables of an index whose files are as they were."""
         now = fingerprints_of(market)
-        return {table for table, each in self.fingerprints.items() if now.get(table) == each}
+        return {table for table, state in self.fingerprints.items() if now.get(table) == state}
 
     def graph(self, market: Market) -> JoinGraph:
         """Return the graph over the tables of a market that are as they were.
@@ -92,9 +92,9 @@ class StoredGraph:
         ]
         joined: dict[str, set[str]] = defaultdict(set)
         for edge in edges:
-            for each in edge.join_sets:
-                joined[edge.left].update(each.left)
-                joined[edge.right].update(each.right)
+            for join_set in edge.join_sets:
+                joined[edge.left].update(join_set.left)
+                joined[edge.right].update(join_set.right)
         return JoinGraph.of(market.tables(sorted(fresh), joined), edges)
 
     def _joined_by_codes(self, ends: tuple[str, str], market: Market) -> JoinEdge | None:
@@ -102,9 +102,9 @@ class StoredGraph:
         if not any(numeric):
             return self.edges[ends]
         kept = [
-            each
-            for each in self.edges[ends].join_sets
-            if numeric[0].isdisjoint(each.left) and numeric[1].isdisjoint(each.right)
+            join_set
+            for join_set in self.edges[ends].join_sets
+            if numeric[0].isdisjoint(join_set.left) and numeric[1].isdisjoint(join_set.right)
         ]
         return JoinEdge.of(*ends, kept) if kept else None
 
@@ -166,10 +166,10 @@ def updated_graph(
     now, fresh = fingerprints_of(market), before.fresh(market)
     pairs, n_left_out = TablePairs.of_market(market).all()
     known = {
-        (*ends, each.pairs): each
+        (*ends, join_set.pairs): join_set
         for ends, edge in before.edges.items()
         if fresh.issuperset(ends)
-        for each in edge.join_sets
+        for join_set in edge.join_sets
     }
     notes = []
     if n_left_out:
@@ -190,11 +190,11 @@ def updated_graph(
     known.update(zip(new, weigh(tables, new), strict=True))
     sets: dict[tuple[str, str], list[JoinSet]] = defaultdict(list)
     for join in joins:
-        found = known.get(join)
-        if found is not None and found.n_keys and not unreadable.keys() & set(join[:2]):
-            sets[join[0], join[1]].append(found)
-    edges = {ends: JoinEdge.of(*ends, each) for ends, each in sets.items()}
-    kept = {table: each for table, each in now.items() if table not in unreadable}
+        join_set = known.get(join)
+        if join_set is not None and join_set.n_keys and not unreadable.keys() & set(join[:2]):
+            sets[join[0], join[1]].append(join_set)
+    edges = {ends: JoinEdge.of(*ends, join_sets) for ends, join_sets in sets.items()}
+    kept = {table: fingerprint for table, fingerprint in now.items() if table not in unreadable}
     changes = GraphChanges(
         tuple(sorted(set(kept) - set(before.fingerprints))),
         tuple(sorted((set(kept) & set(before.fingerprints)) - fresh)),
@@ -216,17 +216,17 @@ def _unmatched_before(
     It did if both tables are as they were and it has all single pairs of columns of the join: the
     sets of these were weighed together.
     """
-    found = set()
+    unmatched = set()
     for join in joins:
         left, right, chosen = join
         if join in known or len(chosen) < 2 or not fresh.issuperset((left, right)):
             continue
         edge = before.edges.get((left, right))
         if edge is not None and all((left, right, (pair,)) in known for pair in chosen):
-            singles = [each.pairs[0] for each in edge.join_sets if len(each.pairs) == 1]
+            singles = [join_set.pairs[0] for join_set in edge.join_sets if len(join_set.pairs) == 1]
             if chosen in candidate_sets(singles):
-                found.add(join)
-    return found
+                unmatched.add(join)
+    return unmatched
 
 
 def weighed_here(coded: CodedColumns | None = None) -> Weigh:
@@ -261,14 +261,14 @@ def _readable(
         joined[left] |= {mine for mine, _ in of_edge}
         joined[right] |= {theirs for _, theirs in of_edge}
     names = sorted({name for join in joins for name in join[:2]})
-    found, unreadable = {}, {}
+    tables, unreadable = {}, {}
     for table in market.tables(names, joined):
         try:
             table.read(sorted(joined[table.name])[:1])
-            found[table.name] = table
+            tables[table.name] = table
         except PexesoError as error:
             unreadable[table.name] = str(error)
-    return found, unreadable
+    return tables, unreadable
 
 
 def save_graph(stored: StoredGraph, path: str | os.PathLike[str]) -> None:
@@ -280,10 +280,10 @@ def save_graph(stored: StoredGraph, path: str | os.PathLike[str]) -> None:
         If it cannot be written.
     """
     tables = [
-        {"left": table, "fingerprint": each} for table, each in sorted(stored.fingerprints.items())
+        {"left": table, "fingerprint": mark} for table, mark in sorted(stored.fingerprints.items())
     ]
     joins = [
-        _row(edge, each) for _, edge in sorted(stored.edges.items()) for each in edge.join_sets
+        _row(edge, join) for _, edge in sorted(stored.edges.items()) for join in edge.join_sets
     ]
     rows = pa.Table.from_pylist([*tables, *joins], schema=SCHEMA)
     with written_whole(path, overwrite=True) as draft, draft.open("wb") as file:
@@ -338,11 +338,11 @@ def load_graph(path: str | os.PathLike[str]) -> StoredGraph:
         else:
             sets[row["left"], row["right"]].append(_join_set(row, refuse))
     edges = {}
-    for ends, found in sorted(sets.items()):
-        known = len({each.pairs for each in found}) == len(found)
+    for ends, join_sets in sorted(sets.items()):
+        known = len({join_set.pairs for join_set in join_sets}) == len(join_sets)
         if not known or not ends[0] < ends[1] or not fingerprints.keys() >= set(ends):
             raise refuse(f"the joins of '{ends[0]}' and '{ends[1]}' cannot be")
-        edges[ends] = JoinEdge.of(*ends, found)
+        edges[ends] = JoinEdge.of(*ends, join_sets)
     return StoredGraph(fingerprints, edges)
 
 
@@ -350,16 +350,16 @@ _COUNTS = ("null_rows", "n_keys", "left_most", "right_most")
 _SUMS = ("matched", "left_only", "right_only")
 
 
-def _row(edge: JoinEdge, each: JoinSet) -> dict[str, object]:
-    found = each.informativeness
+def _row(edge: JoinEdge, join_set: JoinSet) -> dict[str, object]:
+    informativeness = join_set.informativeness
     return {
         "left": edge.left,
         "right": edge.right,
-        "left_columns": list(each.left),
-        "right_columns": list(each.right),
-        "value": found.value,
-        **{name: getattr(found, name) for name in (*_SUMS, "null_rows")},
-        **{name: getattr(each, name) for name in _COUNTS[1:]},
+        "left_columns": list(join_set.left),
+        "right_columns": list(join_set.right),
+        "value": informativeness.value,
+        **{name: getattr(informativeness, name) for name in (*_SUMS, "null_rows")},
+        **{name: getattr(join_set, name) for name in _COUNTS[1:]},
     }
 
 

@@ -93,14 +93,14 @@ class TablePairs:
         columns = self.columns
         pairs = all_pairs(columns) if limit is None else all_pairs(columns, limit=limit)
         usable = ~(self.measures[pairs.left] & self.measures[pairs.right])
-        left, right, shared = (each[usable] for each in (pairs.left, pairs.right, pairs.shared))
+        left, right, shared = (array[usable] for array in (pairs.left, pairs.right, pairs.shared))
         tables = columns.table_numbers
         kept = _best(tables[left], tables[right], shared)
-        found: PairsOfTables = {}
+        labels: PairsOfTables = {}
         for one, other in zip(left[kept].tolist(), right[kept].tolist(), strict=True):
             (table, label), (other_table, other_label) = columns.name(one), columns.name(other)
-            found.setdefault((table, other_table), []).append((label, other_label))
-        return {tables: sorted(found[tables]) for tables in sorted(found)}, pairs.n_left_out
+            labels.setdefault((table, other_table), []).append((label, other_label))
+        return {tables: sorted(labels[tables]) for tables in sorted(labels)}, pairs.n_left_out
 
     def of_tables(self, tables: list[str]) -> tuple[PairsOfTables, int]:
         """Return the pairs of some tables with all others, as `all` does."""
@@ -110,20 +110,20 @@ class TablePairs:
         """Return the pairs of given columns with those of the index, as `all` does."""
         columns = self.columns
         pairs: ColumnPairs = pairs_from(columns, own)
-        measures = np.array([self._is_measure(each) for each in own], bool)
+        measures = np.array([self._is_measure(column) for column in own], bool)
         usable = ~(measures[pairs.left] & self.measures[pairs.right])
-        left, right, shared = (each[usable] for each in (pairs.left, pairs.right, pairs.shared))
-        numbers = {table: at for at, table in enumerate(sorted({each.table for each in own}))}
-        of_left = np.array([numbers[each.table] for each in own], np.int64)
+        left, right, shared = (array[usable] for array in (pairs.left, pairs.right, pairs.shared))
+        numbers = {table: at for at, table in enumerate(sorted({column.table for column in own}))}
+        of_left = np.array([numbers[column.table] for column in own], np.int64)
         kept = _best(of_left[left], columns.table_numbers[right], shared)
-        found: PairsOfTables = {}
+        labels: PairsOfTables = {}
         for one, other in zip(left[kept].tolist(), right[kept].tolist(), strict=True):
             table, label = columns.name(other)
             ends, pair = (own[one].table, table), (own[one].label, label)
             if ends[0] > ends[1]:
                 ends, pair = ends[::-1], pair[::-1]
-            found.setdefault(ends, []).append(pair)
-        return {ends: sorted(set(found[ends])) for ends in sorted(found)}, pairs.n_left_out
+            labels.setdefault(ends, []).append(pair)
+        return {ends: sorted(set(labels[ends])) for ends in sorted(labels)}, pairs.n_left_out
 
     def _is_measure(self, own: OwnColumn) -> bool:
         column = self.columns.column(own.table, own.label)

@@ -136,27 +136,27 @@ def read_dependencies(path: str | os.PathLike[str]) -> dict[str, tuple[Dependenc
     shown = os.fspath(path)
     try:
         with open(path, encoding="utf-8-sig") as file:
-            told = json.load(file)
+            document = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"'{shown}' cannot be read as JSON: {first_line(error)}.") from error
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         raise InputError(f"'{shown}' must be an object with a list for each table. {_EXAMPLE}")
-    found = {}
-    for table, listed in told.items():
+    dependencies = {}
+    for table, listed in document.items():
         if not isinstance(listed, list):
             raise InputError(f"'{shown}' must have a list for the table '{table}'. {_EXAMPLE}")
-        found[table] = tuple(
-            _dependency(shown, table, number, each) for number, each in enumerate(listed, 1)
+        dependencies[table] = tuple(
+            _dependency(shown, table, number, entry) for number, entry in enumerate(listed, 1)
         )
-    return found
+    return dependencies
 
 
 _EXAMPLE = 'An example: {"cities.csv": [{"left": ["zip"], "right": "state"}]}'
 
 
-def _dependency(shown: str, table: str, number: int, told: object) -> Dependency:
-    if isinstance(told, dict) and set(told) == {"left", "right"}:
-        left, right = told["left"], told["right"]
+def _dependency(shown: str, table: str, number: int, entry: object) -> Dependency:
+    if isinstance(entry, dict) and set(entry) == {"left", "right"}:
+        left, right = entry["left"], entry["right"]
         names = [*left, right] if isinstance(left, list) else [None]
         if all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
             return Dependency(tuple(left), right)
@@ -176,12 +176,12 @@ def require_columns(
     ColumnNotFoundError
         If one names a column that the table does not have.
     """
-    found = tuple(dependencies.get(table, ()))
-    for each in found:
-        for name in (*each.left, each.right):
+    table_dependencies = tuple(dependencies.get(table, ()))
+    for dependency in table_dependencies:
+        for name in (*dependency.left, dependency.right):
             if name not in columns:
                 raise ColumnNotFoundError(
                     f"A dependency of '{table}' names the column {name!r}, which it does not have. "
                     f"Its columns: {', '.join(columns)}."
                 )
-    return found
+    return table_dependencies

@@ -133,7 +133,7 @@ class Market:
 
     def labels(self, tables: Sequence[str]) -> dict[str, list[str]]:
         """Return the columns of tables, in their order."""
-        return {table: [label for label, _ in found] for table, found in self._kinds(tables)}
+        return {table: [label for label, _ in columns] for table, columns in self._kinds(tables)}
 
     def tables_with(self, column: str) -> list[str]:
         """Return the tables that have a column of a name, by name."""
@@ -170,10 +170,10 @@ class Market:
         """Return label and kind of each column of tables."""
         fields = ["table", "position", "label", "kind"]
         rows = self.opened.catalog.columns(fields, among=pa.array(list(tables), pa.string()))
-        found: dict[str, list[tuple[str, str | None]]] = {table: [] for table in tables}
+        columns: dict[str, list[tuple[str, str | None]]] = {table: [] for table in tables}
         for row in rows.sort_by("position").to_pylist():
-            found[row["table"]].append((row["label"], row["kind"]))
-        return list(found.items())
+            columns[row["table"]].append((row["label"], row["kind"]))
+        return list(columns.items())
 
     def _table(
         self,

@@ -91,8 +91,8 @@ class LakeRows:
                 "The index was built from Spark's tables, whose rows are not read here. Export "
                 "them to files, and build an index of these."
             )
-        most = opened.store.manifest.options["max_table_bytes"]
-        return cls(opened.lake, most, opened.normaliser)
+        max_bytes = opened.store.manifest.options["max_table_bytes"]
+        return cls(opened.lake, max_bytes, opened.normaliser)
 
     def read(
         self, table: str, n_rows: int, columns: Sequence[str], numeric: Collection[str]

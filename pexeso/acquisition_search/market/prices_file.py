@@ -150,15 +150,15 @@ def read_prices(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
         at = int(wrong[0])
         got = texts["price"][at].as_py()
         refuse(at, f"a price must be a number from 0, such as 2.50, got {got!r}. Correct the line.")
-    found: dict[str, dict[str, float]] = {}
+    by_table: dict[str, dict[str, float]] = {}
     for at, (table, column, price) in enumerate(zip(tables, columns, prices.tolist(), strict=True)):
-        of_table = found.setdefault(table, {})
+        of_table = by_table.setdefault(table, {})
         if column in of_table:
             refuse(at, "it has a price in a line before. Remove one of them.")
         if table == ALL and column != ALL:
             refuse(at, f"all other tables can have one price for all columns. Write {ALL}.")
         of_table[column] = price
-    return found
+    return by_table
 
 
 def _read(shown: str) -> pa.Table:

@@ -137,13 +137,13 @@ def all_pairs(columns: LakeColumns, *, limit: int | None = DEFAULT_LIMIT) -> Col
         ``left < right``, ordered.
     """
     tokens = LakeTokens.of(columns)
-    most = np.iinfo(np.int64).max if limit is None else limit
-    found, dropped = [], 0
+    max_partners = np.iinfo(np.int64).max if limit is None else limit
+    triples, dropped = [], 0
     for part in (_containers, _namesakes):
-        for left, right, shared, n in part(columns, tokens, most):
-            found.append((np.minimum(left, right), np.maximum(left, right), shared))
+        for left, right, shared, n in part(columns, tokens, max_partners):
+            triples.append((np.minimum(left, right), np.maximum(left, right), shared))
             dropped += n
-    left, right, shared = joined(found)
+    left, right, shared = joined(triples)
     _, first = np.unique(left * len(columns) + right, return_index=True)
     return ColumnPairs(left[first], right[first], shared[first], dropped)
 
@@ -180,17 +180,17 @@ def pairs_from(
     A step for each entry of the posting lists; memory is 16 bytes for each column of the index.
     """
     scratch = [_Scratch.of(len(of_set)) for of_set in columns.of_set]
-    most = max_columns_of(len(columns))
-    names = columns.name_numbers_of([each.label for each in own]).tolist()
-    found = [
-        _partners(columns, each, name, scratch, most, limit)
-        for each, name in zip(own, names, strict=True)
+    max_columns = max_columns_of(len(columns))
+    names = columns.name_numbers_of([column.label for column in own]).tolist()
+    partners = [
+        _partners(columns, column, name, scratch, max_columns, limit)
+        for column, name in zip(own, names, strict=True)
     ]
-    left = np.repeat(np.arange(len(own)), [len(each.right) for each in found])
+    left = np.repeat(np.arange(len(own)), [len(group.right) for group in partners])
     none = [np.empty(0, np.int64)]
-    right = np.concatenate(none + [each.right for each in found])
-    shared = np.concatenate(none + [each.shared for each in found])
-    return ColumnPairs(left, right, shared, sum(each.n_left_out for each in found))
+    right = np.concatenate(none + [group.right for group in partners])
+    shared = np.concatenate(none + [group.shared for group in partners])
+    return ColumnPairs(left, right, shared, sum(group.n_left_out for group in partners))
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def _partners(
     own: OwnColumn,
     name: int,
     scratch: list[_Scratch],
-    most: int,
+    max_columns: int,
     limit: int | None,
 ) -> _Partners:
     tokens = own.tokens.cast(pa.large_string())
@@ -224,15 +224,15 @@ def _partners(
     frequencies = np.zeros(len(tokens), np.int64)
     for at in range(len(columns.shards)):
         frequencies += _live_lengths(columns, at, numbers[at])
-    telling = (frequencies <= most) & ~are_short_numbers(tokens)
-    found = [
+    telling = (frequencies <= max_columns) & ~are_short_numbers(tokens)
+    triples = [
         _counted(columns, at, numbers[at], telling, scratch[at])
         for at in range(len(columns.shards))
     ]
-    right, shared, n_telling = joined(found)
+    right, shared, n_telling = joined(triples)
     elsewhere = columns.table_numbers[right] != columns.table_number(own.table)
     elsewhere &= (columns.name_numbers[right] == name) | (n_telling >= MIN_TELLING)
-    right, shared, n_telling = (each[elsewhere] for each in (right, shared, n_telling))
+    right, shared, n_telling = (array[elsewhere] for array in (right, shared, n_telling))
     sizes, mine = columns.sizes[right], len(tokens)
     same = columns.name_numbers[right] == name
     namesakes = same & (100 * shared >= NAMESAKE_PERCENT * np.minimum(sizes, mine))
@@ -286,9 +286,9 @@ def _counted(
     met = scratch.met[:n].copy()
     shared, n_telling = scratch.counts[met].astype(int), scratch.telling[met].astype(int)
     scratch.counts[met] = scratch.telling[met] = 0
-    found = columns.of_set[at][met]
-    live = found >= 0
-    return found[live], shared[live], n_telling[live]
+    partners = columns.of_set[at][met]
+    live = partners >= 0
+    return partners[live], shared[live], n_telling[live]
 
 
 def _is_key(sizes: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
@@ -303,9 +303,9 @@ def _needed(sizes: np.ndarray) -> np.ndarray:
 def _containers(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator[Found]:
     """Yield what `containers` does, by rule (b)."""
     key = _is_key(columns.sizes, columns.n_rows)
-    most = max_columns_of(len(columns))
+    max_columns = max_columns_of(len(columns))
     needed = _needed(columns.sizes)
-    rule = ContainmentRule(needed, MIN_TELLING, most, key, columns.sizes)
+    rule = ContainmentRule(needed, MIN_TELLING, max_columns, key, columns.sizes)
     return containers(columns, tokens, rule, limit)
 
 
@@ -317,12 +317,12 @@ def _namesakes(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator
     ordered = several[np.argsort(names[several], kind="stable")]
     for lefts, blocks in _blocks(names[ordered], columns.sizes[ordered]):
         left, dropped = ordered[lefts], 0
-        mine, found = tokens.of_columns(left), []
+        mine, triples = tokens.of_columns(left), []
         for block in blocks:
             *some, n = _namesakes_in(columns, tokens, left, mine, ordered[block], limit)
-            found.append(some)
+            triples.append(some)
             dropped += n
-        left, right, shared, n = keep_best(found, limit, columns.sizes)
+        left, right, shared, n = keep_best(triples, limit, columns.sizes)
         yield left, right, shared, dropped + n
 
 
@@ -336,9 +336,9 @@ def _namesakes_in(
 ) -> Found:
     """Return namesakes of some columns among others, of one name or of the same names."""
     names, n_tokens = columns.name_numbers, max(len(tokens.frequencies), 1)
-    offsets, found = tokens.of_columns(right)
+    offsets, right_tokens = tokens.of_columns(right)
     # A run of equal (name, token) is a posting list within a name.
-    keys = np.repeat(names[right], np.diff(offsets)) * n_tokens + found
+    keys = np.repeat(names[right], np.diff(offsets)) * n_tokens + right_tokens
     order = np.argsort(keys, kind="stable")
     members = np.repeat(right, np.diff(offsets))[order]
     distinct, begins = np.unique(keys[order], return_index=True)
@@ -375,6 +375,6 @@ def _blocks(names: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[slice, list[
         pieces = [slice(first, end)]
         if part.stop - part.start == 1:
             pieces = [
-                slice(first + each.start, first + each.stop) for each in chunks(sizes[first:end])
+                slice(first + chunk.start, first + chunk.stop) for chunk in chunks(sizes[first:end])
             ]
         yield from ((piece, pieces) for piece in pieces)

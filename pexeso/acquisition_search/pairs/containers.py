@@ -108,7 +108,7 @@ def containers(
         needed = rule.needed[chosen]
         n_telling = np.bincount(owner, telling, len(chosen)).astype(np.int64)
         prefixes = np.minimum(sizes - needed + 1, n_telling - rule.min_telling + 1)
-        found, dropped = [], 0
+        triples, dropped = [], 0
         for at, index in enumerate(columns.indexes):
             lists = (index.token_offsets, index.list_sets, index.set_offsets, index.set_tokens)
             state, *rest, n = find_containers(
@@ -119,42 +119,42 @@ def containers(
                 np.maximum(prefixes, 0),
                 needed,
                 rule.min_telling,
-                tuple(np.asarray(each) for each in lists),
+                tuple(np.asarray(array) for array in lists),
                 (columns.of_set[at], columns.table_numbers, rule.keys, columns.sizes),
                 rule.ties,
                 limit,
             )
             if state == DAMAGED:
                 raise IndexCorruptError(DAMAGED_LISTS)
-            found.append(rest)
+            triples.append(rest)
             dropped += n
-        *kept, n = keep_best(found, limit, rule.ties)
+        *kept, n = keep_best(triples, limit, rule.ties)
         yield *kept, dropped + n
 
 
-def keep_best(found: list[tuple[np.ndarray, ...]], limit: int, ties: np.ndarray) -> Found:
+def keep_best(triples: list[tuple[np.ndarray, ...]], limit: int, ties: np.ndarray) -> Found:
     """Keep the partners of each left column that share most tokens."""
-    left, right, shared = joined(found)
+    left, right, shared = joined(triples)
     order = np.lexsort([right, ties[right], -shared, left])
     rank = np.arange(len(order)) - np.searchsorted(left[order], left[order])
     kept = order[rank < limit]
     return left[kept], right[kept], shared[kept], len(order) - len(kept)
 
 
-def joined(found: list[tuple[np.ndarray, ...]]) -> Iterator[np.ndarray]:
+def joined(triples: list[tuple[np.ndarray, ...]]) -> Iterator[np.ndarray]:
     """Put triples of arrays one after the other."""
     none = (np.empty(0, np.int64),) * 3
-    return map(np.concatenate, zip(none, *found, strict=True))
+    return map(np.concatenate, zip(none, *triples, strict=True))
 
 
-def chunks(sizes: np.ndarray, most: int | None = None) -> Iterator[slice]:
+def chunks(sizes: np.ndarray, max_tokens: int | None = None) -> Iterator[slice]:
     """Yield runs of columns with some `TOKENS_AT_ONCE` tokens together, or at most so many."""
-    most = TOKENS_AT_ONCE if most is None else min(most, TOKENS_AT_ONCE)
+    max_tokens = TOKENS_AT_ONCE if max_tokens is None else min(max_tokens, TOKENS_AT_ONCE)
     ends = np.cumsum(sizes)
     first = 0
     while first < len(sizes):
         before = ends[first - 1] if first else 0
-        last = int(np.searchsorted(ends, before + most, "right"))
+        last = int(np.searchsorted(ends, before + max_tokens, "right"))
         last = max(last, first + 1)
         yield slice(first, last)
         first = last

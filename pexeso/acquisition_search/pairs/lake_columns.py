@@ -99,7 +99,7 @@ class LakeColumns:
         n_rows : Arrow integers
             The rows of each.
         """
-        named = pa.concat_tables([_EMPTY, *(_named(at, each) for at, each in enumerate(shards))])
+        named = pa.concat_tables([_EMPTY, *(_named(at, shard) for at, shard in enumerate(shards))])
         named = named.sort_by([("table", "ascending"), ("label", "ascending")]).combine_chunks()
         at = pc.index_in(named["table"], value_set=_texts(tables))
         rows = pc.fill_null(pc.cast(n_rows, pa.int64()).take(at), 0)
@@ -120,10 +120,10 @@ class LakeColumns:
         IndexCorruptError
             If some do.
         """
-        found = tuple(shard.overlap for shard in self.shards)
-        for index in found:
+        indexes = tuple(shard.overlap for shard in self.shards)
+        for index in indexes:
             _require_sound_offsets(index)
-        return found
+        return indexes
 
     @cached_property
     def table_numbers(self) -> np.ndarray:
@@ -153,18 +153,18 @@ class LakeColumns:
     @cached_property
     def of_set(self) -> tuple[np.ndarray, ...]:
         """For each shard the column of each of its sets, -1 where it is deleted: int64."""
-        found = []
+        by_shard = []
         for at, shard in enumerate(self.shards):
             columns = np.full(shard.overlap.n_sets, -1, np.int64)
             mine = np.flatnonzero(self.shard_of == at)
             columns[self.set_of[mine]] = mine
-            found.append(columns)
-        return tuple(found)
+            by_shard.append(columns)
+        return tuple(by_shard)
 
     def rows_of(self, tables: Sequence[str]) -> np.ndarray:
         """Return the columns of some tables: int64, ascending."""
-        found = [np.arange(*self._range_of(table)) for table in sorted(set(tables))]
-        return np.concatenate([np.empty(0, np.int64), *found])
+        ranges = [np.arange(*self._range_of(table)) for table in sorted(set(tables))]
+        return np.concatenate([np.empty(0, np.int64), *ranges])
 
     def _range_of(self, table: str) -> tuple[int, int]:
         # Ascending by code point, as Python compares texts.

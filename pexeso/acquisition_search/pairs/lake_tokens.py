@@ -69,7 +69,7 @@ class LakeTokens:
             frequencies[numbers] += _live(index, of_set >= 0)
             short[numbers] = _short_numbers(index)
         by_common = tuple(
-            np.argsort(each, kind="stable").astype(each.dtype, copy=False) for each in common
+            np.argsort(array, kind="stable").astype(array.dtype, copy=False) for array in common
         )
         return cls(columns, tuple(common), by_common, frequencies, short)
 
@@ -87,11 +87,11 @@ class LakeTokens:
             mine = np.flatnonzero(self.columns.shard_of[chosen] == at)
             if len(mine):
                 begins = np.asarray(index.set_offsets)[self.columns.set_of[chosen[mine]]]
-                found = np.asarray(index.set_tokens)[ranges(begins, sizes[mine])]
-                if len(found) and (found.min() < 0 or found.max() >= index.n_tokens):
+                numbers = np.asarray(index.set_tokens)[ranges(begins, sizes[mine])]
+                if len(numbers) and (numbers.min() < 0 or numbers.max() >= index.n_tokens):
                     raise IndexCorruptError(DAMAGED_LISTS)
-                found = self.common[at][found] if self.common else found
-                tokens[ranges(offsets[mine], sizes[mine])] = found
+                numbers = self.common[at][numbers] if self.common else numbers
+                tokens[ranges(offsets[mine], sizes[mine])] = numbers
         return offsets, tokens
 
     def in_shard(self, at: int, tokens: np.ndarray) -> np.ndarray:
@@ -118,13 +118,13 @@ def _live(index: OverlapIndex, live: np.ndarray) -> np.ndarray:
 
 def _short_numbers(index: OverlapIndex) -> np.ndarray:
     """Return which tokens of an index are short numbers, by their numbers."""
-    texts, found = index.dictionary.texts, np.zeros(index.n_tokens, bool)
+    texts, is_short = index.dictionary.texts, np.zeros(index.n_tokens, bool)
     numbers = np.asarray(index.dictionary.numbers)
     for first in range(0, len(texts), TEXTS_AT_ONCE):
         some = texts.slice(first, TEXTS_AT_ONCE)
         require_sound(some)
-        found[numbers[first : first + len(some)]] = are_short_numbers(some)
-    return found
+        is_short[numbers[first : first + len(some)]] = are_short_numbers(some)
+    return is_short
 
 
 def _common_numbers(indexes: Sequence[OverlapIndex]) -> tuple[list[np.ndarray], int]:

@@ -238,8 +238,8 @@ def find_namesakes(lefts, offsets, entry_runs, run_begins, members, columns, lim
         kept = 0
         for at in range(n_met):
             place = met[at]
-            least = min(size[me], size[names[place]])
-            if 100 * counts[place] >= percent * least:
+            min_size = min(size[me], size[names[place]])
+            if 100 * counts[place] >= percent * min_size:
                 met[kept] = place
                 kept += 1
             else:

@@ -182,17 +182,17 @@ def _with_closed(job: BuildJob, known: DataFrame) -> DataFrame:
     closed = job.frame("list", SKIPPED).where("is_closed").select(sql.col("table").alias("above"))
     if closed.isEmpty():
         return known.withColumn("in_closed", sql.lit(False))
-    found = known.select("table").mapInArrow(above, "table string, above string")
-    found = found.join(closed, "above", "left_semi").select("table").distinct()
-    return known.join(found.withColumn("in_closed", sql.lit(True)), "table", "left")
+    closed_tables = known.select("table").mapInArrow(above, "table string, above string")
+    closed_tables = closed_tables.join(closed, "above", "left_semi").select("table").distinct()
+    return known.join(closed_tables.withColumn("in_closed", sql.lit(True)), "table", "left")
 
 
 def _is_in_any(tables: pa.ChunkedArray, folders: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return whether each table lies in some of the files and folders."""
-    found = pc.is_in(tables, value_set=folders[:0])
+    mask = pc.is_in(tables, value_set=folders[:0])
     for names in _above(tables) if len(folders) else ():
-        found = pc.or_(found, pc.is_in(names, value_set=folders))
-    return found
+        mask = pc.or_(mask, pc.is_in(names, value_set=folders))
+    return mask
 
 
 def _above(tables: _Names) -> Iterator[_Names]:
@@ -322,8 +322,8 @@ def _judgement(
 def names_of(job: BuildJob, kinds: Sequence[str]) -> pa.Array:
     """Read the names of the tables of some kinds of change, sorted; as many as have changed."""
     changes = dataset(job.stages.folder("changes") / "changes")
-    found = changes.to_table(columns=["table"], filter=pc.field("change").isin(kinds))
-    return found["table"].combine_chunks().sort()
+    rows = changes.to_table(columns=["table"], filter=pc.field("change").isin(kinds))
+    return rows["table"].combine_chunks().sort()
 
 
 def live_rows(spark: SparkSession, store: Store, kind: str) -> DataFrame:
@@ -332,11 +332,11 @@ def live_rows(spark: SparkSession, store: Store, kind: str) -> DataFrame:
 
     schema = spark_schema(SCHEMAS[kind])
     rows = spark.createDataFrame([], schema)
-    for found, removed in zip(store.catalog_files(kind), store.catalog_files(REMOVED), strict=True):
+    for paths, removed in zip(store.catalog_files(kind), store.catalog_files(REMOVED), strict=True):
         if removed:
             gone = read_parquet(spark, *removed)
             rows = rows.join(sql.broadcast(gone), "table", "left_anti")
-        for path in found:
+        for path in paths:
             there = read_parquet(spark, path)
             cast = [
                 sql.col(field.name).cast(field.dataType)

@@ -107,11 +107,11 @@ def list_lake(
         location = scratch / f"round-{n_rounds:05d}"
         limit = more_folders if n_rounds else first_folders
         _walk_all(pending, root, limit).write.parquet(spark_path(location))
-        found = (
+        folders = (
             read_parquet(spark, location, schema=_FOUND).where(f"kind = '{FOLDER}'").select("table")
         )
-        n_folders, n_rounds = found.count(), n_rounds + 1
-        pending = found.repartition(_n_tasks(spark, n_folders)) if n_folders else found
+        n_folders, n_rounds = folders.count(), n_rounds + 1
+        pending = folders.repartition(_n_tasks(spark, n_folders)) if n_folders else folders
     return _collect(spark, scratch, tables, skipped, n_rounds)
 
 
@@ -193,13 +193,13 @@ def _collect(
     from pyspark.sql import functions as sql
 
     rounds = [scratch / f"round-{number:05d}" for number in range(n_rounds)]
-    found = read_parquet(spark, *rounds, schema=_FOUND)
-    found_tables = found.where(f"kind = '{TABLE}'").drop("kind", "reason", "is_closed")
+    entries = read_parquet(spark, *rounds, schema=_FOUND)
+    found_tables = entries.where(f"kind = '{TABLE}'").drop("kind", "reason", "is_closed")
     found_tables.write.parquet(spark_path(tables))
-    found_skipped = found.where(f"kind = '{SKIPPED}'").select("table", "reason", "is_closed")
+    found_skipped = entries.where(f"kind = '{SKIPPED}'").select("table", "reason", "is_closed")
     found_skipped.write.parquet(spark_path(skipped))
     counted = (
-        found.groupBy("kind")
+        entries.groupBy("kind")
         .agg(sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes"))
         .collect()
     )

@@ -178,9 +178,9 @@ class FolderSource:
     def list_into(self, spark: SparkSession | None, folder: Path) -> Facts:
         """See `Source.list_into`."""
         if self._single is not None or self.is_small():  # sooner done than Spark's first job
-            found, skipped = find_tables(self.root)
+            tables, skipped = find_tables(self.root)
             return _write_listing(
-                folder, list(map(table_row, found)), list(map(skipped_row, skipped))
+                folder, list(map(table_row, tables)), list(map(skipped_row, skipped))
             )
         list_lake(spark, self.root, folder / LISTING, folder / SKIPPED, folder / "rounds")
         remove_tree(folder / "rounds")
@@ -247,14 +247,14 @@ class SparkSource:
 
     def list_into(self, spark: SparkSession | None, folder: Path) -> Facts:
         """See `Source.list_into`."""
-        found = self._tables(spark)
-        if not found:
+        tables = self._tables(spark)
+        if not tables:
             raise LakeError(
                 f"{self._given!r} is neither a file or folder, nor a table or database in "
                 "Spark's catalog; give the folder that holds the tables."
             )
         return _write_listing(
-            folder, [{"table": table.name, "path": "", "format": "spark"} for table in found], []
+            folder, [{"table": table.name, "path": "", "format": "spark"} for table in tables], []
         )
 
     def read_into(
@@ -309,9 +309,9 @@ def _listing_facts(spark: SparkSession, folder: Path) -> Facts:
 
     listing = read_parquet(spark, folder / LISTING)
     skipped = read_parquet(spark, folder / SKIPPED)
-    each = sql.xxhash64("table", "path", "n_bytes", "modified", "version").cast("decimal(38,0)")
+    code = sql.xxhash64("table", "path", "n_bytes", "modified", "version").cast("decimal(38,0)")
     counted = listing.agg(
-        sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes"), sql.sum(each).alias("digest")
+        sql.count("*").alias("n"), sql.sum("n_bytes").alias("bytes"), sql.sum(code).alias("digest")
     )
     row = counted.first()
     return {

@@ -87,10 +87,10 @@ def find_spark_tables(spark: SparkSession, name: str) -> list[SparkTable]:
         if not spark.catalog.databaseExists(name):
             return []
         quoted = ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))
-        found = sorted(each.name for each in spark.catalog.listTables(name) if not each.isTemporary)
+        names = sorted(row.name for row in spark.catalog.listTables(name) if not row.isTemporary)
         return [
             SparkTable(f"{name}.{table}", spark.table(f"{quoted}.`{table.replace('`', '``')}`"))
-            for table in found
+            for table in names
         ]
     except PySparkException as error:
         said = str(error).strip().splitlines()[0]
@@ -154,8 +154,8 @@ def frame_records(
     read_kinds = KINDS if every_kind else rules.kinds
     notes = {}
     if whole_rows:
-        found = {table.name: _note_of_size(table, max_table_bytes) for table in tables}
-        notes = {name: note for name, note in found.items() if note is not None}
+        size_notes = {table.name: _note_of_size(table, max_table_bytes) for table in tables}
+        notes = {name: note for name, note in size_notes.items() if note is not None}
     counted = reduce(
         lambda ours, theirs: ours.unionByName(theirs),
         (_counted(table, read_kinds, notes.get(table.name)) for table in tables),
@@ -183,9 +183,9 @@ def _counted(table: SparkTable, kinds: tuple[str, ...], note: str | None) -> Dat
     fields = table.frame.schema.fields
     labels = label_columns([field.name for field in fields])
     reasons = [_reason_not_read(field.dataType, kinds) for field in fields]
-    told = [(table.name, _TABLE, None, "", note, None, len(fields))]
+    descriptions = [(table.name, _TABLE, None, "", note, None, len(fields))]
     for position, field in enumerate(fields):
-        told.append(
+        descriptions.append(
             (table.name, position, field.name, labels[position], reasons[position], None, None)
         )
     # By position: names may repeat, or hold dots.
@@ -202,7 +202,7 @@ def _counted(table: SparkTable, kinds: tuple[str, ...], note: str | None) -> Dat
     counts = values.groupBy("cell.position", "cell.value").agg(sql.count("*").alias("count"))
     nothing = (sql.lit(None).cast("string").alias(name) for name in ("name", "label", "reason"))
     rows = counts.select(sql.lit(table.name).alias("table"), "position", *nothing, "value", "count")
-    return rows.unionByName(table.frame.sparkSession.createDataFrame(told, _COUNTED))
+    return rows.unionByName(table.frame.sparkSession.createDataFrame(descriptions, _COUNTED))
 
 
 def _cell(position: int, value: Column) -> Column:
@@ -319,19 +319,19 @@ def _records_of_column(
     group: pa.Table, rules: ColumnRules, normaliser: Normaliser, wanted: Sequence[Records]
 ) -> pa.Table:
     """Turn the counted values of a column, or the number of rows of a table, into records."""
-    told = group.filter(pc.is_valid(group["label"])).to_pylist()[0]
+    header = group.filter(pc.is_valid(group["label"])).to_pylist()[0]
     counted = group.filter(pc.is_null(group["label"]))
     n_rows = pc.sum(counted["count"]).as_py() or 0
-    if told["position"] == _TABLE:
-        notes = [] if told["reason"] is None else [told["reason"]]
-        record = {"record": "table", "table": told["table"], "format": FORMAT, "notes": notes}
+    if header["position"] == _TABLE:
+        notes = [] if header["reason"] is None else [header["reason"]]
+        record = {"record": "table", "table": header["table"], "format": FORMAT, "notes": notes}
         return pa.Table.from_pylist(
-            [record | {"n_columns": told["count"], "n_rows": n_rows}], schema=SCHEMA
+            [record | {"n_columns": header["count"], "n_rows": n_rows}], schema=SCHEMA
         )
-    about = {name: told[name] for name in ("table", "position", "name", "label")}
-    if told["reason"] is not None:
+    about = {name: header[name] for name in ("table", "position", "name", "label")}
+    if header["reason"] is not None:
         return pa.Table.from_pylist(
-            [{"record": "column", **about, "reason": told["reason"]}], schema=SCHEMA
+            [{"record": "column", **about, "reason": header["reason"]}], schema=SCHEMA
         )
     # Sorted, so that the text that stands for a value does not depend on which task counted it.
     present = counted.filter(pc.is_valid(counted["value"])).sort_by("value").combine_chunks()

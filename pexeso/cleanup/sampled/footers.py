@@ -47,21 +47,21 @@ def facts_of_parquet(shown: str, path: str, *, scan: bool = True) -> tuple[int, 
     """
     file = pq.ParquetFile(path)
     schema, metadata = file.schema_arrow, file.metadata
-    found: dict[Token, ColumnStats] = {}
+    column_stats: dict[Token, ColumnStats] = {}
     kinds = dict(leaf_types(schema))
     for token, number in _flat_leaves(schema):
-        found[token] = _of_footers(metadata, number, kinds[token])
+        column_stats[token] = _of_footers(metadata, number, kinds[token])
     if scan:
         blind = [
             token[0]
             for token, kind in kinds.items()
-            if len(token) == 1 and family(kind) in _SCANNED and _is_blind(found[token])
+            if len(token) == 1 and family(kind) in _SCANNED and _is_blind(column_stats[token])
         ]
         if blind:
             for token, stats in _scanned(parquet_rows(shown, path), set(blind)).items():
-                found[token] = stats
+                column_stats[token] = stats
     facts = [
-        ColumnFacts(token, family(kind), found.get(token, ColumnStats()), 0, 0)
+        ColumnFacts(token, family(kind), column_stats.get(token, ColumnStats()), 0, 0)
         for token, kind in kinds.items()
     ]
     return metadata.num_rows, facts
@@ -138,26 +138,28 @@ def _of_footers(metadata: pq.FileMetaData, number: int, kind: pa.DataType) -> Co
 
 
 def _of_chunk(chunk: Any, leaf: Any, kind: pa.DataType) -> ColumnStats:
-    told = chunk.statistics
-    if told is None:
+    statistics = chunk.statistics
+    if statistics is None:
         return ColumnStats()
-    nulls = told.null_count if told.has_null_count else None
+    nulls = statistics.null_count if statistics.has_null_count else None
     if nulls is not None and nulls == chunk.num_values:
         return ColumnStats(null_count=nulls, all_null=True, nan=False)
     of_floats = pa.types.is_floating(kind)
-    least = most = None
-    if told.has_min_max:
-        least, most = (_bound(raw, leaf, kind) for raw in (told.min_raw, told.max_raw))
+    lowest = highest = None
+    if statistics.has_min_max:
+        lowest, highest = (
+            _bound(raw, leaf, kind) for raw in (statistics.min_raw, statistics.max_raw)
+        )
     # The bounds of texts may be cut: nothing says that they are values.
-    witness = not isinstance(least, bytes)
-    has_value = least is not None or most is not None or (nulls is not None and not of_floats)
+    witness = not isinstance(lowest, bytes)
+    has_value = lowest is not None or highest is not None or (nulls is not None and not of_floats)
     return ColumnStats(
-        least,
-        most,
-        min_witness=witness and least is not None,
-        max_witness=witness and most is not None,
-        min_cover=least is not None,
-        max_cover=most is not None,
+        lowest,
+        highest,
+        min_witness=witness and lowest is not None,
+        max_witness=witness and highest is not None,
+        min_cover=lowest is not None,
+        max_cover=highest is not None,
         null_count=nulls,
         has_value=has_value,
         nan=None if of_floats else False,
@@ -188,5 +190,5 @@ def _bound(raw: Any, leaf: Any, kind: pa.DataType) -> Bound | None:
 
 
 def _unit(leaf: Any) -> str | None:
-    told = json.loads(leaf.logical_type.to_json())
-    return told.get("timeUnit")
+    logical_type = json.loads(leaf.logical_type.to_json())
+    return logical_type.get("timeUnit")

@@ -89,16 +89,16 @@ def hash_samples(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
     list of dict
         One: ``table``, and ``hashes``, the bytes of uint64 (n, 2).
     """
-    told = json.loads(unit)
-    places, tokens, search = told["places"], told["tokens"], told["search"]
-    compared = search if told["on_search"] else list(range(len(tokens)))
-    if told["sampler"] == "predicate":
-        rows = _rows_like_anchors(places, tokens, compared, search, told, max_table_bytes)
+    task = json.loads(unit)
+    places, tokens, search = task["places"], task["tokens"], task["search"]
+    compared = search if task["on_search"] else list(range(len(tokens)))
+    if task["sampler"] == "predicate":
+        rows = _rows_like_anchors(places, tokens, compared, search, task, max_table_bytes)
     else:
         n_rows = sum(place["n_rows"] for place in places)
-        chosen = drawn_rows(n_rows, told["n"], told["seed"])
+        chosen = drawn_rows(n_rows, task["n"], task["seed"])
         rows = _hashes_of(places, tokens, compared, chosen, max_table_bytes)
-    return [{"table": told["table"], "hashes": np.ascontiguousarray(rows, "<u8").tobytes()}]
+    return [{"table": task["table"], "hashes": np.ascontiguousarray(rows, "<u8").tobytes()}]
 
 
 def _hashes_of(
@@ -109,7 +109,7 @@ def _hashes_of(
     max_table_bytes: int,
 ) -> np.ndarray:
     """Hash some rows; of Parquet only the row groups are read that hold them."""
-    found = [np.empty((0, HALVES), np.uint64)]
+    hashes = [np.empty((0, HALVES), np.uint64)]
     first = 0
     numbers = np.array(chosen, np.int64)
     for place in places:
@@ -120,10 +120,10 @@ def _hashes_of(
         for begin, batch in _batches_with(place, own, max_table_bytes):
             here = own[(own >= begin) & (own < begin + batch.n_rows)] - begin
             if len(here):
-                taken = [each.take(pa.array(here)) for each in batch.columns]
-                some = TypedRows(batch.names, taken, batch.is_json)
-                found.append(_hashes_of_batch(some, place, tokens, compared))
-    return np.concatenate(found)
+                columns = [column.take(pa.array(here)) for column in batch.columns]
+                some = TypedRows(batch.names, columns, batch.is_json)
+                hashes.append(_hashes_of_batch(some, place, tokens, compared))
+    return np.concatenate(hashes)
 
 
 def _batches_with(
@@ -159,17 +159,17 @@ def _batches(place: Place, max_table_bytes: int) -> Iterator[TypedRows]:
 def _hashes_of_batch(
     batch: TypedRows, place: Place, tokens: Sequence[str], compared: Sequence[int]
 ) -> np.ndarray:
-    found = leaves(batch.names, batch.columns)
+    batch_leaves = leaves(batch.names, batch.columns)
     columns: list[HashedColumn | None] = []
-    for each in compared:
-        number, told = place["wanted"][each], place["told"][each]
-        if told is not None:
-            columns.append(constant_column(told, batch.n_rows))
-        elif number is None or number >= len(found):  # later rows have this column
+    for position in compared:
+        number, constant = place["wanted"][position], place["told"][position]
+        if constant is not None:
+            columns.append(constant_column(constant, batch.n_rows))
+        elif number is None or number >= len(batch_leaves):  # later rows have this column
             columns.append(None)
         else:
-            columns.append(hashed_column(found[number].values, is_json=batch.is_json))
-    return row_hashes(batch.n_rows, columns, [tokens[each] for each in compared])
+            columns.append(hashed_column(batch_leaves[number].values, is_json=batch.is_json))
+    return row_hashes(batch.n_rows, columns, [tokens[position] for position in compared])
 
 
 def _rows_like_anchors(
@@ -177,7 +177,7 @@ def _rows_like_anchors(
     tokens: Sequence[str],
     compared: Sequence[int],
     search: Sequence[int],
-    told: Mapping[str, Any],
+    task: Mapping[str, Any],
     max_table_bytes: int,
 ) -> np.ndarray:
     """Draw a row, and take those that are equal to it on some columns; then another, until enough.
@@ -196,13 +196,13 @@ def _rows_like_anchors(
         np.concatenate([np.empty((0, HALVES), np.uint64), *some])
         for some in (zip(*both, strict=True) if both else ((), ()))
     )
-    taken = np.empty(0, np.int64)
-    for anchor in Random(told["seed"]).sample(range(len(rows)), min(told["n"], len(rows))):
+    chosen = np.empty(0, np.int64)
+    for anchor in Random(task["seed"]).sample(range(len(rows)), min(task["n"], len(rows))):
         like = np.flatnonzero((keys == keys[anchor]).all(axis=1))
-        taken = np.concatenate([taken, np.setdiff1d(like, taken)])[: told["n"]]
-        if len(taken) == told["n"]:
+        chosen = np.concatenate([chosen, np.setdiff1d(like, chosen)])[: task["n"]]
+        if len(chosen) == task["n"]:
             break
-    return rows[taken]
+    return rows[chosen]
 
 
 def look_up(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
@@ -220,33 +220,35 @@ def look_up(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
     list of dict
         ``parent`` and ``child`` of the pairs of which every drawn row was found.
     """
-    told = json.loads(unit)
-    open_sets = [_Wanted(each) for each in told["sets"]]
-    found = [child for each in open_sets for child in each.found()]
-    for number, place in enumerate(told["places"]):
-        open_sets = [each for each in open_sets if each.missing]
+    task = json.loads(unit)
+    open_sets = [_Wanted(sample_set) for sample_set in task["sets"]]
+    children = [child for open_set in open_sets for child in open_set.found()]
+    for number, place in enumerate(task["places"]):
+        open_sets = [open_set for open_set in open_sets if open_set.missing]
         if not open_sets:
             break
         for batch in _batches(place, max_table_bytes):
-            for each in open_sets:
-                if each.missing and batch.n_rows:
-                    own = {**place, **each.places[number]}
-                    compared = range(len(each.tokens))
-                    found += each.seen(_hashes_of_batch(batch, own, each.tokens, compared))
-            if not any(each.missing for each in open_sets):
+            for open_set in open_sets:
+                if open_set.missing and batch.n_rows:
+                    own = {**place, **open_set.places[number]}
+                    compared = range(len(open_set.tokens))
+                    children += open_set.seen(
+                        _hashes_of_batch(batch, own, open_set.tokens, compared)
+                    )
+            if not any(open_set.missing for open_set in open_sets):
                 break
-    return [{"parent": told["table"], "child": child} for child in found]
+    return [{"parent": task["table"], "child": child} for child in children]
 
 
 class _Wanted:
     """Drawn rows of several children that are compared on the same columns."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self.tokens, self.places = told["tokens"], told["places"]
+    def __init__(self, sample_set: Mapping[str, Any]) -> None:
+        self.tokens, self.places = sample_set["tokens"], sample_set["places"]
         self.missing: dict[int, set[bytes]] = {}
         self._whole: list[int] = []
         width = HALVES * 8
-        for child, text in told["samples"]:
+        for child, text in sample_set["samples"]:
             data = bytes.fromhex(text)
             rows = {data[at : at + width] for at in range(0, len(data), width)}
             if rows:

@@ -175,10 +175,10 @@ def _profiles(
     files, logged, left_out = files_and_logs(root)
     if not files and not left_out:
         raise LakeError(f"'{root}' has no table: give a folder with CSV, Parquet or JSON lines.")
-    units = [json.dumps(table_row(each)) for each in files]
+    units = [json.dumps(table_row(file)) for file in files]
     work = partial(_profile, scan=scan, max_table_bytes=max_table_bytes)
     rows = sorted(done_in_tasks(spark, units, work, _PROFILE), key=lambda row: row["file"])
-    paths = {each.table: each.path for each in files}
+    paths = {file.table: file.path for file in files}
     listed = [ReadFile(row["file"], row["n_bytes"], None, row["reason"], ()) for row in rows]
     listed += [ReadFile(table, 0, None, reason, ()) for table, reason in left_out]
     pieces = {
@@ -189,7 +189,7 @@ def _profiles(
         if row["reason"] is None
     }
     return LakeRows(root, str(root), listed, pieces, logged), {
-        str(each.path): table_row(each) for each in files
+        str(file.path): table_row(file) for file in files
     }
 
 
@@ -211,8 +211,10 @@ def _profile(unit: str, *, scan: bool, max_table_bytes: int) -> list[dict[str, A
             n_rows, facts = facts_of_rows(rows_of_file(file, max_table_bytes)[2])
     except (PexesoError, pa.ArrowException, ValueError, OSError) as error:
         return [{**row, "reason": f"{file.table} cannot be read: {first_line(error)}"}]
-    told = json.dumps([[each.token, each.family, each.stats.to_json()] for each in facts])
-    return [{**row, "n_rows": n_rows, "facts": told}]
+    facts_text = json.dumps(
+        [[column.token, column.family, column.stats.to_json()] for column in facts]
+    )
+    return [{**row, "n_rows": n_rows, "facts": facts_text}]
 
 
 def _unrefuted(
@@ -239,8 +241,8 @@ def _unrefuted(
     )
     samples = {row["table"]: row["hashes"].hex() for row in hashed}
     units = _units_of_parents(candidates, drawn, samples, listed, options)
-    found = done_in_tasks(spark, units, partial(look_up, max_table_bytes=max_table_bytes), _FOUND)
-    return sorted((row["parent"], row["child"]) for row in found)
+    rows = done_in_tasks(spark, units, partial(look_up, max_table_bytes=max_table_bytes), _FOUND)
+    return sorted((row["parent"], row["child"]) for row in rows)
 
 
 def _seed_of(table: TableOfPieces, options: SampleOptions) -> str:
@@ -298,7 +300,7 @@ def _units_of_parents(
         for child in children:
             tokens = tokens_of[child]
             if options.compared == "drawn":
-                tokens = [tokens[each] for each in drawn[child]]
+                tokens = [tokens[position] for position in drawn[child]]
             sets.setdefault(tuple(tokens), []).append(child)
         yield json.dumps(
             {

@@ -142,8 +142,8 @@ def undo(
     OutputError
         The folder cannot be written, or another process is moving tables; nothing was moved.
     """
-    folder, found, planned = _holding_of(source, holding)
-    lake = local_lake(source.lake if isinstance(source, Plan) else found.lake)
+    folder, unlocked_journal, planned = _holding_of(source, holding)
+    lake = local_lake(source.lake if isinstance(source, Plan) else unlocked_journal.lake)
     folder = local_holding(folder, lake)
     with opened(folder, lake) as journal:
         entries = _entries(folder, journal, planned, tables)
@@ -203,7 +203,7 @@ def _entries(
         entries = {name: entries[name] for name in named}
     if planned is None:
         return entries
-    return {name: each for name, each in entries.items() if name in planned}
+    return {name: entry for name, entry in entries.items() if name in planned}
 
 
 def held_tables(holding: str | os.PathLike[str]) -> list[HeldTable]:
@@ -236,9 +236,9 @@ def changed_parents(holding: str | os.PathLike[str]) -> list[HeldTable]:
     """
     held = held_tables(holding)
     lake = require_journal(Path(holding)).lake
-    real = {each.parent: os.path.realpath(Path(lake, each.parent)) for each in held}
+    real = {entry.parent: os.path.realpath(Path(lake, entry.parent)) for entry in held}
     now = {name: _fingerprint_there(Path(path)) for name, path in real.items()}
-    return [each for each in held if now[each.parent] != each.parent_fingerprint]
+    return [entry for entry in held if now[entry.parent] != entry.parent_fingerprint]
 
 
 def _fingerprint_there(path: Path) -> str | None:
@@ -439,9 +439,9 @@ def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -
     already: list[str] = []
     refused: list[Refusal] = []
     stopped, names = None, list(chosen)
-    for table, each in chosen.items():
+    for table, entry in chosen.items():
         try:
-            (moved if moving.move(table, each) else already).append(table)
+            (moved if moving.move(table, entry) else already).append(table)
         except TableRefused as error:
             refused.append(Refusal(table, str(error)))
         except OSError as gathered:

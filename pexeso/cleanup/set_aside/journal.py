@@ -71,7 +71,7 @@ class Journal:
     def __init__(self, folder: Path, lake: str, tables: Iterable[HeldTable] = ()) -> None:
         self._path = folder / JOURNAL
         self.lake = lake
-        self.tables = {each.table: each for each in tables}
+        self.tables = {entry.table: entry for entry in tables}
 
     def add(self, entry: HeldTable) -> None:
         """Append a line and wait until it is on the disk.
@@ -108,13 +108,13 @@ class Journal:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(draft, flags, 0o666)
         try:
-            _write(descriptor, _line(header) + b"".join(_line(asdict(each)) for each in tables))
+            _write(descriptor, _line(header) + b"".join(_line(asdict(entry)) for entry in tables))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(draft, self._path)
         sync_folder(self._path.parent)
-        self.tables = {each.table: each for each in tables}
+        self.tables = {entry.table: entry for entry in tables}
 
 
 def read_journal(folder: Path) -> Journal | None:
@@ -141,7 +141,7 @@ def read_journal(folder: Path) -> Journal | None:
             raise ValueError(f"its first line says {header}")
         if not os.path.isabs(header["lake"]):
             raise ValueError(f"its lake {header['lake']!r} is not an absolute path")
-        return Journal(folder, header["lake"], [_entry(each) for each in entries])
+        return Journal(folder, header["lake"], [_entry(entry) for entry in entries])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InputError(
             f"'{path}' is not a journal of tables set aside that this program reads: {error}. The "
@@ -161,17 +161,17 @@ def may_become_holding(names: Iterable[str]) -> bool:
     return set(names) <= {_DRAFT}
 
 
-def _entry(found: Any) -> HeldTable:
+def _entry(document: Any) -> HeldTable:
     kinds = {field.name: int if field.name == "bytes" else str for field in fields(HeldTable)}
-    if not isinstance(found, dict) or found.keys() != kinds.keys():
-        raise ValueError(f"a line is {str(found)[:60]!r}")
+    if not isinstance(document, dict) or document.keys() != kinds.keys():
+        raise ValueError(f"a line is {str(document)[:60]!r}")
     for name, kind in kinds.items():
-        if type(found[name]) is not kind:
-            raise ValueError(f"{name!r} of a line is {found[name]!r}")
-    require_table(found["table"])
-    if datetime.fromisoformat(found["expires"]).tzinfo is None:
-        raise ValueError(f"the time {found['expires']!r} has no time zone")
-    return HeldTable(**found)
+        if type(document[name]) is not kind:
+            raise ValueError(f"{name!r} of a line is {document[name]!r}")
+    require_table(document["table"])
+    if datetime.fromisoformat(document["expires"]).tzinfo is None:
+        raise ValueError(f"the time {document['expires']!r} has no time zone")
+    return HeldTable(**document)
 
 
 def _line(document: dict[str, Any]) -> bytes:

@@ -45,12 +45,12 @@ def table_files(path: Path) -> list[tuple[str, Path]]:
     _require_plain(path)
     if not path.is_dir():
         return [("", path)]
-    found = []
+    paths = []
     for parent, folders, files in os.walk(path, onerror=_reraise):
         for name in (*folders, *files):
             _require_plain(Path(parent, name))
-        found += [Path(parent, name) for name in files]
-    return sorted((each.relative_to(path).as_posix(), each) for each in found)
+        paths += [Path(parent, name) for name in files]
+    return sorted((file.relative_to(path).as_posix(), file) for file in paths)
 
 
 def table_fingerprint(path: Path, known: Mapping[str, str] | None = None) -> str:
@@ -75,8 +75,8 @@ def table_fingerprint(path: Path, known: Mapping[str, str] | None = None) -> str
         return _file_fingerprint(path)
     running = hashlib.blake2b(digest_size=16)
     for relative, file in table_files(path):
-        found = (known or {}).get(relative) or _file_fingerprint(file)
-        running.update(os.fsencode(relative) + b"\0" + found.encode() + b"\n")
+        fingerprint = (known or {}).get(relative) or _file_fingerprint(file)
+        running.update(os.fsencode(relative) + b"\0" + fingerprint.encode() + b"\n")
     return running.hexdigest()
 
 
@@ -206,7 +206,7 @@ def _linux_rename() -> Callable[..., int] | None:
 def _keep_owners(source: Path, target: Path) -> None:
     pairs = [(source, target)]
     if source.is_dir():
-        pairs += [(each, target / each.relative_to(source)) for each in source.rglob("*")]
+        pairs += [(path, target / path.relative_to(source)) for path in source.rglob("*")]
     for original, copied in pairs:
         status = os.lstat(original)
         with contextlib.suppress(PermissionError):  # only root may give a file to somebody else
@@ -214,10 +214,10 @@ def _keep_owners(source: Path, target: Path) -> None:
 
 
 def _file_fingerprint(path: Path) -> str:
-    found = fingerprint_file(path)
-    if found is None:
+    fingerprint = fingerprint_file(path)
+    if fingerprint is None:
         raise TableRefused(f"'{path}' cannot be read")
-    return found
+    return fingerprint
 
 
 def _require_plain(path: Path) -> None:

@@ -50,7 +50,7 @@ class Applied(Shown):
         return f"{moved}, {len(self.refused):,} refused{waiting}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
-        rows = [["refused", each.table, each.reason] for each in self.refused]
+        rows = [["refused", refusal.table, refusal.reason] for refusal in self.refused]
         for what in ("moved", "already", "waiting"):
             rows += [[what, table, ""] for table in getattr(self, what)]
         return ["", "table", "reason"], rows

@@ -212,13 +212,13 @@ def require_inside(root: Path, table: str) -> None:
 
 def links(lake: Path, tables: Iterable[str]) -> dict[Path, str]:
     """Return the tables that are symbolic links, which are never moved, by what they lead to."""
-    found = {}
+    linked_tables = {}
     for name in tables:
         path = lake / name
         if path.is_symlink():
             with contextlib.suppress(OSError, RuntimeError):
-                found[path.resolve(strict=True)] = name
-    return found
+                linked_tables[path.resolve(strict=True)] = name
+    return linked_tables
 
 
 def first_error(error: OSError) -> OSError:
@@ -300,8 +300,8 @@ def _is_within(inner: Path, outer: Path) -> bool:
         wanted = os.stat(outer)
     except OSError:
         return inner.is_relative_to(outer)
-    for each in (inner, *inner.parents):
+    for folder in (inner, *inner.parents):
         with contextlib.suppress(OSError):  # not there yet
-            if os.path.samestat(os.stat(each), wanted):
+            if os.path.samestat(os.stat(folder), wanted):
                 return True
     return False

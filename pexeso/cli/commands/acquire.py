@@ -166,54 +166,54 @@ def acquire(request: AcquireRequest, html: str | None, overwrite: bool, form: st
     In Python: pexeso.open_index(INDEX).acquire(FILE:COLUMN, [TABLE:COLUMN], budget=N).
     """  # noqa: D301  click reads \b
     require_page(html, overwrite=overwrite)
-    found = run(request)
+    result = run(request)
     if form == "json":
-        write_json(found.to_dict())
+        write_json(result.to_dict())
     else:
-        click.echo("\n".join(plan_lines(found)))
-        talk(_searched(found))
+        click.echo("\n".join(plan_lines(result)))
+        talk(_searched(result))
     if html is not None:
-        write_page(iter([found.to_html() or ""]), html, overwrite=overwrite)
+        write_page(iter([result.to_html() or ""]), html, overwrite=overwrite)
 
 
-def plan_lines(found: AcquisitionResult) -> list[str]:
+def plan_lines(result: AcquisitionResult) -> list[str]:
     """Lay out plans for people."""
-    if not found.plans:
-        reason = plain(found.reason or "", _LONGEST)
+    if not result.plans:
+        reason = plain(result.reason or "", _LONGEST)
         return [
             reason if reason.startswith("No plan") else f"No plan: {reason}",
             *(
-                f"{said}: {found.best_seen[name]:.6g}"
+                f"{said}: {result.best_seen[name]:.6g}"
                 for name, said in _BEST_SEEN.items()
-                if name in found.best_seen
+                if name in result.best_seen
             ),
-            *_notes(found),
+            *_notes(result),
         ]
-    lines = [_asked(found)]
-    for number, plan in enumerate(found, 1):
-        lines += ["", *_plan(found, plan, number)]
-    if found.n_more:
-        lines += ["", f"{many(found.n_more, 'more plan')} (-k shows more)."]
-    return [*lines, "", *_explained(found), *_notes(found)]
+    lines = [_asked(result)]
+    for number, plan in enumerate(result, 1):
+        lines += ["", *_plan(result, plan, number)]
+    if result.n_more:
+        lines += ["", f"{many(result.n_more, 'more plan')} (-k shows more)."]
+    return [*lines, "", *_explained(result), *_notes(result)]
 
 
-def _notes(found: AcquisitionResult) -> list[str]:
-    return [f"Note: {plain(note, _LONGEST)}" for note in found.stats.get("notes", ())]
+def _notes(result: AcquisitionResult) -> list[str]:
+    return [f"Note: {plain(note, _LONGEST)}" for note in result.stats.get("notes", ())]
 
 
-def _explained(found: AcquisitionResult) -> list[str]:
+def _explained(result: AcquisitionResult) -> list[str]:
     """Return what the words in plans mean, for who meets them first."""
-    yours = "your columns" if found.query["have"] else "the columns"
+    yours = "your columns" if result.query["have"] else "the columns"
     lines = [
         f"tells: how much less is unknown of {yours} in the joined rows, once the columns to get "
         "are known; 0 % is nothing, 100 % all.",
     ]
-    if "bits" in found.unit:
+    if "bits" in result.unit:
         lines.append("bits: what is unknown; 1 bit is a question answered by yes or no.")
-    if "units" in found.unit:
-        units = plain(found.unit[found.unit.index("units") :], MAX_NAME)
+    if "units" in result.unit:
+        units = plain(result.unit[result.unit.index("units") :], MAX_NAME)
         lines.append(f"{units}: what is unknown of numbers is measured by how far apart they lie.")
-    if found.query["want"] is None:
+    if result.query["want"] is None:
         lines.append(
             "by chance: what the column tells with its values shuffled. Columns are ranked by what "
             "is above that, times the share of your rows that find a partner."
@@ -225,14 +225,14 @@ def _explained(found: AcquisitionResult) -> list[str]:
     return lines
 
 
-def _asked(found: AcquisitionResult) -> str:
-    query = found.query
+def _asked(result: AcquisitionResult) -> str:
+    query = result.query
     have = ", ".join(query["have"])
     explained = plain(f"{have} of {query['table']}" if have else "each other", MAX_NAME)
     if query["want"] is None:
         return f"What tells most of {explained}, of all columns that joins reach:"
     wanted = plain(", ".join(query["want"]), MAX_NAME)
-    they = "they tell" if found.n_wanted > 1 else "it tells"
+    they = "they tell" if result.n_wanted > 1 else "it tells"
     return f"How to get {wanted} so that {they} most of {explained}:"
 
 
@@ -240,27 +240,27 @@ def _intervals(plan: AcquisitionPlan) -> list[str]:
     """Return the intervals of estimates from samples, or why there are none."""
     if plan.intervals is None:
         return []
-    told = []
-    for name, each in plan.intervals.items():
-        if not each["reliable"]:
-            return [f"no interval: {each['reason']}"]
-        high = "any value" if each["high"] is None else figure(each["high"])
-        told.append(f"{name} {figure(each['low'])} to {high}")
-    return [", ".join(told)]
+    intervals = []
+    for name, interval in plan.intervals.items():
+        if not interval["reliable"]:
+            return [f"no interval: {interval['reason']}"]
+        high = "any value" if interval["high"] is None else figure(interval["high"])
+        intervals.append(f"{name} {figure(interval['low'])} to {high}")
+    return [", ".join(intervals)]
 
 
-def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[str]:
-    free = found.options["prices"] == "free"
+def _plan(result: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[str]:
+    free = result.options["prices"] == "free"
     price = "free" if free else f"price {plan.price:,.6g}"
     proof = plan.proof
     if plan.chance is None and plan.optimal and number > 1:
         # The first is the best of all, the others those of lower prices or better quality.
         proof += " for its price and quality"
-    of = plain(", ".join(found.query["have"]), MAX_NAME) or "each other"
-    told = f"{figure(plan.correlation)} of {figure(plan.uncertainty)} {plain(found.unit)}"
+    of = plain(", ".join(result.query["have"]), MAX_NAME) or "each other"
+    amount = f"{figure(plan.correlation)} of {figure(plan.uncertainty)} {plain(result.unit)}"
     chance = "" if plan.chance is None else f", {percent(plan.chance_share)} by chance"
     lines = [
-        f"Plan {number}: tells {percent(plan.share)} of {of} ({told}){chance}, {price}, quality "
+        f"Plan {number}: tells {percent(plan.share)} of {of} ({amount}){chance}, {price}, quality "
         f"{percent(plan.quality)}, {proof}"
     ]
     labels: list[tuple[str, list[str]]] = [
@@ -278,8 +278,8 @@ def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[
         (
             "SQL",
             [
-                f"{each.sql};" + ("" if free else f"  -- price {each.price:,.6g}")
-                for each in plan.tables
+                f"{table.sql};" + ("" if free else f"  -- price {table.price:,.6g}")
+                for table in plan.tables
             ]
             or ["nothing to buy: yours has all columns"],
         ),
@@ -291,9 +291,9 @@ def _plan(found: AcquisitionResult, plan: AcquisitionPlan, number: int) -> list[
     return lines
 
 
-def _searched(found: AcquisitionResult) -> str:
+def _searched(result: AcquisitionResult) -> str:
     """Return what was searched, and what ended the search early."""
-    stats = found.stats
+    stats = result.stats
     measured = stats["plans_measured"]
     parts = [
         f"{many(stats['columns'], 'column')} and {many(measured, 'plan')} measured"
@@ -302,6 +302,6 @@ def _searched(found: AcquisitionResult) -> str:
         f"{many(stats['tables'], 'table')} with {many(stats['joins'], 'join')}",
     ]
     stopped = f"; stopped by {stats['stopped']}" if stats["stopped"] else ""
-    sampled = found.options["sample_rate"]
+    sampled = result.options["sample_rate"]
     estimated = f"; estimated from {percent(sampled)} of the keys" if sampled else ""
     return f"Searched: {', of '.join(parts)}, in {stats['seconds']:.1f} s{stopped}{estimated}"

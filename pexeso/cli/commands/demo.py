@@ -107,12 +107,12 @@ def equal_cells(lake: Path, file: Path, column: str) -> tuple[int, int]:
     from pexeso.search.query import read_query
 
     values = read_query(file, column).values
-    found = pc.is_in(values, value_set=values.slice(0, 0))
+    hits = pc.is_in(values, value_set=values.slice(0, 0))
     for table in find_tables(lake)[0]:
         try:
             cells = read_table(table.path).columns
         except TableReadError:
             continue  # some files of the demo lake are broken on purpose
-        for each in cells:
-            found = pc.or_(found, pc.is_in(values, value_set=each, skip_nulls=True))
-    return len(values), pc.sum(found).as_py()
+        for lake_column in cells:
+            hits = pc.or_(hits, pc.is_in(values, value_set=lake_column, skip_nulls=True))
+    return len(values), pc.sum(hits).as_py()

@@ -38,77 +38,77 @@ def estimate(request: EstimateRequest, form: str | None) -> None:
     pexeso.diagnostics.estimate.
     """  # noqa: D301  click reads \b
     with counted_progress("sampling", unit=" files") as progress:
-        found = run(request, progress=progress)
+        response = run(request, progress=progress)
     if form == "json":
-        write_json(found.to_dict())
+        write_json(response.to_dict())
     else:
-        click.echo("\n".join(estimate_lines(found)))
+        click.echo("\n".join(estimate_lines(response)))
 
 
-def estimate_lines(found: Estimate) -> list[str]:
+def estimate_lines(costs: Estimate) -> list[str]:
     """Lay out an estimate for people."""
-    about = "" if found.exact else "about "
-    formats = ", ".join(f"{facts['files']:,} {name}" for name, facts in found.by_format.items())
-    per_index = f"{many(found.partitions, 'partition')}"
+    about = "" if costs.exact else "about "
+    formats = ", ".join(f"{facts['files']:,} {name}" for name, facts in costs.by_format.items())
+    per_index = f"{many(costs.partitions, 'partition')}"
     facts = [
         (
             "lake",
-            f"{found.lake}: {many(found.files, 'file')}, {human_bytes(found.bytes)} ({formats})",
+            f"{costs.lake}: {many(costs.files, 'file')}, {human_bytes(costs.bytes)} ({formats})",
         ),
-        ("tables", f"{about}{found.tables:,}"),
+        ("tables", f"{about}{costs.tables:,}"),
         (
             "columns",
-            f"{about}{found.columns:,}, of which {about}{found.columns_indexed:,} will be indexed",
+            f"{about}{costs.columns:,}, of which {about}{costs.columns_indexed:,} will be indexed",
         ),
         (
             "values",
-            f"{about}{found.values:,} distinct, in "
-            f"{about}{many(found.postings, '(column, value) pair')}",
+            f"{about}{costs.values:,} distinct, in "
+            f"{about}{many(costs.postings, '(column, value) pair')}",
         ),
         (
             "index",
-            f"about {human_bytes(found.index_bytes)} on disk, of which the model "
-            f"{human_bytes(found.model_bytes)}; {per_index}",
+            f"about {human_bytes(costs.index_bytes)} on disk, of which the model "
+            f"{human_bytes(costs.model_bytes)}; {per_index}",
         ),
-        *_further_models(found),
-        *_part_lines(found, about),
-        ("memory", f"about {human_bytes(found.memory_bytes)} with {many(found.cores, 'core')}"),
-        ("time", f"about {_minutes(sum(found.seconds.values()))} ({_stages(found.seconds)})"),
+        *_further_models(costs),
+        *_part_lines(costs, about),
+        ("memory", f"about {human_bytes(costs.memory_bytes)} with {many(costs.cores, 'core')}"),
+        ("time", f"about {_minutes(sum(costs.seconds.values()))} ({_stages(costs.seconds)})"),
     ]
     width = max(len(name) for name, _ in facts) + 2
     return [
         *(f"{name:<{width}}{plain(value, MAX_NAME)}" for name, value in facts),
         "",
-        _basis(found),
+        _basis(costs),
     ]
 
 
-def _further_models(found: Estimate) -> Iterator[tuple[str, str]]:
+def _further_models(costs: Estimate) -> Iterator[tuple[str, str]]:
     """Yield what models beside the main one bring."""
-    for each in found.further_models:
-        size = human_bytes(each["model_bytes"])
-        yield "and", f"the model {each['model']}, {size}; {many(each['partitions'], 'partition')}"
+    for model in costs.further_models:
+        size = human_bytes(model["model_bytes"])
+        yield "and", f"the model {model['model']}, {size}; {many(model['partitions'], 'partition')}"
 
 
-def _part_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
+def _part_lines(costs: Estimate, about: str) -> list[tuple[str, str]]:
     """Return the lines about the parts for joins by equal values."""
     return [
-        *_equal_text_lines(found, about),
-        *_row_lines("composite", found.composite, about),
-        *_row_lines("redundancy", found.redundancy, about),
+        *_equal_text_lines(costs, about),
+        *_row_lines("composite", costs.composite, about),
+        *_row_lines("redundancy", costs.redundancy, about),
     ]
 
 
-def _row_lines(name: str, found: Mapping[str, Any], about: str) -> list[tuple[str, str]]:
-    if not found["cells"]:
+def _row_lines(name: str, part: Mapping[str, Any], about: str) -> list[tuple[str, str]]:
+    if not part["cells"]:
         return []
-    holds = f"{about}{many(found['rows'], 'row')}, {about}{many(found['cells'], 'cell')}"
-    size = f"{human_bytes(found['bytes'])} in {many(found['shards'], 'shard')}"
+    holds = f"{about}{many(part['rows'], 'row')}, {about}{many(part['cells'], 'cell')}"
+    size = f"{human_bytes(part['bytes'])} in {many(part['shards'], 'shard')}"
     return [(name, f"{holds}; of the index about {size}")]
 
 
-def _equal_text_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
-    equal_text = found.equal_text
+def _equal_text_lines(costs: Estimate, about: str) -> list[tuple[str, str]]:
+    equal_text = costs.equal_text
     if not equal_text["parts"]:
         return []
     pairs = f"{about}{many(equal_text['pairs'], '(column, value) pair')}"
@@ -123,12 +123,12 @@ def _equal_text_lines(found: Estimate, about: str) -> list[tuple[str, str]]:
     return [("equal text", f"{' and '.join(equal_text['parts'])}: {holds}; {size}")]
 
 
-def _basis(found: Estimate) -> str:
-    if found.exact:
-        return f"Counted in all {many(found.files, 'file')}; bytes, memory and time are rough."
-    share = found.sampled_bytes / max(1, found.bytes)
+def _basis(costs: Estimate) -> str:
+    if costs.exact:
+        return f"Counted in all {many(costs.files, 'file')}; bytes, memory and time are rough."
+    share = costs.sampled_bytes / max(1, costs.bytes)
     return (
-        f"From {found.sampled_files:,} of {many(found.files, 'file')} ({100 * share:.2g} % "
+        f"From {costs.sampled_files:,} of {many(costs.files, 'file')} ({100 * share:.2g} % "
         "of the bytes): a rough figure."
     )
 

@@ -68,39 +68,41 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
     key .explain_composite(table, columns, lake_table, lake_columns).
     """  # noqa: D301  click reads \b
     require_page(html, overwrite=overwrite)
-    found = run(request)
-    if isinstance(found, KeyExplanation):
-        _write_key(found, html, form)
+    explanation = run(request)
+    if isinstance(explanation, KeyExplanation):
+        _write_key(explanation, html, form)
         return
-    tell_column(request, found)
-    tell_advice([found.options])
+    tell_column(request, explanation)
+    tell_advice([explanation.options])
     if form == "json":
-        write_json(found.to_dict())
+        write_json(explanation.to_dict())
     elif form == "csv":
-        write_csv(("query_value", "lake_value", "distance", "matches", "kind"), _csv_rows(found))
+        write_csv(
+            ("query_value", "lake_value", "distance", "matches", "kind"), _csv_rows(explanation)
+        )
     else:
-        click.echo("\n".join(explanation_lines(found)))
+        click.echo("\n".join(explanation_lines(explanation)))
     if html is not None:
         from pexeso.html.page import explanation_page
 
-        write_page(explanation_page(found), html, overwrite=overwrite)
+        write_page(explanation_page(explanation), html, overwrite=overwrite)
 
 
-def _write_key(found: KeyExplanation, html: str | None, form: str | None) -> None:
+def _write_key(explanation: KeyExplanation, html: str | None, form: str | None) -> None:
     if html is not None or form == "csv":
         raise click.UsageError(
             f"{'--csv' if html is None else '--html'} shows pairs of values. The explanation of a "
             "key of several columns is a text, or JSON: take --json."
         )
     if form == "json":
-        write_json(found.to_dict())
+        write_json(explanation.to_dict())
     else:
-        click.echo("\n".join(key_explanation_lines(found)))
+        click.echo("\n".join(key_explanation_lines(explanation)))
 
 
-def explanation_lines(found: Explanation) -> list[str]:
+def explanation_lines(explanation: Explanation) -> list[str]:
     """Lay out an explanation for people."""
-    match, limit = found.match, found.options.max_distance
+    match, limit = explanation.match, explanation.options.max_distance
     lines = [
         f"{percent(match.joinability)} of the {match.joinability_of} match ({match.matched:,} of "
         f"{match.total:,}) within distance {limit:g}."
@@ -112,38 +114,40 @@ def explanation_lines(found: Explanation) -> list[str]:
             *_contributions_line(match),
         ]
         lines += ["", f"{many(len(pairs), 'matching pair')}:", *pair_lines(pairs, ALL_PAIRS)]
-    if found.unmatched:
+    if explanation.unmatched:
         rows = [
-            (each.query, "", _REASONS[each.reason], "")
-            if each.reason in _REASONS
+            (unmatched.query, "", _REASONS[unmatched.reason], "")
+            if unmatched.reason in _REASONS
             else (
-                each.query,
+                unmatched.query,
                 "nearest",
-                each.value or "",
-                "" if each.distance is None else f"{each.distance:.3f}",
+                unmatched.value or "",
+                "" if unmatched.distance is None else f"{unmatched.distance:.3f}",
             )
-            for each in found.unmatched
+            for unmatched in explanation.unmatched
         ]
-        lines += ["", f"{many(len(found.unmatched), 'value')} without a match:"]
+        lines += ["", f"{many(len(explanation.unmatched), 'value')} without a match:"]
         lines += [f"    {line}" for line in table_lines(("", "", "", ""), rows, "<<<>")]
     return lines
 
 
-def _csv_rows(found: Explanation) -> list[tuple[object, ...]]:
+def _csv_rows(explanation: Explanation) -> list[tuple[object, ...]]:
     matching = [
-        (pair.query, pair.value, pair.distance, True, pair.kind) for pair in found.match.pairs()
+        (pair.query, pair.value, pair.distance, True, pair.kind)
+        for pair in explanation.match.pairs()
     ]
     return matching + [
-        (each.query, each.value, each.distance, False, "") for each in found.unmatched
+        (unmatched.query, unmatched.value, unmatched.distance, False, "")
+        for unmatched in explanation.unmatched
     ]
 
 
 def _contributions_line(match: Match) -> list[str]:
     """Name the words that contribute most to the match, with their shares."""
-    found = match.word_contributions(N_WORDS)
-    if not found.words:
+    contributions = match.word_contributions(N_WORDS)
+    if not contributions.words:
         return []
-    words = ", ".join(f"{plain(word.label)} {percent(word.share)}" for word in found.words)
-    more = found.n_words - len(found.words)
+    words = ", ".join(f"{plain(word.label)} {percent(word.share)}" for word in contributions.words)
+    more = contributions.n_words - len(contributions.words)
     rest = f", and {many(more, 'more word')}" if more else ""
-    return [f"Word contributions: {words}{rest}{found.extent}."]
+    return [f"Word contributions: {words}{rest}{contributions.extent}."]

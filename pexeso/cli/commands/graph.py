@@ -186,9 +186,9 @@ def _print(stream: EdgeStream, *, form: str | None) -> dict[str, Any]:
 
         write_csv(EDGES.names, (list(row.values()) for row in _rows(stream)))
     elif form == "json":
-        told = {"options": stream.options, "columns": stream.n_columns}
-        told["copies"] = stream.copies.to_pylist()
-        write_json_with_rows(told, "edges", _rows(stream))
+        document = {"options": stream.options, "columns": stream.n_columns}
+        document["copies"] = stream.copies.to_pylist()
+        write_json_with_rows(document, "edges", _rows(stream))
     else:
         _print_table(stream)
     return stream.summary()

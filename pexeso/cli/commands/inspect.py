@@ -62,13 +62,13 @@ def info(request: InfoRequest, form: str | None) -> None:
 
     In Python: pexeso.open_index(INDEX).info(), .left_out() and .notes().
     """  # noqa: D301  click reads \b
-    found = run(request)
+    response = run(request)
     if request.left_out or request.notes:
-        _write_listing(request, found, form)
+        _write_listing(request, response, form)
     elif form == "json":
-        write_json(found.to_dict())
+        write_json(response.to_dict())
     else:
-        click.echo("\n".join((report_lines if request.report else info_lines)(found)))
+        click.echo("\n".join((report_lines if request.report else info_lines)(response)))
 
 
 def _write_listing(request: InfoRequest, listing: ReasonListing, form: str | None) -> None:
@@ -89,116 +89,116 @@ def _write_listing(request: InfoRequest, listing: ReasonListing, form: str | Non
         talk(f"{repaired}; 'pexeso info {plain(request.index, MAX_NAME)} --notes' lists what.")
 
 
-def info_lines(found: IndexInfo) -> list[str]:
+def info_lines(info: IndexInfo) -> list[str]:
     """Lay out a summary of an index for people."""
-    at_most = "at most " if found.counts_are_bounds else ""
+    at_most = "at most " if info.counts_are_bounds else ""
     facts = [
-        ("index", f"{found.path} ({human_bytes(found.bytes)})"),
-        ("written", f"{found.created} by {found.written_by}"),
-        ("lake", found.lake),
-        ("files", f"{found.files:,}, of which {found.tables:,} are tables"),
-        ("columns", f"{found.columns:,}, of which {found.columns_indexed:,} are indexed"),
+        ("index", f"{info.path} ({human_bytes(info.bytes)})"),
+        ("written", f"{info.created} by {info.written_by}"),
+        ("lake", info.lake),
+        ("files", f"{info.files:,}, of which {info.tables:,} are tables"),
+        ("columns", f"{info.columns:,}, of which {info.columns_indexed:,} are indexed"),
         (
             "values",
-            f"{at_most}{found.values:,} distinct, in {at_most}"
-            f"{many(found.postings, '(column, value) pair')}",
+            f"{at_most}{info.values:,} distinct, in {at_most}"
+            f"{many(info.postings, '(column, value) pair')}",
         ),
-        *([("aliases", many(found.aliases, "value"))] if found.aliases else []),
-        *_model_facts(found.of_parts),
-        ("partitions", f"{len(found.partitions):,}"),
-        *_further_models(found),
-        *([("equal text", _equal_text(found))] if found.token_sets else []),
-        *([("composite", _rows(found))] if found.row_keys else []),
-        *([("redundancy", _hashed(found))] if found.row_hashes else []),
+        *([("aliases", many(info.aliases, "value"))] if info.aliases else []),
+        *_model_facts(info.of_parts),
+        ("partitions", f"{len(info.partitions):,}"),
+        *_further_models(info),
+        *([("equal text", _equal_text(info))] if info.token_sets else []),
+        *([("composite", _rows(info))] if info.row_keys else []),
+        *([("redundancy", _hashed(info))] if info.row_hashes else []),
     ]
     lines = [f"{name:<12}{plain(value, MAX_NAME)}" for name, value in facts]
-    shown = _PARTITION_COLUMNS if found.letters is None else _SPARSE_PARTITION_COLUMNS
-    lines += ["", *_numbered_lines("partition", found.partitions, shown)]
-    if found.token_sets:
-        lines += ["", *_numbered_lines("shard", found.token_sets, _SHARD_COLUMNS)]
-    if found.row_keys:
-        lines += ["", *_numbered_lines("rows", found.row_keys, _ROW_COLUMNS)]
-    return [*lines, *_left_out_lines(found)]
+    shown = _PARTITION_COLUMNS if info.letters is None else _SPARSE_PARTITION_COLUMNS
+    lines += ["", *_numbered_lines("partition", info.partitions, shown)]
+    if info.token_sets:
+        lines += ["", *_numbered_lines("shard", info.token_sets, _SHARD_COLUMNS)]
+    if info.row_keys:
+        lines += ["", *_numbered_lines("rows", info.row_keys, _ROW_COLUMNS)]
+    return [*lines, *_left_out_lines(info)]
 
 
-def _left_out_lines(found: IndexInfo) -> list[str]:
+def _left_out_lines(info: IndexInfo) -> list[str]:
     """Lay out what was left out, by reason, and say how to see all of it, and what was repaired."""
     lines = []
-    if found.left_out:
-        lines += ["", f"Left out (--left-out lists all): {total(found.left_out)}"]
-        lines += group_lines(found.left_out, MAX_GROUPS_SHOWN)
-    if found.repaired:
-        repaired = many(found.repaired, "table")
+    if info.left_out:
+        lines += ["", f"Left out (--left-out lists all): {total(info.left_out)}"]
+        lines += group_lines(info.left_out, MAX_GROUPS_SHOWN)
+    if info.repaired:
+        repaired = many(info.repaired, "table")
         lines += ["", f"Repaired while reading (--notes lists all): {repaired}"]
     return lines
 
 
-def _model_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _model_facts(model: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the lines about a model and the search of its vectors."""
-    if found["letters"] is None:
+    if model["letters"] is None:
         return [
-            ("model", f"{found['model']}, {found['dimensions']} dimensions{_bits(found)}"),
-            ("metric", f"{found['metric']}, {_map(found)}"),
+            ("model", f"{model['model']}, {model['dimensions']} dimensions{_bits(model)}"),
+            ("metric", f"{model['metric']}, {_map(model)}"),
         ]
-    words = sum(partition["words"] for partition in found["partitions"])
+    words = sum(partition["words"] for partition in model["partitions"])
     return [
-        ("model", f"{found['model']}, {many(words, 'word')}"),
+        ("model", f"{model['model']}, {many(words, 'word')}"),
         ("metric", "euclidean, posting lists of pairs of letters"),
     ]
 
 
-def _bits(found: Mapping[str, Any]) -> str:
-    return f" of {8 * ENTRY_BYTES[found['vector_precision']]} bits"
+def _bits(model: Mapping[str, Any]) -> str:
+    return f" of {8 * ENTRY_BYTES[model['vector_precision']]} bits"
 
 
-def _further_models(found: IndexInfo) -> Iterator[tuple[str, str]]:
+def _further_models(info: IndexInfo) -> Iterator[tuple[str, str]]:
     """Yield the lines about the models that searches may name."""
-    for each in found.further_models:
-        yield from _model_facts(each)
-        n_bytes = sum(partition["bytes"] for partition in each["partitions"])
-        yield "partitions", f"{len(each['partitions']):,} ({human_bytes(n_bytes)})"
+    for model in info.further_models:
+        yield from _model_facts(model)
+        n_bytes = sum(partition["bytes"] for partition in model["partitions"])
+        yield "partitions", f"{len(model['partitions']):,} ({human_bytes(n_bytes)})"
 
 
-def _equal_text(found: IndexInfo) -> str:
+def _equal_text(info: IndexInfo) -> str:
     """Tell of the parts for equal text: which, and the columns that they find."""
     columns, deleted, pairs = (
-        sum(shard[name] for shard in found.token_sets) for name in ("columns", "deleted", "pairs")
+        sum(shard[name] for shard in info.token_sets) for name in ("columns", "deleted", "pairs")
     )
     gone = f", {deleted:,} of them deleted" if deleted else ""
     where = (
-        f"in {many(len(found.token_sets), 'shard')} "
-        f"({human_bytes(sum(shard['bytes'] for shard in found.token_sets))})"
+        f"in {many(len(info.token_sets), 'shard')} "
+        f"({human_bytes(sum(shard['bytes'] for shard in info.token_sets))})"
     )
     return (
-        f"{' and '.join(part for part in found.parts if part in _EQUAL_TEXT)}: "
+        f"{' and '.join(part for part in info.parts if part in _EQUAL_TEXT)}: "
         f"{many(columns, 'column')}{gone}, "
         f"{many(pairs, '(column, value) pair')}, {where}"
     )
 
 
-def _hashed(found: IndexInfo) -> str:
+def _hashed(info: IndexInfo) -> str:
     """Summarise the part for redundant tables."""
     rows, cells, n_bytes = (
-        sum(shard[name] for shard in found.row_hashes) for name in ("rows", "cells", "bytes")
+        sum(shard[name] for shard in info.row_hashes) for name in ("rows", "cells", "bytes")
     )
     return (
         f"{many(rows, 'row')}, {many(cells, 'cell')}, in "
-        f"{many(len(found.row_hashes), 'shard')} ({human_bytes(n_bytes)})"
+        f"{many(len(info.row_hashes), 'shard')} ({human_bytes(n_bytes)})"
     )
 
 
-def _rows(found: IndexInfo) -> str:
+def _rows(info: IndexInfo) -> str:
     """Summarise the part for composite keys: its tables, rows and cells."""
     tables, deleted, rows, cells, n_bytes = (
-        sum(shard[name] for shard in found.row_keys)
+        sum(shard[name] for shard in info.row_keys)
         for name in ("tables", "deleted", "rows", "cells", "bytes")
     )
     gone = f", {deleted:,} of them deleted" if deleted else ""
-    filters = found.row_keys[0]["filters"]
+    filters = info.row_keys[0]["filters"]
     sorting = f" with {' and '.join(filters)}" if filters else ""
     return (
         f"{many(tables, 'table')}{gone}, {many(rows, 'row')}, {many(cells, 'cell')}{sorting}, "
-        f"in {many(len(found.row_keys), 'shard')} ({human_bytes(n_bytes)})"
+        f"in {many(len(info.row_keys), 'shard')} ({human_bytes(n_bytes)})"
     )
 
 
@@ -230,20 +230,20 @@ def check(request: CheckRequest, form: str | None) -> None:
     In Python: pexeso.open_index(INDEX).check().
     """  # noqa: D301  click reads \b
     with counted_progress("checking", unit="B", unit_scale=True) as progress:
-        found = run(request, progress=progress)
+        response = run(request, progress=progress)
     if form == "json":
-        write_json(found.to_dict())
+        write_json(response.to_dict())
     else:
-        for problem in found.problems:
+        for problem in response.problems:
             click.echo(
                 f"{'problem' if problem.is_failure else 'note'}: "
                 f"{plain(problem.sentence, MAX_NAME)}"
             )
-        if not found.failures:
-            click.echo(f"ok: {many(found.n_files, 'file')}, {found.n_bytes:,} bytes")
-    if found.failures:
+        if not response.failures:
+            click.echo(f"ok: {many(response.n_files, 'file')}, {response.n_bytes:,} bytes")
+    if response.failures:
         raise Failure(
-            f"{many(len(found.failures), 'problem')} in the index '{request.index}': do not "
+            f"{many(len(response.failures), 'problem')} in the index '{request.index}': do not "
             "search it."
         )
 
@@ -262,15 +262,15 @@ def doctor(request: DoctorRequest, form: str | None) -> None:
     FOLDER is where an index would be written, the current one by default. Ends with exit code 1
     where something that pexeso needs is missing.
     """  # noqa: D301  click reads \b
-    found = run(request)
-    findings = found.findings
+    response = run(request)
+    findings = response.findings
     if form == "json":
-        write_json(found.to_dict())
+        write_json(response.to_dict())
     else:
         words = {True: "ok", False: "missing", None: "note"}
         rows = [(words[finding.ok], finding.name, finding.detail) for finding in findings]
         for line, finding in zip(
-            table_lines(("", "", ""), rows, "<<<", most=MAX_NAME), findings, strict=True
+            table_lines(("", "", ""), rows, "<<<", limit=MAX_NAME), findings, strict=True
         ):
             click.echo(line)
             if finding.way_out:
@@ -281,10 +281,11 @@ def doctor(request: DoctorRequest, form: str | None) -> None:
     talk("Everything that pexeso needs is there.")
 
 
-def _map(found: Mapping[str, Any]) -> str:
+def _map(model: Mapping[str, Any]) -> str:
     """Tell the maps in use, the most frequent first."""
     kinds = Counter(
-        (each.get("map", found["map"]), each.get("coordinates", 0)) for each in found["partitions"]
+        (partition.get("map", model["map"]), partition.get("coordinates", 0))
+        for partition in model["partitions"]
     )
     words = [
         f"projected on {n - 1} axes" if kind == "projection" else f"{n} pivot{'s' * (n != 1)}"
@@ -293,15 +294,17 @@ def _map(found: Mapping[str, Any]) -> str:
     others = len(kinds) - len(words)
     how = (
         " (chosen by cost)"
-        if any((each.get("choice") or {}).get("trials") for each in found["partitions"])
+        if any((partition.get("choice") or {}).get("trials") for partition in model["partitions"])
         else ""
     )
-    levels = sorted({each["levels"] for each in found["partitions"] if "levels" in each})
+    levels = sorted(
+        {partition["levels"] for partition in model["partitions"] if "levels" in partition}
+    )
     depth = f" of {_range(levels)} levels" if levels else ""
     return (
         ", ".join(words)
         + (f" and {others} others" if others else "")
-        + f", {found['cells']}{depth}{how}"
+        + f", {model['cells']}{depth}{how}"
     )
 
 
@@ -335,14 +338,15 @@ def rules(request: RulesRequest, form: str | None) -> None:
     """  # noqa: D301  click reads \b
     from pexeso.lake.normalise.rules import RULES
 
-    found = run(request)
+    response = run(request)
     if form == "json":
-        write_json(found.to_dict())
+        write_json(response.to_dict())
         return
     rows = [
-        ("on" if rule.name in found.on else "off", rule.name, *rule.examples[0]) for rule in RULES
+        ("on" if rule.name in response.on else "off", rule.name, *rule.examples[0])
+        for rule in RULES
     ]
-    for line in table_lines(("", "rule", "for example", "becomes"), rows, "<<<<", most=MAX_NAME):
+    for line in table_lines(("", "rule", "for example", "becomes"), rows, "<<<<", limit=MAX_NAME):
         click.echo(line)
-    if found.extra:
-        click.echo(f"\nWords of its own: {len(found.extra):,} (--json lists them).")
+    if response.extra:
+        click.echo(f"\nWords of its own: {len(response.extra):,} (--json lists them).")

@@ -155,24 +155,24 @@ def join(
     if lineage is not None and output is None:
         raise click.UsageError("--lineage names the file that the join goes to: add -o OUT.")
     started = datetime.now(UTC)
-    found = run(request)
-    if found.transformed is None:
-        tell_column(request, found)
+    response = run(request)
+    if response.transformed is None:
+        tell_column(request, response)
     else:
-        _tell_programs(found.transformed)
-    if found.advised is not None:
-        tell_advice([found.advised])
-    write_table(found.joined.table, output, overwrite=overwrite)
+        _tell_programs(response.transformed)
+    if response.advised is not None:
+        tell_advice([response.advised])
+    write_table(response.joined.table, output, overwrite=overwrite)
     try:
         if lineage is not None and output is not None:
-            write_lineage(lineage, request, found, output, started, datetime.now(UTC))
+            write_lineage(lineage, request, response, output, started, datetime.now(UTC))
         if conflicts is not None:
-            write_table(found.joined.report.conflicts, conflicts, overwrite=overwrite)
+            write_table(response.joined.report.conflicts, conflicts, overwrite=overwrite)
     except OutputError as error:
         if output is None:
             raise
         raise OutputError(f"{error} The joined table is whole, in '{output}'.") from error
-    _tell(found.match, found.joined.report, output, conflicts)
+    _tell(response.match, response.joined.report, output, conflicts)
 
 
 def _tell_programs(joined: TransformJoin) -> None:

@@ -60,26 +60,26 @@ def keys(request: KeysRequest, form: str | None) -> None:
 
     In Python: pexeso.find_keys(FILE).
     """  # noqa: D301  click reads \b
-    found = run(request)
+    proposal = run(request)
     if form == "json":
-        write_json(found.to_dict())
+        write_json(proposal.to_dict())
     else:
-        click.echo("\n".join(key_lines(found)))
-        talk(_rows(found))
-    for note in found.notes:
+        click.echo("\n".join(key_lines(proposal)))
+        talk(_rows(proposal))
+    for note in proposal.notes:
         warn(f"Note: {note}")
 
 
-def key_lines(found: FoundKeys) -> list[str]:
+def key_lines(proposal: FoundKeys) -> list[str]:
     """Lay out the keys of a table for people."""
-    if found.reason is not None:
-        return [f"No key: {found.reason}"]
+    if proposal.reason is not None:
+        return [f"No key: {proposal.reason}"]
     rows = [
         (key.spec, key.kind, percent(key.uniqueness), f"{key.missing:,}", _why(key))
-        for key in found.keys
+        for key in proposal.keys
     ]
     names = ("key", "kind", "unique", "missing", "why")
-    header, *lines = table_lines(names, rows, "<<>><", most=MAX_NAME)
+    header, *lines = table_lines(names, rows, "<<>><", limit=MAX_NAME)
     return [heading(header), *lines]
 
 
@@ -102,14 +102,14 @@ def _example(part: Uniqueness) -> str:
     return f", such as {', '.join(map(plain, part.example))} in {many(part.example_rows, 'row')}"
 
 
-def _rows(found: FoundKeys) -> str:
+def _rows(proposal: FoundKeys) -> str:
     left_out = [
         f"{number:,} {what}"
         for number, what in (
-            (found.empty_rows, "empty"),
-            (found.duplicate_rows, "equal to an earlier one in all columns"),
+            (proposal.empty_rows, "empty"),
+            (proposal.duplicate_rows, "equal to an earlier one in all columns"),
         )
         if number
     ]
     behind = f"; left out: {', '.join(left_out)}" if left_out else ""
-    return f"{many(found.rows, 'row')}{behind}"
+    return f"{many(proposal.rows, 'row')}{behind}"

@@ -108,23 +108,23 @@ def find(request: RedundancyRequest, html: str | None, form: str | None) -> None
     from pexeso.cleanup.redundancy import STAGES
 
     with stage_progress(STAGES) as progress:
-        found = run(request, progress=progress)
+        result = run(request, progress=progress)
     if form == "json":
-        write_json(found.to_dict())
+        write_json(result.to_dict())
     else:
-        click.echo("\n".join(redundancy_lines(found)))
-        talk(stages_line(found))
-    for each in found.left_out[:_SHOWN]:
-        warn(f"Left out: {plain(each.table, MAX_NAME)}: {plain(each.reason, MAX_NAME)}")
-    if len(found.left_out) > _SHOWN:
-        warn(f"Left out: {many(len(found.left_out) - _SHOWN, 'more table')} (--json lists all)")
+        click.echo("\n".join(redundancy_lines(result)))
+        talk(stages_line(result))
+    for omission in result.left_out[:_SHOWN]:
+        warn(f"Left out: {plain(omission.table, MAX_NAME)}: {plain(omission.reason, MAX_NAME)}")
+    if len(result.left_out) > _SHOWN:
+        warn(f"Left out: {many(len(result.left_out) - _SHOWN, 'more table')} (--json lists all)")
     if request.plan is not None:
-        n_tables = many(len(found.plan.delete), "table")
+        n_tables = many(len(result.plan.delete), "table")
         talk(f"Plan: '{request.plan}', which sets {n_tables} aside when it is applied")
     if html is not None:
         from pexeso.html.redundancy import redundancy_page
 
-        page = redundancy_page(found.to_dict(), lake=found.found.lake)
+        page = redundancy_page(result.to_dict(), lake=result.found.lake)
         write_page(iter([page]), html, overwrite=request.overwrite)
 
 
@@ -149,16 +149,16 @@ def verify(request: VerifyPlanRequest, form: str | None) -> None:
 
     In Python: pexeso.verify_plan(PLAN).
     """  # noqa: D301  click reads \b
-    found = run(request)
+    check = run(request)
     if form == "json":
-        write_json(found.to_dict())
+        write_json(check.to_dict())
     else:
-        click.echo(f"ok: {many(len(found.right), 'table')}")
-        for line in _refusals(found.wrong):
+        click.echo(f"ok: {many(len(check.right), 'table')}")
+        for line in _refusals(check.wrong):
             click.echo(line)
-    if found.wrong:
+    if check.wrong:
         raise Failure(
-            f"{many(len(found.wrong), 'table')} of the plan would not be moved. Make the plan "
+            f"{many(len(check.wrong), 'table')} of the plan would not be moved. Make the plan "
             "again."
         )
 
@@ -227,34 +227,34 @@ def undo(request: UndoPlanRequest, form: str | None) -> None:
 redundancy = WithVerbs("redundancy", find, verify, apply, undo)
 
 
-def _tell(found: Applied, form: str | None, done: str, *, yes: bool) -> None:
+def _tell(applied: Applied, form: str | None, done: str, *, yes: bool) -> None:
     if form == "json":
-        write_json(found.to_dict())
+        write_json(applied.to_dict())
     else:
-        for name in found.moved:
+        for name in applied.moved:
             click.echo(f"{done}: {plain(name, MAX_NAME)}")
-        for name in found.already:
+        for name in applied.already:
             click.echo(f"{done} earlier: {plain(name, MAX_NAME)}")
-        for line in _refusals(found.refused):
+        for line in _refusals(applied.refused):
             click.echo(line)
-        for name in found.waiting:
+        for name in applied.waiting:
             click.echo(f"{'not moved' if yes else f'would be {done}'}: {plain(name, MAX_NAME)}")
     if not yes:
         talk(
-            f"Nothing was moved. With --yes {many(len(found.waiting), 'table')} would be {done}; "
-            f"the holding folder is '{found.holding}'."
+            f"Nothing was moved. With --yes {many(len(applied.waiting), 'table')} would be {done}; "
+            f"the holding folder is '{applied.holding}'."
         )
         return
     talk(
-        f"{many(len(found.moved) + len(found.already), 'table')} {done}; the holding folder is "
-        f"'{found.holding}'."
+        f"{many(len(applied.moved) + len(applied.already), 'table')} {done}; the holding folder is "
+        f"'{applied.holding}'."
     )
-    if found.stopped is not None:
-        raise Failure(found.stopped)
-    if found.refused:
-        raise Failure(f"{many(len(found.refused), 'table')} could not be {done}.")
+    if applied.stopped is not None:
+        raise Failure(applied.stopped)
+    if applied.refused:
+        raise Failure(f"{many(len(applied.refused), 'table')} could not be {done}.")
 
 
 def _refusals(refused: Any) -> list[str]:
-    rows = [("stays:", each.table, each.reason) for each in refused]
-    return table_lines(("", "", ""), rows, "<<<", most=MAX_NAME)
+    rows = [("stays:", refusal.table, refusal.reason) for refusal in refused]
+    return table_lines(("", "", ""), rows, "<<<", limit=MAX_NAME)

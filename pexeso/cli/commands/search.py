@@ -122,8 +122,8 @@ def search(
     if request.keys is None:
         tell_column(request, results[0])
     else:
-        asked = results[0].query
-        talk(f"Searching with the key {', '.join(asked.get('columns') or [asked['column']])}.")
+        query = results[0].query
+        talk(f"Searching with the key {', '.join(query.get('columns') or [query['column']])}.")
     if isinstance(results[0], CompositeResult):
         _write_composite(results[0], form, n_shown, html, explain=request.explain)
         return

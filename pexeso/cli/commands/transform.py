@@ -176,7 +176,7 @@ def _examples(joined: TransformJoin) -> list[str]:
     if not rows:
         return ["No row was joined by a program."]
     cells = [(_one(left), _one(right), kind) for left, right, kind in rows]
-    return table_lines(("source", "target", "joined"), cells, "<<<", most=MAX_NAME)
+    return table_lines(("source", "target", "joined"), cells, "<<<", limit=MAX_NAME)
 
 
 def _one(value: str | tuple[str, ...]) -> str:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 def tell_advice(options: Iterable[SearchOptions]) -> None:
     """Say on stderr which thresholds were chosen and why, once for searches that got the same."""
     said = set()
-    for each in options:
-        chosen = (each.max_distance, each.min_joinability)
-        if each.advice is not None and chosen not in said:
-            again = said and each.advice.min_joinability is not None
+    for settings in options:
+        chosen = (settings.max_distance, settings.min_joinability)
+        if settings.advice is not None and chosen not in said:
+            again = said and settings.advice.min_joinability is not None
             talk(
                 f"Chosen for a column of few values: {thresholds(*chosen)}"
                 if again
-                else advice_line(each.advice, each.min_joinability)
+                else advice_line(settings.advice, settings.min_joinability)
             )
             said.add(chosen)
 

@@ -47,7 +47,7 @@ def with_beside(table: Table, result: ColumnMatches[Any]) -> Table:
         rows = [(*row, cell) for row, cell in zip(rows, copies, strict=True)]
     width = BRINGS_WIDTH
     if sys.stdout.isatty():
-        used = max(map(display_width, table_lines(names, rows, align, most=MAX_NAME)))
+        used = max(map(display_width, table_lines(names, rows, align, limit=MAX_NAME)))
         width = get_terminal_size().columns - used - 2
     width = min(max(width, MIN_BRINGS_WIDTH), BRINGS_WIDTH)
     brings = [brought(match.brings, width) for match in result]
@@ -85,7 +85,7 @@ def copies_line(match: ColumnMatch) -> list[str]:
     """Name the first copies of a column found."""
     if not match.copies:
         return []
-    named = [f"{each.table}:{each.column}" for each in match.copies[:MAX_COPIES_NAMED]]
+    named = [f"{copy.table}:{copy.column}" for copy in match.copies[:MAX_COPIES_NAMED]]
     n_more = len(match.copies) - len(named)
     rest = [f"and {n_more:,} more (--no-fold-copies lists each)"] if n_more else []
     return [f"{_INDENT}same values: {plain(', '.join([*named, *rest]), MAX_NAME)}"]
@@ -112,13 +112,13 @@ def hint_lines(hints: Hints) -> list[str]:
     if hints.nearest:
         rows = [
             (
-                percent(each.share),
-                f"{each.matched:,}/{each.total:,}",
-                "" if each.max_distance is None else f"{each.max_distance:.3g}",
-                each.table,
-                each.column,
+                percent(near_column.share),
+                f"{near_column.matched:,}/{near_column.total:,}",
+                "" if near_column.max_distance is None else f"{near_column.max_distance:.3g}",
+                near_column.table,
+                near_column.column,
             )
-            for each in hints.nearest
+            for near_column in hints.nearest
         ]
         names = ("reaches", "matched", "within distance", "table", "column")
         align = ">>><<"

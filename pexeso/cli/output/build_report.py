@@ -47,12 +47,12 @@ def group_lines(groups: Sequence[ReasonGroup], limit: int) -> list[str]:
         of_kind = [group for group in groups if group.kind == kind]
         # One more group takes no more room than the line that would count it.
         n_shown = limit if len(of_kind) > limit + 1 else len(of_kind)
-        told = [(group, f"{group.reason} ({group.named()})") for group in of_kind[:n_shown]]
+        reasons = [(group, f"{group.reason} ({group.named()})") for group in of_kind[:n_shown]]
         if rest := of_kind[n_shown:]:
             others = replace(rest[0], count=sum(group.count for group in rest))
-            told.append((others, f"for {many(len(rest), 'other reason')}"))
-        rows += [(*group.counted().split(" ", 1), text) for group, text in told]
-    return [f"  {line}" for line in table_lines(("",) * 3, rows, "><<", most=MAX_NAME)]
+            reasons.append((others, f"for {many(len(rest), 'other reason')}"))
+        rows += [(*group.counted().split(" ", 1), text) for group, text in reasons]
+    return [f"  {line}" for line in table_lines(("",) * 3, rows, "><<", limit=MAX_NAME)]
 
 
 def left_out_lines(groups: Sequence[ReasonGroup], path: object) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pexeso.composite_search.results import CompositeMatch, CompositeResult, FanOut
 
 
-def fan_out_text(found: FanOut) -> str:
+def fan_out_text(fan_out: FanOut) -> str:
     """Write how many rows a join makes of one.
 
     Examples
@@ -28,10 +28,10 @@ def fan_out_text(found: FanOut) -> str:
     >>> fan_out_text(FanOut("1:n", 30, 1.5, 1.0, 4, 1))
     '1:n, 1.5 rows a row of yours'
     """
-    mean = found.rows_per_query_row
-    if found.max_rows_per_query_row == 1:
-        return found.relation
-    return f"{found.relation}, {mean:.2g} rows a row of yours"
+    mean = fan_out.rows_per_query_row
+    if fan_out.max_rows_per_query_row == 1:
+        return fan_out.relation
+    return f"{fan_out.relation}, {mean:.2g} rows a row of yours"
 
 
 def _table(result: CompositeResult) -> Table:
@@ -68,15 +68,15 @@ def _nothing(result: CompositeResult) -> str:
             f"None of the {many(query['rows'], 'row')} has a value in each of {named}: there is "
             "no key to look for."
         )
-    least = options["min_joinability"]
-    share = "any" if least is None else f"at least {percent(least)}"
-    ways = ["a smaller --min-joinability"] if least is not None else []
+    min_joinability = options["min_joinability"]
+    share = "any" if min_joinability is None else f"at least {percent(min_joinability)}"
+    ways = ["a smaller --min-joinability"] if min_joinability is not None else []
     if "similar" in query:
         ways.append(f"a larger --max-distance than {options['max_distance']:g}")
     ways.append("pexeso search with one of these columns")
     keys = query["keys"]
-    asked = "the one key" if keys == 1 else f"{share} of the {many(keys, 'key')}"
-    return f"No table has {asked} of {named} in its rows. Try {', or '.join(ways)}."
+    phrase = "the one key" if keys == 1 else f"{share} of the {many(keys, 'key')}"
+    return f"No table has {phrase} of {named} in its rows. Try {', or '.join(ways)}."
 
 
 COMPOSITE = Layout(

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 _INDENT = "    "
 
 
-def key_explanation_lines(found: KeyExplanation) -> list[str]:
+def key_explanation_lines(explanation: KeyExplanation) -> list[str]:
     """Lay out an explanation for people."""
     blocks = (
-        _head(found),
-        _parts(found),
-        _fan_out(found.fan_out),
-        _unmatched(found),
-        _others(found),
-        _sample(found),
+        _head(explanation),
+        _parts(explanation),
+        _fan_out(explanation.fan_out),
+        _unmatched(explanation),
+        _others(explanation),
+        _sample(explanation),
     )
     lines: list[str] = []
     for block in blocks:
@@ -33,32 +33,32 @@ def key_explanation_lines(found: KeyExplanation) -> list[str]:
     return lines
 
 
-def _head(found: KeyExplanation) -> list[str]:
-    columns = ", ".join(found.columns)
-    how = "" if found.are_given else ", the columns that join most keys"
-    if not found.matched_keys and not found.are_given:
+def _head(explanation: KeyExplanation) -> list[str]:
+    columns = ", ".join(explanation.columns)
+    how = "" if explanation.are_given else ", the columns that join most keys"
+    if not explanation.matched_keys and not explanation.are_given:
         how = ", the columns that have most of the values"
     lines = [
-        f"{percent(found.joinability)} of the keys match ({found.matched_keys:,} of "
-        f"{found.total_keys:,}): {', '.join(found.query['columns'])} with {columns} of "
-        f"{found.table}{how}."
+        f"{percent(explanation.joinability)} of the keys match ({explanation.matched_keys:,} of "
+        f"{explanation.total_keys:,}): {', '.join(explanation.query['columns'])} with {columns} of "
+        f"{explanation.table}{how}."
     ]
-    left_out = found.query["rows_without_key"]
+    left_out = explanation.query["rows_without_key"]
     if left_out:
         has = "has" if left_out == 1 else "have"
         lines.append(f"{many(left_out, 'row')} of yours {has} no key: a part of it is empty.")
     return lines
 
 
-def _parts(found: KeyExplanation) -> list[str]:
+def _parts(explanation: KeyExplanation) -> list[str]:
     rows = [
         (
-            each.column,
-            each.lake_column,
-            percent(each.matched / each.total if each.total else 0.0),
-            f"{each.matched:,} of {many(each.total, 'value')}",
+            part.column,
+            part.lake_column,
+            percent(part.matched / part.total if part.total else 0.0),
+            f"{part.matched:,} of {many(part.total, 'value')}",
         )
-        for each in found.parts
+        for part in explanation.parts
     ]
     return [
         "Each column for itself:",
@@ -75,27 +75,27 @@ def _fan_out(fan_out: FanOut) -> list[str]:
     ]
     if fan_out.examples:
         rows = [
-            (spec_of(each.key), f"{each.rows:,}", f"{each.lake_rows:,}")
-            for each in fan_out.examples
+            (spec_of(example.key), f"{example.rows:,}", f"{example.lake_rows:,}")
+            for example in fan_out.examples
         ]
         lines += _table(("repeated key", "rows of yours", "of the lake's"), rows, "<>>")
     return lines
 
 
-def _unmatched(found: KeyExplanation) -> list[str]:
-    left = found.total_keys - found.matched_keys
+def _unmatched(explanation: KeyExplanation) -> list[str]:
+    left = explanation.total_keys - explanation.matched_keys
     if not left:
         return []
     lines = [f"{many(left, 'key')} without a match:"]
-    for group in found.unmatched:
+    for group in explanation.unmatched:
         lines.append(f"  {many(group.keys, 'key')}: {_why(group)}")
         rows = [
             (
-                spec_of(each.key),
-                "" if each.nearest is None else spec_of(each.nearest),
-                f"{each.parts} of {len(each.key)}" if each.parts else "none",
+                spec_of(example.key),
+                "" if example.nearest is None else spec_of(example.nearest),
+                f"{example.parts} of {len(example.key)}" if example.parts else "none",
             )
-            for each in group.examples
+            for example in group.examples
         ]
         lines += _table(("key", "nearest row", "parts in it"), rows, "<<<")
     return lines
@@ -111,18 +111,20 @@ def _why(group: UnmatchedKeys) -> str:
     return f"{len(group.there)} of {n_parts} parts {are} there; no row has the {missing}"
 
 
-def _others(found: KeyExplanation) -> list[str]:
-    if not found.others:
+def _others(explanation: KeyExplanation) -> list[str]:
+    if not explanation.others:
         return []
-    rows = [(", ".join(each.columns), many(each.matched_keys, "key")) for each in found.others]
+    rows = [
+        (", ".join(other.columns), many(other.matched_keys, "key")) for other in explanation.others
+    ]
     return [
-        f"Other columns of {found.table} that match as many keys, or nearly:",
+        f"Other columns of {explanation.table} that match as many keys, or nearly:",
         *_table(("", ""), rows, "<>"),
     ]
 
 
-def _sample(found: KeyExplanation) -> list[str]:
-    sample = found.sample
+def _sample(explanation: KeyExplanation) -> list[str]:
+    sample = explanation.sample
     if not sample.rows:
         return []
     names = (*sample.columns, "|", *sample.lake_columns)

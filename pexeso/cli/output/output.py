@@ -101,10 +101,10 @@ def heading(line: str) -> str:
     return styled(line, bold=True)
 
 
-def tell_column(request: QueryRequest, found: Any) -> None:
+def tell_column(request: QueryRequest, result: Any) -> None:
     """Say which column was taken, where the request named a file alone."""
     if request.column is None and not getattr(request, "all_columns", False):
-        talk(f"No column was named: searching with {found.query['column']!r}.")
+        talk(f"No column was named: searching with {result.query['column']!r}.")
 
 
 def is_terminal() -> bool:
@@ -139,20 +139,20 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def table_lines(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], align: str, *, most: int = MAX_CELL
+    columns: Sequence[str], rows: Sequence[Sequence[str]], align: str, *, limit: int = MAX_CELL
 ) -> list[str]:
     """Lay out a table for people.
 
     It has the header, unless all its names are empty, and a line for each row.
 
-    `align` has ``<`` or ``>`` for each column; a cell has `most` characters at most.
+    `align` has ``<`` or ``>`` for each column; a cell has `limit` characters at most.
 
     Examples
     --------
     >>> table_lines(["n", "what"], [["7", "apples"], ["12", "pears"]], "><")
     [' n  what', ' 7  apples', '12  pears']
     """
-    shown = [[plain(cell, most) for cell in row] for row in (columns, *rows)]
+    shown = [[plain(cell, limit) for cell in row] for row in (columns, *rows)]
     # A longer cell is shown in full and moves what follows it in its own row, not in all others.
     widths = [
         max((width for width in map(display_width, cells) if width <= MAX_CELL), default=0)

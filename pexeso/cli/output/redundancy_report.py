@@ -15,35 +15,36 @@ MAX_LINES = 20
 """Of pairs and of deletions; JSON has all."""
 
 
-def redundancy_lines(found: Redundancy) -> list[str]:
+def redundancy_lines(redundancy: Redundancy) -> list[str]:
     """Lay out what was found and what can go."""
-    lines = [_summary(found)]
-    lines += _contained(found)
-    lines += _deletions(found)
+    lines = [_summary(redundancy)]
+    lines += _contained(redundancy)
+    lines += _deletions(redundancy)
     lines += [
         f"{plain(table, MAX_NAME)} stays: {plain(reason, MAX_NAME)}"
-        for table, reason in found.refuted.items()
+        for table, reason in redundancy.refuted.items()
     ]
     return lines
 
 
-def stages_line(found: Redundancy) -> str:
+def stages_line(redundancy: Redundancy) -> str:
     """Tell what each stage left, and what it took."""
     parts = [
-        f"{each.name} {each.seconds:.1f} s" + (f" ({each.edges:,})" if each.name != "read" else "")
-        for each in found.stages
+        f"{stage.name} {stage.seconds:.1f} s"
+        + (f" ({stage.edges:,})" if stage.name != "read" else "")
+        for stage in redundancy.stages
     ]
     return f"Stages, with the pairs that each left, and the tables of the plan: {', '.join(parts)}"
 
 
-def _summary(found: Redundancy) -> str:
-    whole = {each.child for each in found.edges if each.containment == 1.0}
-    tables = len(found.found.tables)
+def _summary(redundancy: Redundancy) -> str:
+    whole = {edge.child for edge in redundancy.edges if edge.containment == 1.0}
+    tables = len(redundancy.found.tables)
     if not whole:
         return f"None of {many(tables, 'table')} is contained whole in another."
-    plan = found.plan
-    lake = sum(each.n_bytes for each in found.found.tables)
-    freed = sum(each.bytes for each in plan.delete)
+    plan = redundancy.plan
+    lake = sum(table.n_bytes for table in redundancy.found.tables)
+    freed = sum(deletion.bytes for deletion in plan.delete)
     text = (
         f"{len(whole):,} of {many(tables, 'table')} "
         f"{'is' if len(whole) == 1 else 'are'} contained whole in another; "
@@ -59,41 +60,41 @@ def _summary(found: Redundancy) -> str:
     )
 
 
-def _contained(found: Redundancy) -> list[str]:
-    if not found.edges:
+def _contained(redundancy: Redundancy) -> list[str]:
+    if not redundancy.edges:
         return []
-    equal = {(each.parent, each.child) for each in found.edges}
+    equal = {(edge.parent, edge.child) for edge in redundancy.edges}
     rows = []
-    for each in found.edges:
-        both = (each.child, each.parent) in equal and each.containment == 1.0
-        if both and each.child < each.parent:
+    for edge in redundancy.edges:
+        both = (edge.child, edge.parent) in equal and edge.containment == 1.0
+        if both and edge.child < edge.parent:
             continue  # told from the other side
-        what = "has the rows of" if both else "is in" if each.containment == 1.0 else "is partly in"
-        rows.append((each.child, what, each.parent, percent(each.containment), f"{each.rows:,}"))
+        what = "has the rows of" if both else "is in" if edge.containment == 1.0 else "is partly in"
+        rows.append((edge.child, what, edge.parent, percent(edge.containment), f"{edge.rows:,}"))
     names = ("table", "", "table", "contained", "rows")
-    lines = ["", *table_lines(names, rows[:MAX_LINES], "<<<>>", most=MAX_NAME)]
+    lines = ["", *table_lines(names, rows[:MAX_LINES], "<<<>>", limit=MAX_NAME)]
     if len(rows) > MAX_LINES:
         lines.append(f"and {many(len(rows) - MAX_LINES, 'more pair')} (--json lists all)")
     return lines
 
 
-def _deletions(found: Redundancy) -> list[str]:
-    deletions = found.plan.delete
+def _deletions(redundancy: Redundancy) -> list[str]:
+    deletions = redundancy.plan.delete
     if not deletions:
         return []
     rows = [
         (
-            each.table,
-            human_bytes(each.bytes),
-            each.parent,
-            "" if each.seconds is None else f"{each.seconds:.1f} s",
-            f"{len(each.derived):,}" if each.derived else "",
-            each.sql,
+            deletion.table,
+            human_bytes(deletion.bytes),
+            deletion.parent,
+            "" if deletion.seconds is None else f"{deletion.seconds:.1f} s",
+            f"{len(deletion.derived):,}" if deletion.derived else "",
+            deletion.sql,
         )
-        for each in sorted(deletions, key=lambda each: (-each.bytes, each.table))
+        for deletion in sorted(deletions, key=lambda deletion: (-deletion.bytes, deletion.table))
     ]
     names = ("can go", "size", "rebuilt from", "in about", "holds tables", "statement")
-    lines = ["", *table_lines(names, rows[:MAX_LINES], "<><>><", most=MAX_NAME)]
+    lines = ["", *table_lines(names, rows[:MAX_LINES], "<><>><", limit=MAX_NAME)]
     if len(rows) > MAX_LINES:
         lines.append(f"and {many(len(rows) - MAX_LINES, 'more table')} (--json lists all)")
     return lines

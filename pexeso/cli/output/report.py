@@ -160,7 +160,7 @@ def result_lines(layout: Layout, result: Any, n_shown: int, option: str = "--pai
     Each has up to `n_shown` of its matching values below it.
     """
     names, rows, alignment = with_beside(layout.table(result), result)
-    header, *lines = table_lines(names, rows, alignment, most=MAX_NAME)
+    header, *lines = table_lines(names, rows, alignment, limit=MAX_NAME)
     # What the columns are ranked by stands first, and is aligned to the right.
     width = max(len(row[0]) for row in (names, *rows))
     header = heading(header)
@@ -170,7 +170,7 @@ def result_lines(layout: Layout, result: Any, n_shown: int, option: str = "--pai
     below = [[*copies_line(match), *layout.why(match, n_shown, option)] for match in result]
     apart = [""] if any(below) else []
     shown = [
-        each for line, more in zip(lines, below, strict=True) for each in (line, *more, *apart)
+        text for line, more in zip(lines, below, strict=True) for text in (line, *more, *apart)
     ]
     rest = [*apart, *rest] if (rest := rest_lines(result)) else []
     return [header, *(shown[:-1] if apart else shown), *rest]
@@ -219,8 +219,8 @@ def value_lines(match: TokenMatch, n_shown: int, option: str) -> list[str]:
     """Lay out shared values with your aliases of them, and say how many more there are."""
     values, aliases = match.shared(), match.aliases()
     chosen = values[:n_shown]
-    told = {value: f"  alias: {plain(', '.join(texts))}" for value, texts in aliases.items()}
-    lines = [f"{INDENT}{plain(value)}{told.get(value, '')}" for value in chosen]
+    notes = {value: f"  alias: {plain(', '.join(texts))}" for value, texts in aliases.items()}
+    lines = [f"{INDENT}{plain(value)}{notes.get(value, '')}" for value in chosen]
     return [*lines, *more_line(len(values) - len(chosen), "value", option)]
 
 
@@ -252,7 +252,9 @@ def _alike_table(result: SearchResult) -> Table:
     names = ("joinability", counted, "table", "column")
     if not result.reranked:
         return names, rows, ">><<"
-    similarities = ["" if each.similarity is None else f"{each.similarity:.2f}" for each in result]
+    similarities = [
+        "" if match.similarity is None else f"{match.similarity:.2f}" for match in result
+    ]
     return (
         ("similarity", *names),
         [(similarity, *row) for similarity, row in zip(similarities, rows, strict=True)],
@@ -304,12 +306,12 @@ def _phases(result: SearchResult, waited: float | None) -> str:
 
 
 def _equal_table(result: TokenSearchResult) -> Table:
-    asked = f"{result.query['values']:,}"
+    total = f"{result.query['values']:,}"
     rows = [
         # With ~ before an estimate.
         (
             f"{'~' if match.estimated else ''}{percent(match.containment)}",
-            "" if match.estimated else f"{match.overlap:,}/{asked}",
+            "" if match.estimated else f"{match.overlap:,}/{total}",
             f"{match.size:,}",
             match.table,
             match.column,
@@ -323,15 +325,15 @@ def _nothing_equal(result: TokenSearchResult) -> str:
     values = result.query["values"]
     if not values:
         return "The query column has no value: there is nothing to look for."
-    least = result.options.get("min_containment")
-    asked = "the one value" if values == 1 else f"the {many(values, 'value')}"
-    if least is None:
+    share = result.options.get("min_containment")
+    phrase = "the one value" if values == 1 else f"the {many(values, 'value')}"
+    if share is None:
         return (
-            f"No column has {'' if values == 1 else 'any of '}{asked}. pexeso search looks "
+            f"No column has {'' if values == 1 else 'any of '}{phrase}. pexeso search looks "
             "for other spellings too."
         )
     return (
-        f"No column has {percent(least)} of {asked}. Try a smaller --min-containment, or "
+        f"No column has {percent(share)} of {phrase}. Try a smaller --min-containment, or "
         "pexeso search for other spellings."
     )
 
@@ -358,7 +360,10 @@ def _combined_table(result: CombinedResult) -> Table:
     programs = [match.transform for match in result]
     if not any(programs):
         return names, rows, align
-    cells = ["" if each is None else f"{each.matched:,}/{each.total:,} values" for each in programs]
+    cells = [
+        "" if program is None else f"{program.matched:,}/{program.total:,} values"
+        for program in programs
+    ]
     rows = [(*row[:3], cell, *row[3:]) for row, cell in zip(rows, cells, strict=True)]
     return (*names[:3], "by program", *names[3:]), rows, f">{align}"
 
@@ -367,8 +372,13 @@ def _semantically(match: CombinedMatch) -> str:
     """Write what matches semantically: by each model, where the index holds several."""
     if match.meaning is None:
         return ""
-    found = {name: each for name, each in match.by_model.items() if each is not None}
-    named = [f"{name} {each.matched:,}/{each.total:,}" for name, each in found.items()]
+    by_model = {
+        name: model_match for name, model_match in match.by_model.items() if model_match is not None
+    }
+    named = [
+        f"{name} {model_match.matched:,}/{model_match.total:,}"
+        for name, model_match in by_model.items()
+    ]
     one = f"{match.meaning.matched:,}/{match.meaning.total:,}"
     return f"{', '.join(named) or one} {match.meaning.joinability_of}"
 

@@ -42,7 +42,7 @@ def without_control_characters(text: str) -> str:
     >>> print(without_control_characters("a\x1b[31mb\n"), end="")
     a\u001b[31mb
     """
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 _ERROR = "Error:"

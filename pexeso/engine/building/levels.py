@@ -120,11 +120,11 @@ def choose_levels(
     if not len(mapped) or not len(queries):
         return []
     n_axes = mapped.shape[1]
-    most = min(MAX_LEVELS, MAX_CODE_BITS // n_axes)
+    max_levels = min(MAX_LEVELS, MAX_CODE_BITS // n_axes)
     origin, extent = corner_and_edges(mapped)
-    edges = torch.stack([extent / 2**n_levels for n_levels in range(1, most + 1)])
+    edges = torch.stack([extent / 2**n_levels for n_levels in range(1, max_levels + 1)])
     bounds = expected_distances(mapped, queries, torch.tensor(taus), edges)
-    walks = _walks(mapped, queries, origin, extent, most, taus)
+    walks = _walks(mapped, queries, origin, extent, max_levels, taus)
     trials = []
     for bound, (n_levels, cells, cell_pairs) in zip(bounds, walks, strict=True):
         distances = float(bound.double().mean())
@@ -147,13 +147,13 @@ def _walks(
     queries: torch.Tensor,
     origin: torch.Tensor,
     extent: torch.Tensor,
-    most: int,
+    max_levels: int,
     taus: Sequence[float],
 ) -> Iterator[tuple[int, int, float]]:
     """Yield each number of levels with its leaf cells and the cells touched per query value."""
-    codes, order = torch.sort(leaf_codes(rows, origin, extent, most), stable=True)
+    codes, order = torch.sort(leaf_codes(rows, origin, extent, max_levels), stable=True)
     sizes, near, below = [], [], []
-    for level in levels_upward(codes, rows[order], most):
+    for level in levels_upward(codes, rows[order], max_levels):
         # Evenly spread; the same cells on every machine whose coordinates put rows into the same.
         some = torch.arange(min(len(level), _SAMPLE_CELLS)) * len(level)
         some = torch.div(some, min(len(level), _SAMPLE_CELLS), rounding_mode="floor")
@@ -163,7 +163,7 @@ def _walks(
         below.append(len(level) * float((reached * level.count[some].double()).mean()))
     sizes, near, below = sizes[::-1], near[::-1], below[::-1]  # coarse to fine
     touched = float(sizes[0])
-    for n_levels in range(1, most + 1):
+    for n_levels in range(1, max_levels + 1):
         # The leaves that are left are looked at again, for each query value by itself.
         yield n_levels, sizes[n_levels - 1], touched + near[n_levels - 1]
         touched += below[n_levels - 1]

@@ -122,8 +122,8 @@ def resolve_options(
     sample, queries = _sample(vectors, real, column_offsets, column_values, options.seed)
     tried = sorted(
         (
-            (_trial(sample, queries, each), each)
-            for each in _alternatives(options, vectors.shape[1])
+            (_trial(sample, queries, alternative), alternative)
+            for alternative in _alternatives(options, vectors.shape[1])
         ),
         key=lambda pair: pair[0].microseconds,
     )
@@ -146,7 +146,7 @@ def _resolve_levels(
     chosen = map_of(choose_anchors(everything, stored, options), options)
     mapped = chosen.map(everything if stored is None else everything[stored])
     metric = Metric(options.metric)
-    taus = [metric.threshold(each, vectors.shape[1]) for each in LEVEL_DISTANCES]
+    taus = [metric.threshold(distance, vectors.shape[1]) for distance in LEVEL_DISTANCES]
     trials = choose_levels(mapped, chosen.map(queries), taus)
     return replace(options, n_levels=trials[0].n_levels if trials else 1), trials
 

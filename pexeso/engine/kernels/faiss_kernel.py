@@ -46,7 +46,7 @@ class FaissKernel(TorchKernel):
         alive = torch.zeros(len(partition.blocks), dtype=torch.bool)
         for _, blocks in Descent(partition, query, threshold, stats).surviving_blocks():
             alive[blocks] = True
-        found: list[tuple[torch.Tensor, torch.Tensor]] = []
+        parts: list[tuple[torch.Tensor, torch.Tensor]] = []
         n_found = 0
         # Were every pair found, each would take four times as much on the way as it does in the
         # end.
@@ -55,12 +55,12 @@ class FaissKernel(TorchKernel):
         )
         chunk_size = max(1, max(n_rows, _LEAST_ROWS) // partition.blocks.size)
         for blocks in torch.split(torch.nonzero(alive)[:, 0], chunk_size):
-            found.append(_range_search(partition, query, blocks, limit, stats))
-            n_found += len(found[-1][0])
+            parts.append(_range_search(partition, query, blocks, limit, stats))
+            n_found += len(parts[-1][0])
             if n_found > max_pairs:
                 return None
         stats.candidates += n_found
-        return merge_by_query(found, len(query), partition.device)
+        return merge_by_query(parts, len(query), partition.device)
 
 
 def _range_search(

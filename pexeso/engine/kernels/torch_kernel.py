@@ -65,16 +65,16 @@ class TorchKernel(Kernel):
     ) -> Pairs | None:
         """Walk the boxes level by level, a bounded frontier at a time."""
         descent = Descent(partition, query, threshold, stats)
-        found: list[Couples] = []
+        parts: list[Couples] = []
         n_found = 0
         for queries, blocks in descent.surviving_blocks():
             for near in descent.rows_of(queries, blocks):
-                found.append((near[0].int(), near[1].int()))
+                parts.append((near[0].int(), near[1].int()))
                 n_found += len(near[0])
                 if n_found > max_pairs:
                     return None
         stats.candidates += n_found
-        return merge_by_query(found, len(query), partition.device)
+        return merge_by_query(parts, len(query), partition.device)
 
     def count(
         self,
@@ -132,12 +132,12 @@ class TorchKernel(Kernel):
     ) -> Pairs:
         """Decide all pairs."""
         everyone = torch.arange(len(query), device=partition.device)
-        found: list[Couples] = []
+        parts: list[Couples] = []
         for some, _ in _runs_of_members(pairs, everyone, everyone):
             position, rows = _members_of(pairs, some)
             hit = self._decide(partition, query, some[position], rows, threshold, stats)
-            found.append((some[position[hit]].int(), _plain(rows[hit]).int()))
-        return merge_by_query(found, len(query), partition.device)
+            parts.append((some[position[hit]].int(), _plain(rows[hit]).int()))
+        return merge_by_query(parts, len(query), partition.device)
 
     def count_batch(
         self, partition: Partition, matches: Pairs, groups: Groups
@@ -149,7 +149,7 @@ class TorchKernel(Kernel):
         device = partition.device
         sizes = groups.offsets[1:] - groups.offsets[:-1]
         owner = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes)
-        found: list[tuple[torch.Tensor, ...]] = []
+        parts: list[tuple[torch.Tensor, ...]] = []
         for begin, end in _runs_of_groups(groups, matches):
             members = slice(int(groups.offsets[begin]), int(groups.offsets[end]))
             keys, counts = self._count_members(
@@ -161,10 +161,10 @@ class TorchKernel(Kernel):
             )
             which = torch.div(key, max(1, partition.n_columns), rounding_mode="floor")
             kept = count >= groups.needed[which]
-            found.append((which[kept], (key - which * partition.n_columns)[kept], count[kept]))
+            parts.append((which[kept], (key - which * partition.n_columns)[kept], count[kept]))
         nothing = torch.zeros(0, dtype=torch.int64, device=device)
         which, column, count = (
-            torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True)
+            torch.cat(part) for part in zip((nothing,) * 3, *parts, strict=True)
         )
         return which, column, count
 
@@ -180,16 +180,16 @@ class TorchKernel(Kernel):
 
         A key may occur more than once.
         """
-        found: list[Couples] = [(members[:0], weights[:0])]
+        parts: list[Couples] = [(members[:0], weights[:0])]
         begin = 0
         for some, some_weights in _runs_of_members(matches, members, weights):
             position, rows = _members_of(matches, some)
             position, column = _distinct_columns(partition, position, rows.long())
             keys = owner[begin : begin + len(some)][position] * partition.n_columns + column
             key, slot = torch.unique(keys, return_inverse=True)
-            found.append((key, torch.zeros_like(key).index_add_(0, slot, some_weights[position])))
+            parts.append((key, torch.zeros_like(key).index_add_(0, slot, some_weights[position])))
             begin += len(some)
-        keys, counts = (torch.cat(part) for part in zip(*found, strict=True))
+        keys, counts = (torch.cat(part) for part in zip(*parts, strict=True))
         return keys, counts
 
     def _decide(
@@ -282,7 +282,7 @@ class Descent:
                 self._stats.candidate_pairs += len(queries)
                 yield queries, number
                 continue
-            pieces = (torch.split(each, chunk_size) for each in (queries, number))
+            pieces = (torch.split(tensor, chunk_size) for tensor in (queries, number))
             todo += [(level + 1, piece) for piece in zip(*pieces, strict=True)]
 
     def rows_of(self, queries: torch.Tensor, numbers: torch.Tensor) -> Iterator[Couples]:
@@ -301,7 +301,9 @@ class Descent:
                     self._upper[some], lower, upper, self._accept
                 )
                 yield self._all_rows(some[sure], blocks[sure])
-                some, blocks, lower, upper = (each[~sure] for each in (some, blocks, lower, upper))
+                some, blocks, lower, upper = (
+                    tensor[~sure] for tensor in (some, blocks, lower, upper)
+                )
             codes = self._blocks.codes[blocks].transpose(1, 2).float()  # (p, B, A)
             step = ((upper - lower) / STEPS)[:, None]
             corner = lower[:, None] + codes * step

@@ -231,10 +231,10 @@ def block(
             n_found += len(whole[1]) + len(candidate[1])
         if max_pairs is not None and n_found > max_pairs:
             return None
-    found = _concatenate(candidates, walk.device)
+    near_pairs = _concatenate(candidates, walk.device)
     if Lemma.QUICK_BROWSING in walk.threshold.lemmas:
-        found = walk.merge(found, walk.same_leaves())
-    return LeafPairs(*_concatenate(matching, walk.device), *found)
+        near_pairs = walk.merge(near_pairs, walk.same_leaves())
+    return LeafPairs(*_concatenate(matching, walk.device), *near_pairs)
 
 
 @dataclass(frozen=True)
@@ -367,14 +367,14 @@ class Walk:
         """
         leaves = self.cells.grid.leaves
         matching, candidates = (_pairs_of(run, pairs) for pairs in leaf_pairs.both)
-        found: list[CellPairs] = []
+        parts: list[CellPairs] = []
         starts, counts = leaves.first[matching[1]], leaves.count[matching[1]]
         self.stats.matched_by_map += int(counts.sum())
         for owner, rows in expand_ranges_in_chunks(starts, counts, ROWS_AT_ONCE):
-            found.append((matching[0][owner].int(), (~rows).int()))
-        found += self._filter_rows(*candidates)
-        found = [(values - run.start, rows) for values, rows in found]
-        return merge_by_query(found, run.stop - run.start, self.device)
+            parts.append((matching[0][owner].int(), (~rows).int()))
+        parts += self._filter_rows(*candidates)
+        parts = [(values - run.start, rows) for values, rows in parts]
+        return merge_by_query(parts, run.stop - run.start, self.device)
 
     def _filter_rows(self, queries: torch.Tensor, leaves: torch.Tensor) -> Iterator[CellPairs]:
         """Apply L1, then L2, to the rows of leaves, about `ROWS_AT_ONCE` rows at a time.

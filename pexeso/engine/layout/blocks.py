@@ -245,8 +245,8 @@ def build_blocks(
     chunk_size = max(1, _ROWS_AT_ONCE // block_size)
     for begin in range(0, n_blocks, chunk_size):
         end = min(begin + chunk_size, n_blocks)
-        taken = slice(begin * block_size, min(end * block_size, n_rows))
-        rows = pad_axes(mapped[taken] if order is None else mapped.index_select(0, order[taken]))
+        chunk = slice(begin * block_size, min(end * block_size, n_rows))
+        rows = pad_axes(mapped[chunk] if order is None else mapped.index_select(0, order[chunk]))
         # The last block is filled with its own last row, which changes no box.
         fill = (end - begin) * block_size - len(rows)
         tiles = torch.cat([rows, rows[-1:].expand(fill, -1)]).reshape(

@@ -53,13 +53,13 @@ class CompiledWalk(Walk):
         query_level, level = self.query.grid.levels[depth], self.cells.grid.levels[depth]
         if depth > 0:
             parents = (self.query.grid.levels[depth - 1], self.cells.grid.levels[depth - 1])
-            runs = [(each.first.numpy(), each.count.numpy()) for each in parents]
+            runs = [(parent.first.numpy(), parent.count.numpy()) for parent in parents]
             n_pairs = int(self.n_children(depth - 1, query_cells, cells).sum())
         else:
             # Every cell is the only child of itself.
             runs = [
-                (np.arange(len(each)), np.ones(len(each), np.int64))
-                for each in (query_level, level)
+                (np.arange(len(side)), np.ones(len(side), np.int64))
+                for side in (query_level, level)
             ]
             n_pairs = len(cells)
         self.stats.box_pairs += n_pairs

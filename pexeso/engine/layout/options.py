@@ -78,10 +78,10 @@ class PartitionLayoutOptions:
                 f"The map 'projection' is for the metrics {' and '.join(PROJECTED_METRICS)}. Got "
                 f"{self.metric!r}; use the map 'pivots'."
             )
-        for name, most in (("n_axes", MAX_AXES), ("block_size", MAX_BLOCK_SIZE)):
-            if (getattr(self, name) or 0) > most:
+        for name, limit in (("n_axes", MAX_AXES), ("block_size", MAX_BLOCK_SIZE)):
+            if (getattr(self, name) or 0) > limit:
                 raise InputError(
-                    f"{name} must be at most {most:,}. Got {getattr(self, name):,} instead."
+                    f"{name} must be at most {limit:,}. Got {getattr(self, name):,} instead."
                 )
         for name in ("n_pivots", "n_levels", "n_axes", "block_size"):
             if getattr(self, name) is not None and getattr(self, name) < 1:

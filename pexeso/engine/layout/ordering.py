@@ -103,7 +103,7 @@ def _halved(
     right = sizes - left
     rights_before = torch.cumsum(right, 0) - right
     sizes, border, rights_before = (
-        each.to(device) for each in (sizes, starts + left, rights_before)
+        tensor.to(device) for tensor in (sizes, starts + left, rights_before)
     )
     segment = torch.repeat_interleave(sizes, output_size=n)
     keys = torch.empty_like(order)

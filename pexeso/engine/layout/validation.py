@@ -86,7 +86,7 @@ def require_shapes(arrays: Arrays, options: PartitionLayoutOptions) -> None:
     for name, array in arrays.items():
         dtype, n_axes = _KINDS.get(name, (None, None))
         if dtype is not None and (
-            array.dtype not in [np.dtype(each) for each in dtype.split(" or ")]
+            array.dtype not in [np.dtype(type_name) for type_name in dtype.split(" or ")]
             or array.ndim != n_axes
         ):
             _refuse(
@@ -141,7 +141,7 @@ def check_arrays(
     sound = [
         name
         for name in _CSR_NAMES
-        if not (found := list(_check_postings(arrays, name))) or wrong.extend(found)
+        if not (problems := list(_check_postings(arrays, name))) or wrong.extend(problems)
     ]
     if len(sound) == len(_CSR_NAMES) and _pairs_hash(arrays, "value_columns", 1) != _pairs_hash(
         arrays, "column_values", 0
@@ -260,10 +260,10 @@ def _check_options(arrays: Arrays, options: PartitionLayoutOptions) -> Iterator[
 
     Searches use the arrays, and updates use the options.
     """
-    found = {"cells": "blocks" if "block_codes" in arrays else "grid"}
-    found["map"] = "projection" if "axes" in arrays else "pivots"
-    found["vector_precision"] = "half" if arrays["vectors"].dtype == np.float16 else "single"
-    for name, value in found.items():
+    layout = {"cells": "blocks" if "block_codes" in arrays else "grid"}
+    layout["map"] = "projection" if "axes" in arrays else "pivots"
+    layout["vector_precision"] = "half" if arrays["vectors"].dtype == np.float16 else "single"
+    for name, value in layout.items():
         if getattr(options, name) not in (value, "auto"):
             yield (
                 f"The arrays are those of the {name} {value!r}, "
@@ -271,14 +271,14 @@ def _check_options(arrays: Arrays, options: PartitionLayoutOptions) -> Iterator[
             )
     if options.map == "auto":
         return
-    most = options.n_pivots if found["map"] == "pivots" else options.n_axes
-    n_anchors = len(arrays["pivots" if found["map"] == "pivots" else "axes"])
-    if most is not None and n_anchors > most:
+    max_anchors = options.n_pivots if layout["map"] == "pivots" else options.n_axes
+    n_anchors = len(arrays["pivots" if layout["map"] == "pivots" else "axes"])
+    if max_anchors is not None and n_anchors > max_anchors:
         yield (
-            f"{'pivots' if found['map'] == 'pivots' else 'axes'}: "
-            f"there are {n_anchors:,}, and the options of the index say {most:,}."
+            f"{'pivots' if layout['map'] == 'pivots' else 'axes'}: "
+            f"there are {n_anchors:,}, and the options of the index say {max_anchors:,}."
         )
-    if found["cells"] == "grid":
+    if layout["cells"] == "grid":
         n_levels = len(arrays["level_sizes"])
         if options.n_levels is not None and n_levels != options.n_levels:
             yield (

@@ -67,7 +67,10 @@ class BatchCounter:
         offsets = offsets_of(kept.long())[torch.cumsum(sizes, 0)]
         needed = torch.tensor([query.min_count for query in queries], dtype=torch.int64)
         self._groups = Groups(
-            *(each.to(partition.device) for each in (offsets, members[kept], weights[kept], needed))
+            *(
+                tensor.to(partition.device)
+                for tensor in (offsets, members[kept], weights[kept], needed)
+            )
         )
 
     def count(self, matches: Pairs) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -80,7 +83,7 @@ class BatchCounter:
             if on_cpu
             else order_by_keys(which, column, self._partition.n_columns)
         )
-        columns, counts = (torch.split(each[order].cpu(), sizes) for each in (column, count))
+        columns, counts = (torch.split(tensor[order].cpu(), sizes) for tensor in (column, count))
         return list(zip(columns, counts, strict=True))
 
 

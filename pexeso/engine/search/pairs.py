@@ -49,7 +49,7 @@ def column_pairs(
     values, position = torch.unique(csr.members[posting].long(), return_inverse=True)
     fetch_columns(partition, values)
     tau = partition.metric.threshold(max_distance, partition.dimensions)
-    query, found, distance = oracle_pairs(
+    query, value, distance = oracle_pairs(
         vectors.to(partition.device), partition.vectors[values], tau, partition.metric
     )
     stats.distances += len(vectors) * len(values)
@@ -57,7 +57,7 @@ def column_pairs(
     by_value = torch.argsort(position, stable=True)
     sizes = torch.bincount(position, minlength=len(values))
     starts = torch.cumsum(sizes, 0) - sizes
-    pair, member = expand_ranges(starts[found], sizes[found])
+    pair, member = expand_ranges(starts[value], sizes[value])
     which = by_value[member]
     column, query, posting, distance = owner[which], query[pair], posting[which], distance[pair]
     fraction = partition.metric.fraction(distance, partition.dimensions)

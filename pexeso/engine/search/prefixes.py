@@ -185,13 +185,13 @@ def _near(
         )
         stats.distances += quick.numel()
         queries, positions = torch.nonzero(quick <= band.possibly, as_tuple=True)
-        found = rows[positions]
-        found = torch.where(quick[queries, positions] <= band.surely, ~found, found)
+        candidates = rows[positions]
+        candidates = torch.where(quick[queries, positions] <= band.surely, ~candidates, candidates)
     else:
         queries = torch.arange(len(query), device=rows.device).repeat_interleave(len(rows))
-        found = rows.repeat(len(query))
-    stats.candidates += len(found)
-    return pairs_by_query(queries, found, len(query))
+        candidates = rows.repeat(len(query))
+    stats.candidates += len(candidates)
+    return pairs_by_query(queries, candidates, len(query))
 
 
 def _squares(vectors: torch.Tensor) -> torch.Tensor:

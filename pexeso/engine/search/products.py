@@ -199,16 +199,16 @@ def product_candidates(
         part = query.take(slice(int(members[0]), int(members[-1]) + 1))
         room = max_pairs if len(part) > 1 else max(max_pairs, partition.n_values)
         with stats.phase("block"):
-            found, n_found, n_rows = _multiply(partition, part, threshold, room)
+            couples, n_found, n_rows = _multiply(partition, part, threshold, room)
         stats.distances += len(part) * n_rows
         stats.bytes_read += n_rows * partition.vector_bytes
-        if found is None:
+        if couples is None:
             n_parts = int(_MORE_PARTS * n_found / room * partition.n_values / n_rows) + 1
             todo += torch.tensor_split(members, min(n_parts, len(members)))[::-1]
             continue
         stats.candidates += n_found
         with stats.phase("block"):
-            pairs = _merge(found, len(part), partition.device)
+            pairs = _merge(couples, len(part), partition.device)
         yield part, pairs
 
 
@@ -283,16 +283,17 @@ def _multiply(
                 len(query) if n_near <= listed_at_once else max(1, listed_at_once // (end - begin))
             )
             parts = zip(
-                *(torch.split(each, at_a_time) for each in (near, products, surely)), strict=True
+                *(torch.split(tensor, at_a_time) for tensor in (near, products, surely)),
+                strict=True,
             )
             tiles[begin] = [
                 _pairs_of(number * at_a_time, begin, *part) for number, part in enumerate(parts)
             ]
 
     in_pieces(partition.n_values, chunk_size, device, multiply_tile)
-    found = [couple for begin in sorted(tiles) for couple in tiles[begin]]
-    n_found = max(n_found, sum(len(rows) for _, rows in found))
-    return (None if n_found > room else found), n_found, n_rows
+    couples = [couple for begin in sorted(tiles) for couple in tiles[begin]]
+    n_found = max(n_found, sum(len(rows) for _, rows in couples))
+    return (None if n_found > room else couples), n_found, n_rows
 
 
 def _near(products: torch.Tensor, possibly: torch.Tensor) -> tuple[torch.Tensor, int]:
@@ -330,22 +331,22 @@ def _pairs_of(
     return (queries + first_query).int(), rows.int()
 
 
-def _merge(found: list[Couples], n_queries: int, device: torch.device) -> Pairs:
-    """Bring the pairs of tiles into CSR form; `found` is emptied.
+def _merge(couples: list[Couples], n_queries: int, device: torch.device) -> Pairs:
+    """Bring the pairs of tiles into CSR form; `couples` is emptied.
 
     Those of a tile are in order, so many of them are put in their places rather than sorted.
     """
     sizes = torch.zeros(n_queries, dtype=torch.int64, device=device)
-    for queries, _ in found:
+    for queries, _ in couples:
         sizes += torch.bincount(queries, minlength=n_queries)
     offsets = offsets_of(sizes)
-    if int(offsets[-1]) <= _MANY_OF_A_TILE * len(found):
-        return merge_by_query(found, n_queries, device)
+    if int(offsets[-1]) <= _MANY_OF_A_TILE * len(couples):
+        return merge_by_query(couples, n_queries, device)
     merged = torch.empty(int(offsets[-1]), dtype=torch.int32, device=device)
     begin = offsets[:-1].clone()
-    found.reverse()
-    while found:
-        queries, rows = found.pop()
+    couples.reverse()
+    while couples:
+        queries, rows = couples.pop()
         sizes = torch.bincount(queries, minlength=n_queries)
         merged[expand_ranges(begin, sizes)[1]] = rows
         begin += sizes
@@ -363,8 +364,8 @@ def _product_bounds(query: Query, tau: float, dimensions: int) -> Couples:
     """
     band = product_band(tau, dimensions)
     squares = query.vectors.double().square_().sum(1)[:, None]
-    least, largest = (2.0 - LARGEST_NORM) ** 2, LARGEST_NORM**2
-    possibly = ((squares + least - band.possibly) / 2.0).float()
+    smallest, largest = (2.0 - LARGEST_NORM) ** 2, LARGEST_NORM**2
+    possibly = ((squares + smallest - band.possibly) / 2.0).float()
     surely = ((squares + largest - band.surely) / 2.0).float()
     beyond = torch.full_like(possibly, 9.0)
     return torch.nextafter(possibly, -beyond), torch.nextafter(surely, beyond)

@@ -144,11 +144,11 @@ class _Work:
         """Search for one query column."""
         query, goal = outlook.query, self.goal
         with self.stats.phase("block"):
-            found = self.kernel.search(
+            hits = self.kernel.search(
                 self.partition, query, outlook.threshold, goal.min_count, self.max_pairs, self.stats
             )
-        if found is not None:
-            return _ranked(*found, goal, left_out)
+        if hits is not None:
+            return _ranked(*hits, goal, left_out)
         verifier = Verifier(
             self.partition,
             self.kernel,
@@ -216,9 +216,9 @@ class _Work:
             part, limited = todo.pop()
             room = self.max_pairs if len(part) > 1 else max(self.max_pairs, partition.n_values)
             limit = walk_limit(partition, part, threshold, kernel) if limited else None
-            most = room if limit is None else min(room, limit)
-            found = partition.cells.candidates(partition, part, threshold, kernel, most, stats)
-            for values, pairs in stats.timed("block", found):
+            max_pairs = room if limit is None else min(room, limit)
+            runs = partition.cells.candidates(partition, part, threshold, kernel, max_pairs, stats)
+            for values, pairs in stats.timed("block", runs):
                 run = part.take(values)
                 if pairs is not None:
                     yield run, pairs
@@ -238,9 +238,9 @@ class _Work:
 
         There are too many if their matches cannot be held together.
         """
-        found = self._search_together(vectors, queries)
-        if found is not None:
-            return found
+        answers = self._search_together(vectors, queries)
+        if answers is not None:
+            return answers
         if len(queries) == 1:
             # A single query column is counted part by part, and holds no matches.
             weights = queries[0].weights
@@ -249,9 +249,9 @@ class _Work:
             return [alone.search(outlook, None)]
         half = len(queries) // 2
         return [
-            each
+            answer
             for some in (queries[:half], queries[half:])
-            for each in self.search_batch(*vectors_of(vectors, some))
+            for answer in self.search_batch(*vectors_of(vectors, some))
         ]
 
     def _search_together(
@@ -260,20 +260,22 @@ class _Work:
         """Search all query columns in one pass; None when there are too many matches."""
         partition, kernel, stats = self.partition, self.kernel, self.stats
         with stats.phase("map"):
-            taken = vectors.to(partition.device)
+            query_vectors = vectors.to(partition.device)
             real = (
-                check_vectors(taken.numpy()) if taken.device.type == "cpu" else check_tensors(taken)
+                check_vectors(query_vectors.numpy())
+                if query_vectors.device.type == "cpu"
+                else check_tensors(query_vectors)
             )
-            if len(real) < len(taken):
-                taken = taken[real]
-            mapped = partition.map.map(taken)
-            ones = torch.ones(len(taken), dtype=torch.int64, device=partition.device)
+            if len(real) < len(query_vectors):
+                query_vectors = query_vectors[real]
+            mapped = partition.map.map(query_vectors)
+            ones = torch.ones(len(query_vectors), dtype=torch.int64, device=partition.device)
             threshold = self.threshold
         position = torch.full((len(vectors),), -1, dtype=torch.int64)
         position[real.cpu()] = torch.arange(len(real))
         counter = BatchCounter(partition, kernel, queries, position)
         matches: list[Pairs] = []
-        query = Query(taken, mapped, ones, 0)
+        query = Query(query_vectors, mapped, ones, 0)
         with stats.phase("block"):
             multiply = products_pay(partition, query, threshold, kernel)
         for part, pairs in self.candidates(query, threshold, multiply):
@@ -282,11 +284,12 @@ class _Work:
             # What a single part gave fits, as its candidates did.
             if (
                 len(matches) > 1
-                and sum(len(each) for each in matches) > _MATCHES_A_PAIR * self.max_pairs
+                and sum(len(part_matches) for part_matches in matches)
+                > _MATCHES_A_PAIR * self.max_pairs
             ):
                 return None
         with stats.phase("verify"):
-            return counter.count(join_pairs(matches, len(taken), partition))
+            return counter.count(join_pairs(matches, len(query_vectors), partition))
 
     def within_memory(self, attempt: Callable[[_Work], Result]) -> Result:
         """Run a search, and retry it with fewer pairs when the device runs out of memory.

@@ -111,8 +111,10 @@ def prepare_query(
     real = real[weights.to(vectors.device)[real] > 0]
     if len(real) < len(vectors):
         vectors, weights = vectors[real], weights[real.to(weights.device)]
-    taken = vectors.to(partition.device)
-    return Query(taken, partition.map.map(taken), weights.to(partition.device), total), real
+    query_vectors = vectors.to(partition.device)
+    return Query(
+        query_vectors, partition.map.map(query_vectors), weights.to(partition.device), total
+    ), real
 
 
 def threshold_of(partition: Partition, max_distance: float, lemmas: frozenset[Lemma]) -> Threshold:

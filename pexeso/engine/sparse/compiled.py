@@ -126,15 +126,15 @@ def matching_rows(
     def task(run: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return _find(partition, vectors, own_words, max_distance, *run)
 
-    found = [task(run) for run in runs] if n_tasks == 1 else list(pool(n_threads).map(task, runs))
-    for *_, counts in found:
+    results = [task(run) for run in runs] if n_tasks == 1 else list(pool(n_threads).map(task, runs))
+    for *_, counts in results:
         work.add(counts)
-    before = offsets_of(np.array([len(rows) for rows, *_ in found]))
-    rows = np.concatenate([rows for rows, *_ in found])
+    before = offsets_of(np.array([len(rows) for rows, *_ in results]))
+    rows = np.concatenate([rows for rows, *_ in results])
     starts = np.concatenate(
-        [starts + first for (_, starts, *_), first in zip(found, before, strict=False)]
+        [starts + first for (_, starts, *_), first in zip(results, before, strict=False)]
     )
-    offsets = offsets_of(np.concatenate([sizes for _, _, sizes, _ in found]))
+    offsets = offsets_of(np.concatenate([sizes for _, _, sizes, _ in results]))
     members = np.empty_like(rows)
     word_loops.put_in_order(starts, rows, offsets, members)
     return Lists(offsets, members)
@@ -153,12 +153,12 @@ def _find(
     starts, sizes = np.zeros((2, end - begin), np.int64)
     counts = np.zeros(5, np.int64)
     cosine = max((1.0 - 2.0 * max_distance * max_distance) * (1.0 - 1e-9), _LEAST_COSINE)
-    asked = Asked(
+    query = Asked(
         vectors.text, vectors.starts, vectors.weights, vectors.squares, vectors.offsets,
         vectors.members, vectors.norms, own_words,
     )  # fmt: skip
     rows = find_matches(
-        begin, end, asked, partition.stored, room, partition.longest_word,
+        begin, end, query, partition.stored, room, partition.longest_word,
         partition.most_value_words, partition.space.letters, cosine, max_distance,
         VISITS_A_SCAN, starts, sizes, counts,
     )  # fmt: skip

@@ -169,10 +169,10 @@ def _compare(
 ) -> None:
     """Add the matches of some values among some rows alone."""
     part = vectors[query.members[positions]]
-    which, found, _ = pairs_within(partition, part, rows.astype(np.int64), max_distance)
+    which, position, _ = pairs_within(partition, part, rows.astype(np.int64), max_distance)
     work.decided += len(part) * len(rows)
     offsets = np.searchsorted(which, np.arange(len(part) + 1))
-    matches = Lists(offsets.astype(np.int64), rows[found].astype(np.int32))
+    matches = Lists(offsets.astype(np.int64), rows[position].astype(np.int32))
     _add(partition, matches, query.weights[positions], counts, 1)
 
 
@@ -195,7 +195,7 @@ def pairs_within(
     n_queries = max(
         1, min(chunk_size // max(1, min(len(rows), chunk_size)), -(-len(vectors) // n_threads))
     )
-    found = []
+    matches = []
     for first in range(0, len(rows), chunk_size):
         others = partition.vectors.take(rows[first : first + chunk_size])
 
@@ -205,10 +205,10 @@ def pairs_within(
             return query + begin, position + first, distances[query, position]
 
         begins = range(0, len(vectors), n_queries)
-        found += map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins)
-    if not found:
+        matches += map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins)
+    if not matches:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    query, position, distance = (np.concatenate(part) for part in zip(*found, strict=True))
+    query, position, distance = (np.concatenate(part) for part in zip(*matches, strict=True))
     order = np.lexsort((position, query))
     return query[order], position[order], distance[order]
 

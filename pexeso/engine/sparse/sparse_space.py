@@ -188,9 +188,9 @@ class SparseSpace(VectorSpace):
         """Search by all distances."""
         wanted = BatchColumn(np.arange(len(vectors)), weights, goal.min_count)
         with _Counted(stats):
-            found = search_exhaustively(partition, vectors, wanted, goal.max_distance)
+            hits = search_exhaustively(partition, vectors, wanted, goal.max_distance)
         stats.defining_distances += len(vectors) * partition.n_values
-        return _ranked(*found, goal, left_out)
+        return _ranked(*hits, goal, left_out)
 
     def column_pairs(
         self,
@@ -204,7 +204,7 @@ class SparseSpace(VectorSpace):
         lists = partition.column_lists
         owner, posting = lists.of(columns)
         rows, position = np.unique(lists.members[posting], return_inverse=True)
-        query, found, distance = pairs_within(
+        query, value, distance = pairs_within(
             partition, vectors, rows.astype(np.int64), max_distance
         )
         stats.defining_distances += len(vectors) * len(rows)
@@ -212,8 +212,8 @@ class SparseSpace(VectorSpace):
         by_value = np.argsort(position, kind="stable")
         sizes = np.bincount(position, minlength=len(rows))
         starts = np.cumsum(sizes) - sizes
-        pair = np.repeat(np.arange(len(found)), sizes[found])
-        which = by_value[ranges(starts[found], sizes[found])]
+        pair = np.repeat(np.arange(len(value)), sizes[value])
+        which = by_value[ranges(starts[value], sizes[value])]
         parts = owner[which], query[pair], posting[which], distance[pair]
         order = np.lexsort((parts[2], parts[3], parts[1], parts[0]))
         return tuple(part[order] for part in parts)

@@ -166,13 +166,13 @@ def _candidates(
     occurrence, place = by_word.of(position)
     of_key = keys[by_word.members[place]]
     scaled = (share / np.sqrt(vectors.squares)[word])[occurrence]
-    asked = torch.zeros((len(matrices.features), len(value)), device=device)
+    key_weights = torch.zeros((len(matrices.features), len(value)), device=device)
     for features, count in features_of(of_key):
         row = np.searchsorted(matrices.features, features)
         row[row == len(matrices.features)] = 0
         known = (matrices.features[row] == features) if len(matrices.features) else row < 0
-        _add(asked, row[known], owner[occurrence][known], (count * scaled)[known])
-    near = torch.sparse.mm(matrices.words, asked) * letters
+        _add(key_weights, row[known], owner[occurrence][known], (count * scaled)[known])
+    near = torch.sparse.mm(matrices.words, key_weights) * letters
     own = own_words[word]
     held = own >= 0
     _add(near, own[held], owner[held], (share * (1.0 - letters))[held])
@@ -187,7 +187,7 @@ def _candidates(
         as_tuple=True,
     )
     is_sure = cosines[row, query] >= _tensor(cosine * (1.0 + room) + 1e-6, device)[query]
-    row, query, is_sure = (each.cpu().numpy() for each in (row, query, is_sure))
+    row, query, is_sure = (tensor.cpu().numpy() for tensor in (row, query, is_sure))
     order = np.lexsort((row, query))
     return query[order] + some.start, row[order], is_sure[order]
 

@@ -150,8 +150,8 @@ def _wrong_contents(arrays: Arrays, space: LetterSpace) -> Iterator[str]:
         arrays["value_words_offsets"],
         arrays["value_words_members"],
     )
-    for name, found in (("word_squares", right.squares), ("value_norms", right.norms)):
-        if not np.array_equal(arrays[name], found):
+    for name, expected in (("word_squares", right.squares), ("value_norms", right.norms)):
+        if not np.array_equal(arrays[name], expected):
             yield f"{name}: it is not what follows from the words."
     if not (right.norms > 0).all():
         yield "value_words_offsets: a value has no words."
@@ -161,7 +161,7 @@ def _wrong_contents(arrays: Arrays, space: LetterSpace) -> Iterator[str]:
         yield "value_sums: they are not those of the values, largest first."
     keys, offsets, members = lists_of_keys(right)
     lists = (("keys", keys), ("key_words_offsets", offsets), ("key_words_members", members))
-    for name, found in (
+    for name, expected in (
         *lists,
         *zip(
             (f"word_values_{name}" for name in ("offsets", "members", "shares")),
@@ -169,7 +169,7 @@ def _wrong_contents(arrays: Arrays, space: LetterSpace) -> Iterator[str]:
             strict=True,
         ),
     ):
-        if not np.array_equal(arrays[name], found):
+        if not np.array_equal(arrays[name], expected):
             yield f"{name}: it is not what follows from the words."
     rows = np.repeat(np.arange(len(right)), np.diff(arrays["value_columns_offsets"]))
     columns = arrays["value_columns_members"]
@@ -188,8 +188,8 @@ def _wrong_contents(arrays: Arrays, space: LetterSpace) -> Iterator[str]:
 def _wrong_texts(arrays: Arrays, n_texts: int | None) -> Iterator[str]:
     texts = arrays.get("posting_texts")
     if texts is not None and n_texts is not None and len(texts):
-        least, most = int(texts.min()), int(texts.max())
-        if least < 0 or most >= n_texts:
+        smallest, largest = int(texts.min()), int(texts.max())
+        if smallest < 0 or largest >= n_texts:
             yield f"posting_texts: an entry is not from 0 to {n_texts - 1:,}."
     ids = arrays.get("column_ids")
     if ids is not None and len(ids) and (ids[0] < 0 or (np.diff(ids) <= 0).any()):

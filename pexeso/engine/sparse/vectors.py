@@ -80,7 +80,7 @@ class SparseVectors:
         weights = np.ascontiguousarray(weights, np.float32)
         if not (np.isfinite(weights).all() and (weights > 0).all()):
             raise InputError("The weights of words must be finite and above 0.")
-        starts, offsets = (np.ascontiguousarray(each, np.int64) for each in (starts, offsets))
+        starts, offsets = (np.ascontiguousarray(array, np.int64) for array in (starts, offsets))
         members = np.ascontiguousarray(members, np.int32)
         squares = np.zeros(len(starts) - 1, np.int64)
         key_loops.count_squares(text, starts, squares)
@@ -146,7 +146,9 @@ class SparseVectors:
             numbers[begin:][part.members] for begin, part in zip(bounds, parts, strict=False)
         ]
         sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-        text, starts = take_words(*(np.concatenate(each) for each in _texts_together(parts)), first)
+        text, starts = take_words(
+            *(np.concatenate(arrays) for arrays in _texts_together(parts)), first
+        )
         return cls(
             parts[0].space,
             text,
@@ -169,7 +171,7 @@ class SparseVectors:
 
         They are fractions of the largest distance; infinite where a value has no words.
         """
-        found = np.full((len(self), len(others)), np.inf)
+        distances = np.full((len(self), len(others)), np.inf)
         sizes = np.diff(self.offsets)
         # Runs of values whose words, with all of the others', have a bounded number of products.
         limit = max(1, _SIMILARITIES_AT_ONCE // max(1, len(others.weights)))
@@ -193,11 +195,11 @@ class SparseVectors:
             )  # fmt: skip
             squares = np.outer(self.norms[begin:end], others.norms)
             if self.is_known[begin:end].all() and others.is_known.all():
-                found[begin:end] = fractions_of(dots, squares)
+                distances[begin:end] = fractions_of(dots, squares)
             else:
                 known = np.outer(self.is_known[begin:end], others.is_known)
-                found[begin:end][known] = fractions_of(dots[known], squares[known])
-        return found
+                distances[begin:end][known] = fractions_of(dots[known], squares[known])
+        return distances
 
 
 def _texts_together(
@@ -220,9 +222,9 @@ def pair_distances(left: SparseVectors, right: SparseVectors) -> np.ndarray:
         right.text, right.starts, right.weights, right.squares, right.offsets, right.members,
         space.letters, dots,
     )  # fmt: skip
-    found, known = np.full(len(left), np.inf), left.is_known & right.is_known
-    found[known] = fractions_of(dots[known], (left.norms * right.norms)[known])
-    return found
+    distances, known = np.full(len(left), np.inf), left.is_known & right.is_known
+    distances[known] = fractions_of(dots[known], (left.norms * right.norms)[known])
+    return distances
 
 
 def take_words(

@@ -108,10 +108,10 @@ class Archive:
             There is no such file, or as `members`.
         """
         with self._opened():
-            found = next((name for name in names if name in self._by_path), None)
-        if found is None:
+            path = next((name for name in names if name in self._by_path), None)
+        if path is None:
             raise TableReadError(f"{self.source.shown} holds no such file: {names[0]!r}.")
-        return found
+        return path
 
     def read(self, name: str) -> bytes:
         """Read one file of the archive into memory, at most `max_bytes` of the source.
@@ -187,12 +187,12 @@ def _files(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 
 def _by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the files by their paths: of several the one that is called so, else the first."""
-    found: dict[str, zipfile.ZipInfo] = {}
+    files: dict[str, zipfile.ZipInfo] = {}
     for info in _files(archive):
         path = normalised_path(info.filename)
-        if path not in found or path == info.filename:
-            found[path] = info
-    return found
+        if path not in files or path == info.filename:
+            files[path] = info
+    return files
 
 
 def _check_sizes(

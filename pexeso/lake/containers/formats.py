@@ -57,7 +57,7 @@ FORMATS = (
 )
 """All formats that are read."""
 
-READERS = {each.name: each.reader for each in FORMATS}
+READERS = {file_format.name: file_format.reader for file_format in FORMATS}
 """The version of the reader of each format, which an index records."""
 
 PACKED_EXTENSIONS = (".gz", ".bz2", ".xz", ".zst")
@@ -66,7 +66,7 @@ PACKED_EXTENSIONS = (".gz", ".bz2", ".xz", ".zst")
 SETTINGS_NAME = "lake.toml"
 """The file in a lake's own folder that says how its files are read."""
 
-_FORMAT_OF_EXTENSION = {extension: each for each in FORMATS for extension in each.extensions}
+_FORMAT_OF_EXTENSION = {extension: entry for entry in FORMATS for extension in entry.extensions}
 
 TABLE_EXTENSIONS = tuple(_FORMAT_OF_EXTENSION)
 """How the names of table files end, packed ones left out."""
@@ -116,8 +116,8 @@ def format_of(path: str | os.PathLike[str]) -> FileFormat | None:
     """
     name = os.path.basename(os.fspath(path)).lower()
     text = without_packing(name)
-    found = _FORMAT_OF_EXTENSION.get(os.path.splitext(text)[1])
-    return None if text != name and found is not None and not found.is_text else found
+    entry = _FORMAT_OF_EXTENSION.get(os.path.splitext(text)[1])
+    return None if text != name and entry is not None and not entry.is_text else entry
 
 
 def table_format(path: str | os.PathLike[str]) -> str | None:
@@ -128,8 +128,8 @@ def table_format(path: str | os.PathLike[str]) -> str | None:
     >>> table_format("a/b.ndjson.bz2")
     'jsonlines'
     """
-    found = format_of(path)
-    return found.name if found else None
+    file_format = format_of(path)
+    return file_format.name if file_format else None
 
 
 def without_packing(name: str) -> str:

@@ -75,13 +75,13 @@ class OpenTable:
 
         JSON is told by its content under a name of delimited text, too.
         """
-        found = format_of(self.source.shown)
-        if found is not None and (
-            found.name != "delimited"
+        file_format = format_of(self.source.shown)
+        if file_format is not None and (
+            file_format.name != "delimited"
             or self.options
             or not starts_as_json(self._data, is_sure=True)
         ):
-            return found.name
+            return file_format.name
         if self._data.startswith(_PARQUET_MAGIC):
             return "parquet"
         return "json" if starts_as_json(self._data) else "delimited"
@@ -294,8 +294,8 @@ class TablesInTurn:
         """Open one table; see `open_table`."""
         location = locate(path)
         file_shown = str(path) if shown is None else shown.removesuffix(member or "")
-        found = format_of(location.name)
-        if found is None or not found.holds_several:
+        file_format = format_of(location.name)
+        if file_format is None or not file_format.holds_several:
             if member is not None:
                 raise TableReadError(f"{file_shown} holds one table: {member!r} names none in it.")
             content = read_content(location, max_bytes=max_bytes, shown=file_shown)
@@ -382,8 +382,8 @@ def read_table(
     PlaceError
         The file is elsewhere, and its storage cannot be reached.
     """
-    found = open_named(path, options=options, max_bytes=max_bytes)
-    return found.text(max_cell_bytes=max_cell_bytes, is_meant=True)
+    table = open_named(path, options=options, max_bytes=max_bytes)
+    return table.text(max_cell_bytes=max_cell_bytes, is_meant=True)
 
 
 def read_typed_table(
@@ -427,8 +427,8 @@ def parse_table(
     See `read_table`.
     """
     source = FileSource(shown, data=content.data, max_bytes=max_bytes)
-    found = format_of(shown)
-    if found is not None and found.holds_several:
+    file_format = format_of(shown)
+    if file_format is not None and file_format.holds_several:
         with Container(source) as file:
             source, inner = file.enter(_only_member(source))
         return OpenTable(shown, source, inner, None, options).text(max_cell_bytes=max_cell_bytes)
@@ -437,12 +437,12 @@ def parse_table(
 
 def _only_member(source: FileSource) -> str:
     """Return the member of a file that holds one table alone."""
-    found = tables_inside(source, 0)
-    readable = [each.member for each in found if each.reason is None]
+    tables = tables_inside(source, 0)
+    readable = [table.member for table in tables if table.reason is None]
     if len(readable) == 1:
         return readable[0]
     if not readable:
-        why = found[0].reason if len(found) == 1 else "none of them"
+        why = tables[0].reason if len(tables) == 1 else "none of them"
         raise TableReadError(f"{source.shown} holds no table that can be read: {why}.")
     names = ", ".join(repr(f"{source.shown}{member}") for member in readable[:_NAMES_SHOWN])
     more = len(readable) - _NAMES_SHOWN

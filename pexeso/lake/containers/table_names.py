@@ -37,14 +37,14 @@ def is_file(root: Path | Location) -> bool:
     """Return whether a lake is one file."""
     if isinstance(root, Path):
         return os.path.isfile(root)
-    found = root.look()
-    return found is not None and found.kind == "file"
+    entry = root.look()
+    return entry is not None and entry.kind == "file"
 
 
 def holds_several(file: Path | Location) -> bool:
     """Return whether a file may hold several tables, by its name."""
-    found = format_of(file.name)
-    return found is not None and found.holds_several
+    file_format = format_of(file.name)
+    return file_format is not None and file_format.holds_several
 
 
 def _name_at(lake: Location, file: str) -> str | None:

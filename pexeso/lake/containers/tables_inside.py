@@ -62,18 +62,18 @@ def tables_inside(source: FileSource, n_bytes: int) -> list[TableInside]:
     TableReadError
         It cannot be opened.
     """
-    found = format_of(source.shown)
-    if found is None or not found.holds_several:
+    file_format = format_of(source.shown)
+    if file_format is None or not file_format.holds_several:
         raise TableReadError(f"{source.shown} is no file that holds several tables.")
-    if found.name == "archive":
+    if file_format.name == "archive":
         return list(_in_archive(source))
-    return _in_book(source, found.name, n_bytes)
+    return _in_book(source, file_format.name, n_bytes)
 
 
 def read_inner(source: FileSource, name: str) -> TypedTable:
     """Read a sheet of a book, or a table of a database."""
-    found = format_of(source.shown)
-    return _module(source, found.name if found else "").read(source, name)
+    file_format = format_of(source.shown)
+    return _module(source, file_format.name if file_format else "").read(source, name)
 
 
 def inner_name(name: str) -> str:
@@ -166,8 +166,8 @@ def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
     if isinstance(path, Location):
         for end in _ends_of_files(path.url):
             file = _cut(path, end)
-            found = file.look()
-            if found is not None and found.kind == "file":
+            entry = file.look()
+            if entry is not None and entry.kind == "file":
                 return file, path.url[end:]
         return path, None
     text = str(path)
@@ -188,8 +188,8 @@ def _ends_of_files(text: str) -> Iterator[int]:
     """Yield where the name of a file that holds several tables may end, the first one first."""
     for end, sign in enumerate(text):
         if sign in "/#" and end:
-            found = format_of(text[:end])
-            if found is not None and found.holds_several:
+            file_format = format_of(text[:end])
+            if file_format is not None and file_format.holds_several:
                 yield end
 
 
@@ -201,33 +201,33 @@ def _in_archive(source: FileSource) -> Iterator[TableInside]:
 def _in_members(source: FileSource, archive: Archive) -> Iterator[TableInside]:
     for member in archive.members():
         path = f"/{member.name}"
-        found = format_of(member.name)
-        if member.reason is not None or found is None:
+        file_format = format_of(member.name)
+        if member.reason is not None or file_format is None:
             reason = member.reason or reason_not_read(member.name)
             yield TableInside(path, "archive", member.n_bytes, reason)
-        elif found.name == "archive":
+        elif file_format.name == "archive":
             reason = "an archive inside an archive; unpack it"
-            yield TableInside(path, found.name, member.n_bytes, reason)
-        elif found.holds_several:
-            yield from _in_member(archive, path, found.name, member.n_bytes)
+            yield TableInside(path, file_format.name, member.n_bytes, reason)
+        elif file_format.holds_several:
+            yield from _in_member(archive, path, file_format.name, member.n_bytes)
         else:
-            yield TableInside(path, found.name, member.n_bytes)
+            yield TableInside(path, file_format.name, member.n_bytes)
 
 
 def _in_member(archive: Archive, path: str, kind: str, n_bytes: int) -> Iterator[TableInside]:
     try:
         source, data = archive.source, archive.read(path[1:])
         inside = FileSource(f"{source.shown}{path}", data=data, max_bytes=source.max_bytes)
-        for each in _in_book(inside, kind, n_bytes):
-            yield replace(each, member=f"{path}{each.member}")
+        for table in _in_book(inside, kind, n_bytes):
+            yield replace(table, member=f"{path}{table.member}")
     except TableReadError as error:
         yield TableInside(path, kind, n_bytes, str(error))
 
 
 def _in_book(source: FileSource, kind: str, n_bytes: int) -> list[TableInside]:
-    found: list[InnerTable] = _module(source, kind).tables_in(source)
-    share = n_bytes // max(1, len(found))
-    return [TableInside(f"#{inner_name(each.name)}", kind, share, each.reason) for each in found]
+    parts: list[InnerTable] = _module(source, kind).tables_in(source)
+    share = n_bytes // max(1, len(parts))
+    return [TableInside(f"#{inner_name(part.name)}", kind, share, part.reason) for part in parts]
 
 
 def _module(source: FileSource, kind: str):

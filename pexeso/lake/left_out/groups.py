@@ -120,12 +120,12 @@ def in_words(groups: Sequence[ReasonGroup], limit: int = 4) -> str:
     >>> in_words([ReasonGroup("columns", "numbers", 5, ("a.csv:x", "a.csv:y", "b.csv:z"))])
     'numbers (5 columns: a.csv:x, a.csv:y, b.csv:z, ...)'
     """
-    told = [
+    descriptions = [
         f"{plain(group.reason)} ({group.counted()}: {group.named()})" for group in groups[:limit]
     ]
-    n_more = len(groups) - len(told)
+    n_more = len(groups) - len(descriptions)
     rest = [f"and {n_more:,} more reason{'s' * (n_more > 1)}"] if n_more else []
-    return "; ".join((*told, *rest)) or "nothing"
+    return "; ".join((*descriptions, *rest)) or "nothing"
 
 
 def count_repaired(catalog: Catalog) -> int:
@@ -146,11 +146,11 @@ def counted(catalog: Catalog, listed: str) -> list[Counted]:
 
 
 def _count(pieces: Iterable[Piece], kind: str) -> list[Counted]:
-    found: dict[tuple[str, ...], _Growing] = {}
+    growing_groups: dict[tuple[str, ...], _Growing] = {}
     for piece in pieces:
-        _count_piece(piece, found)
-    groups = [(growing.group(kind), key, growing.pieces) for key, growing in found.items()]
-    return sorted(groups, key=lambda each: (-each[0].count, each[0].reason))
+        _count_piece(piece, growing_groups)
+    groups = [(growing.group(kind), key, growing.pieces) for key, growing in growing_groups.items()]
+    return sorted(groups, key=lambda group: (-group[0].count, group[0].reason))
 
 
 def keyed(rows: pa.Table) -> tuple[list[GroupedReason], np.ndarray]:
@@ -233,7 +233,7 @@ class _Growing:
         return ReasonGroup(kind, self.head.written(), self.count, tuple(examples), detail)
 
 
-def _count_piece(piece: Piece, found: dict[tuple[str, ...], _Growing]) -> None:
+def _count_piece(piece: Piece, growing_groups: dict[tuple[str, ...], _Growing]) -> None:
     rows = piece()
     if not rows.num_rows:
         return
@@ -241,14 +241,14 @@ def _count_piece(piece: Piece, found: dict[tuple[str, ...], _Growing]) -> None:
     counts = np.bincount(codes, minlength=len(reasons)).tolist()
     here: dict[tuple[str, ...], list[int]] = {}
     for code, (reason, count) in enumerate(zip(reasons, counts, strict=True)):
-        growing = found.get(reason.key)
+        growing = growing_groups.get(reason.key)
         if growing is None:
             growing = _Growing(_Ranges.of(reason.head), _Ranges.of(reason.whole))
-            found[reason.key] = growing
+            growing_groups[reason.key] = growing
         growing.add(reason, count)
         here.setdefault(reason.key, []).append(code)
     for key, of_group in here.items():
-        growing = found[key]
+        growing = growing_groups[key]
         growing.pieces.append(piece)
         if len(growing.examples) < MAX_EXAMPLES:
             is_of_it = np.zeros(len(reasons), bool)

@@ -45,10 +45,10 @@ def has_index_manifest(folder: Location) -> bool:
         Its storage breaks off.
     """
     manifest = folder.joined(MANIFEST_NAME)
-    found = manifest.look()
+    entry = manifest.look()
     return (
-        found is not None
-        and 0 < found.n_bytes <= _MAX_MANIFEST_BYTES
+        entry is not None
+        and 0 < entry.n_bytes <= _MAX_MANIFEST_BYTES
         and _is_manifest(manifest.read())
     )
 

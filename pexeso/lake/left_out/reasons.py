@@ -139,8 +139,8 @@ def _without_name(reason: str, table: str) -> str:
     for end in chain((len(table),), ends):
         if reason.startswith(table[:end]) and (after := _AFTER_A_NAME.match(reason, end)):
             return reason[after.end() :]
-    if found := _QUOTED_NAME.match(reason):
-        return reason[found.end() :]
-    if found := _COLUMN_NAME.match(reason):
-        return f"a column {reason[found.end() :]}"
+    if match := _QUOTED_NAME.match(reason):
+        return reason[match.end() :]
+    if match := _COLUMN_NAME.match(reason):
+        return f"a column {reason[match.end() :]}"
     return reason

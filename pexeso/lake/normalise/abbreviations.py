@@ -237,8 +237,8 @@ def _with_dates(
     dates = read_named_dates(
         pa.ListArray.from_arrays(_offsets(some), pc.utf8_lower(some.flatten()))
     )
-    found = dates.is_valid().to_numpy(zero_copy_only=False)
-    is_date[rows[found]] = True
+    is_valid = dates.is_valid().to_numpy(zero_copy_only=False)
+    is_date[rows[is_valid]] = True
     return pc.replace_with_mask(values, pa.array(is_date), dates.drop_null()), is_date
 
 
@@ -374,13 +374,13 @@ def with_states(texts: pa.StringArray) -> pa.StringArray:
     return only_where(texts, pa.array(_may_end_with_code(Bytes(texts))), _written_out)
 
 
-def _may_end_with_code(found: Bytes) -> np.ndarray:
+def _may_end_with_code(text_bytes: Bytes) -> np.ndarray:
     """Return which texts may end with a state code.
 
     These end with a comma and two bytes, optionally with a closing parenthesis, or with something
     like a zip code.
     """
-    from_end = [found.at(-position) for position in range(1, 7)]
+    from_end = [text_bytes.at(-position) for position in range(1, 7)]
     comma, space = ord(","), ord(" ")
     at_end = (from_end[2] == comma) | ((from_end[2] == space) & (from_end[3] == comma))
     within = (from_end[0] == ord(")")) & (
@@ -391,10 +391,10 @@ def _may_end_with_code(found: Bytes) -> np.ndarray:
 
 
 def _written_out(texts: pa.StringArray) -> pa.StringArray:
-    found = pc.extract_regex(texts, _STATE)
-    if found.null_count == len(found):
+    matches = pc.extract_regex(texts, _STATE)
+    if matches.null_count == len(matches):
         return texts
-    before, word, code, behind = (pc.struct_field(found, [position]) for position in range(4))
+    before, word, code, behind = (pc.struct_field(matches, [position]) for position in range(4))
     states = packaged()["states"]
     entry = pc.index_in(pc.ascii_lower(code), pa.array(list(states)))
     behind_street = pc.is_in(

@@ -67,10 +67,10 @@ class Aliases:
         hashes = _hashes(aliases)
         order = pa.array(np.lexsort((np.arange(len(hashes)), hashes)))
         columns = [pa.array(hashes), aliases, canonical]
-        rows = pa.table([each.take(order) for each in columns], schema=SCHEMA)
-        found = cls(len(aliases), _digest(rows))
-        found.__dict__["_rows"] = rows
-        return found
+        rows = pa.table([column.take(order) for column in columns], schema=SCHEMA)
+        alias_table = cls(len(aliases), _digest(rows))
+        alias_table.__dict__["_rows"] = rows
+        return alias_table
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
@@ -92,8 +92,8 @@ class Aliases:
         end = np.searchsorted(known, hashes[near], "right")
         # Two texts may have one hash, so that these rows are candidates.
         rows = pa.array(np.unique(ranges(first[near], end - first[near])))
-        found = pc.index_in(values, value_set=self._texts("alias").take(rows))
-        return self._texts("canonical").take(rows.take(found))
+        positions = pc.index_in(values, value_set=self._texts("alias").take(rows))
+        return self._texts("canonical").take(rows.take(positions))
 
     def _texts(self, name: str) -> pa.StringArray:
         return self._rows[name].chunk(0)
@@ -142,7 +142,7 @@ def _data(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
 
 def _hashes(texts: pa.StringArray) -> np.ndarray:
     """Hash the length and the first bytes of n texts: uint64 (n,), the same on every machine."""
-    found = np.zeros(len(texts), np.uint64)
+    all_hashes = np.zeros(len(texts), np.uint64)
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
         starts, data = _data(texts.slice(start, _TEXTS_AT_ONCE))
         lengths = np.diff(starts)
@@ -152,8 +152,8 @@ def _hashes(texts: pa.StringArray) -> np.ndarray:
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed(places << 8 | letters))])
         ends = np.cumsum(sizes)
         hashes = sums[ends] - sums[ends - sizes] + lengths.astype(np.uint64)
-        found[start : start + len(hashes)] = mixed(hashes)
-    return found
+        all_hashes[start : start + len(hashes)] = mixed(hashes)
+    return all_hashes
 
 
 @dataclass(frozen=True, init=False)
@@ -191,11 +191,11 @@ class AliasedNormaliser(Normaliser):
     def resolved_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
         """See `Normaliser.resolved_distinct`."""
         settled = self.settled(values, columns)
-        found = self.aliases.canonical(settled)
+        canonical = self.aliases.canonical(settled)
         if "territories" in self.rules:  # an alias may be given as a code, or by the full name
             named = self.with_territories(settled, columns)
-            found = pc.coalesce(found, self.aliases.canonical(named))
-        return values if found.null_count == len(found) else pc.coalesce(found, values)
+            canonical = pc.coalesce(canonical, self.aliases.canonical(named))
+        return values if canonical.null_count == len(canonical) else pc.coalesce(canonical, values)
 
     def normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
         """See `Normaliser.normalise_distinct`."""
@@ -206,12 +206,12 @@ class AliasedNormaliser(Normaliser):
         encoded = texts.dictionary_encode()
         n_texts = len(encoded.dictionary)
         numbers = pc.fill_null(encoded.indices, n_texts).to_numpy()
-        keys, found = np.unique(columns * (n_texts + 1) + numbers, return_inverse=True)
+        keys, positions = np.unique(columns * (n_texts + 1) + numbers, return_inverse=True)
         distinct = pa.concat_arrays([encoded.dictionary, pa.nulls(1, pa.string())])
         normalised = super().normalise_distinct(
             distinct.take(pa.array(keys % (n_texts + 1))), keys // (n_texts + 1)
         )
-        return normalised.take(pa.array(found))
+        return normalised.take(pa.array(positions))
 
     def equal_by_alias(self, texts: pa.StringArray, others: pa.StringArray) -> np.ndarray:
         """Return which pairs of texts of one value are so by an alias: bool (n,).
@@ -229,8 +229,8 @@ class AliasedNormaliser(Normaliser):
         return differ.to_numpy(zero_copy_only=False) & (is_alias[one] | is_alias[other])
 
     def _options(self) -> dict[str, object]:
-        told = {"count": self.aliases.count, "digest": self.aliases.digest}
-        return {**super()._options(), ALIASES: told}
+        description = {"count": self.aliases.count, "digest": self.aliases.digest}
+        return {**super()._options(), ALIASES: description}
 
 
 def normaliser_from_json(text: str, files: Callable[[str], Sequence[Sequence[Path]]]) -> Normaliser:
@@ -252,19 +252,19 @@ def normaliser_from_json(text: str, files: Callable[[str], Sequence[Sequence[Pat
         options = None
     if not isinstance(options, dict) or ALIASES not in options:
         return Normaliser.from_json(text)
-    told = options.pop(ALIASES)
-    sound = isinstance(told, dict) and set(told) == {"count", "digest"}
+    description = options.pop(ALIASES)
+    sound = isinstance(description, dict) and set(description) == {"count", "digest"}
     if not (
         sound
-        and type(told["count"]) is int
-        and told["count"] > 0
-        and isinstance(told["digest"], str)
-        and _DIGEST.fullmatch(told["digest"])
+        and type(description["count"]) is int
+        and description["count"] > 0
+        and isinstance(description["digest"], str)
+        and _DIGEST.fullmatch(description["digest"])
     ):
         raise InputError(
             "The aliases of a normaliser must be described by a count and a digest. Got "
-            f"{str(told)[:80]}."
+            f"{str(description)[:80]}."
         )
     paths = [path for folder in files(ALIASES) for path in folder]
-    aliases = Aliases(told["count"], told["digest"], paths[-1] if paths else None)
+    aliases = Aliases(description["count"], description["digest"], paths[-1] if paths else None)
     return AliasedNormaliser(Normaliser.from_json(json.dumps(options)), aliases)

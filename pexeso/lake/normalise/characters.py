@@ -134,10 +134,10 @@ class Bytes:
 
         ASCII capital letters are compared as small letters.
         """
-        found = self.lengths[positions] >= len(start)
+        flags = self.lengths[positions] >= len(start)
         for step, byte in enumerate(start):
-            found &= _small()[self._data.take(self._offsets[positions] + step, mode="clip")] == byte
-        return found
+            flags &= _small()[self._data.take(self._offsets[positions] + step, mode="clip")] == byte
+        return flags
 
 
 @cache

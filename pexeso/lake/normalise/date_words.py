@@ -123,8 +123,8 @@ def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
     >>> read_named_dates(lists).to_pylist()
     ['5 march 2020', '5 march 2020', 'march 2020', None]
     """
-    found = _Words(lists)
-    is_date, day, month, year = found.read()
+    words = _Words(lists)
+    is_date, day, month, year = words.read()
     texts = pa.nulls(len(lists), pa.string())
     if not is_date.any():
         return texts
@@ -185,9 +185,9 @@ class _Words:
 
         The position is 0 if no word has the flag.
         """
-        positions, found = np.flatnonzero(flags)[::step], np.zeros(self.n_rows, dtype=np.int64)
-        found[self.row[positions]] = positions
-        return found
+        positions, last = np.flatnonzero(flags)[::step], np.zeros(self.n_rows, dtype=np.int64)
+        last[self.row[positions]] = positions
+        return last
 
     def read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return a mask of the dates (bool), and day, month and year of each (int64).

@@ -175,12 +175,12 @@ def _extract(split: pa.StructArray, shape: str, groups: np.ndarray) -> _Parts | 
 
     `split` holds the fields of `_DATE_AND_TIME`.
     """
-    found = pc.extract_regex(split.field("date"), f"^(?:{shape})$")
-    positions = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    matches = pc.extract_regex(split.field("date"), f"^(?:{shape})$")
+    positions = np.flatnonzero(matches.is_valid().to_numpy(zero_copy_only=False))
     if not len(positions):
         return None
-    found, split = found.take(pa.array(positions)), split.take(pa.array(positions))
-    fields = _fields(found)
+    matches, split = matches.take(pa.array(positions)), split.take(pa.array(positions))
+    fields = _fields(matches)
     year = _whole_years(_first(fields, "year", "year2"))
     if "first" in fields:
         first, second = (
@@ -203,11 +203,11 @@ def _first(fields: dict[str, pa.StringArray], *names: str) -> pa.StringArray:
 
     Alternatives of a shape have groups of their own.
     """
-    found = fields[names[0]]
+    group = fields[names[0]]
     for name in names[1:]:
         if name in fields:
-            found = pc.if_else(pc.equal(found, ""), fields[name], found)
-    return found
+            group = pc.if_else(pc.equal(group, ""), fields[name], group)
+    return group
 
 
 def _number(texts: pa.StringArray) -> np.ndarray:

@@ -208,10 +208,10 @@ def _is_end(rows: np.ndarray) -> np.ndarray:
 
 
 def _is_any(points: np.ndarray, characters: str) -> np.ndarray:
-    found = points == ord(characters[0])
+    flags = points == ord(characters[0])
     for character in characters[1:]:
-        found |= points == ord(character)
-    return found
+        flags |= points == ord(character)
+    return flags
 
 
 def _before(flags: np.ndarray) -> np.ndarray:

@@ -61,10 +61,10 @@ def without_opponents(texts: pa.StringArray) -> pa.StringArray:
     >>> without_opponents(texts).to_pylist()
     ['Texas', 'Detroit', 'At the Movies', 'A T Kearney']
     """
-    found = Bytes(texts)
-    first = found.at(0) | 0x20
+    text_bytes = Bytes(texts)
+    first = text_bytes.at(0) | 0x20
     may_be_initials = pa.array(
-        ((first == ord("a")) | (first == ord("v"))) & (found.at(1) == ord("."))
+        ((first == ord("a")) | (first == ord("v"))) & (text_bytes.at(1) == ord("."))
     )
     for pattern in _INITIALS:
         texts = _rewritten(texts, may_be_initials, pattern, r"\1 \2 \3")
@@ -73,14 +73,14 @@ def without_opponents(texts: pa.StringArray) -> pa.StringArray:
 
 def may_name_opponents(texts: pa.StringArray) -> pa.BooleanArray:
     """Return which texts begin with "@" or the word of an opponent, whatever follows."""
-    found = Bytes(texts)
-    first = found.at(0)
+    text_bytes = Bytes(texts)
+    first = text_bytes.at(0)
     may = first == ord("@")
     lower = first | 0x20
     positions = np.flatnonzero((lower == ord("a")) | (lower == ord("v")))
     if len(positions):
         for word in (b"at ", b"vs ", b"vs.", b"versus "):
-            may[positions[found.start_with(positions, word)]] = True
+            may[positions[text_bytes.start_with(positions, word)]] = True
     return pa.array(may)
 
 

@@ -292,11 +292,11 @@ class Normaliser:
         may = _true(may_name_opponents(pc.fill_null(after, "")))
         beyond = np.flatnonzero(_true(pc.invert(pc.string_is_ascii(after))))
         if len(beyond):
-            was, found = before.take(pa.array(beyond)), after.take(pa.array(beyond))
-            is_changed = _true(pc.not_equal(pc.utf8_lower(was), found))
-            beyond, found = beyond[is_changed], found.filter(pa.array(is_changed))
+            was, texts = before.take(pa.array(beyond)), after.take(pa.array(beyond))
+            is_changed = _true(pc.not_equal(pc.utf8_lower(was), texts))
+            beyond, texts = beyond[is_changed], texts.filter(pa.array(is_changed))
             may = may.copy()
-            may[beyond] |= _true(pc.not_equal(self._folded(found), found))
+            may[beyond] |= _true(pc.not_equal(self._folded(texts), texts))
         return np.flatnonzero(may)
 
     def _once(

@@ -15,9 +15,9 @@ from pexeso.lake.normalise.folding import only_where
 
 def _table(members: bytes) -> np.ndarray:
     """Return a table of the bytes that are members, with the lower-case bit set."""
-    found = np.zeros(256, dtype=bool)
-    found[[member | 0x20 for member in members]] = True
-    return found
+    table = np.zeros(256, dtype=bool)
+    table[[member | 0x20 for member in members]] = True
+    return table
 
 
 # What a period is in bytes: the shortest "1990's", the longest "1990 \u2013 95"; what it is named
@@ -53,17 +53,17 @@ def with_periods(texts: pa.StringArray) -> pa.StringArray:
     >>> with_periods(texts).to_pylist()
     ['1990 1995', '1999 2000', 'Q1 2020', '1990s', '2020-03', 'Q1']
     """
-    found = Bytes(texts)
-    first, fifth, last = found.at(0) | 0x20, found.at(4) | 0x20, found.at(-1) | 0x20
+    text_bytes = Bytes(texts)
+    first, fifth, last = text_bytes.at(0) | 0x20, text_bytes.at(4) | 0x20, text_bytes.at(-1) | 0x20
     may = (
-        (found.lengths >= _MIN_BYTES)
-        & (found.lengths <= _MAX_BYTES)
+        (text_bytes.lengths >= _MIN_BYTES)
+        & (text_bytes.lengths <= _MAX_BYTES)
         & _NAMES[first]
         & _IS_LAST[last]
     )
     may |= (
-        (found.lengths >= _MIN_BYTES)
-        & (found.lengths <= _MAX_BYTES)
+        (text_bytes.lengths >= _MIN_BYTES)
+        & (text_bytes.lengths <= _MAX_BYTES)
         & _IS_YEAR[first]
         & _IS_FIFTH[fifth]
     )
@@ -104,15 +104,15 @@ def with_times(texts: pa.StringArray) -> pa.StringArray:
     """
 
     def rewrite(some: pa.StringArray) -> pa.StringArray:
-        found = pc.extract_regex(some, _TIME)
-        hour = pc.fill_null(pc.struct_field(found, [0]), "0").cast(pa.int64()).to_numpy() % 12
+        matches = pc.extract_regex(some, _TIME)
+        hour = pc.fill_null(pc.struct_field(matches, [0]), "0").cast(pa.int64()).to_numpy() % 12
         is_evening = pc.fill_null(
-            pc.match_substring(pc.ascii_lower(pc.struct_field(found, [2])), "p"), False
+            pc.match_substring(pc.ascii_lower(pc.struct_field(matches, [2])), "p"), False
         ).to_numpy(zero_copy_only=False)
         clock = pc.utf8_lpad(pa.array(hour + 12 * is_evening).cast(pa.string()), 2, "0")
         return pc.if_else(
-            found.is_valid(),
-            pc.binary_join_element_wise(clock, pc.struct_field(found, [1]), ":"),
+            matches.is_valid(),
+            pc.binary_join_element_wise(clock, pc.struct_field(matches, [1]), ":"),
             some,
         )
 

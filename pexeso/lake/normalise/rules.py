@@ -305,10 +305,10 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(names, str | Mapping) or not isinstance(names, Iterable):
         raise InputError(f"rules must be a list of names of rules. Got {names!r}.")
-    asked = list(names)
-    for name in asked:
+    requested = list(names)
+    for name in requested:
         require_rule(name)
-    return tuple(name for name in ALL_RULES if name in asked)
+    return tuple(name for name in ALL_RULES if name in requested)
 
 
 def require_rule(name: object) -> None:

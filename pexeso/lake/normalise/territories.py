@@ -76,34 +76,34 @@ class Territories:
         columns
             int64, shape (n,), 0 or more: the column that each value comes from.
         """
-        found = self._found(values, columns)
-        replaced = found.is_valid()
-        return pc.if_else(replaced, found, values) if pc.any(replaced).as_py() else values
+        places = self._found(values, columns)
+        replaced = places.is_valid()
+        return pc.if_else(replaced, places, values) if pc.any(replaced).as_py() else values
 
     def _found(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        found = _looked_up(values, self.names)
+        places = _looked_up(values, self.names)
         if not len(values):
-            return found
+            return places
         sizes = np.bincount(columns)
         best = np.full(len(sizes), max(LEAST_CODES - 1, 0))
-        for each in self.codes:
-            names = _looked_up(values, each)
+        for code_list in self.codes:
+            names = _looked_up(values, code_list)
             is_code = names.is_valid().to_numpy(zero_copy_only=False)
             counts = np.bincount(columns[is_code], minlength=len(sizes))
             # The list that holds most of a column decides, the first of equal ones.
             better = (counts > best) & (counts >= LEAST_SHARE * sizes)
             best = np.where(better, counts, best)
-            found = pc.if_else(pa.array(better[columns] & is_code), names, found)
-        return pc.coalesce(found, self._foreign(values, columns, found, sizes))
+            places = pc.if_else(pa.array(better[columns] & is_code), names, places)
+        return pc.coalesce(places, self._foreign(values, columns, places, sizes))
 
     def _foreign(
-        self, values: pa.StringArray, columns: np.ndarray, found: pa.StringArray, sizes: np.ndarray
+        self, values: pa.StringArray, columns: np.ndarray, places: pa.StringArray, sizes: np.ndarray
     ) -> pa.StringArray:
         """Return what foreign names stand for in columns made of names; null elsewhere."""
         names = _looked_up(values, self.foreign)
         if names.null_count == len(names):
             return names
-        is_name = pc.or_(found.is_valid(), names.is_valid()).to_numpy(zero_copy_only=False)
+        is_name = pc.or_(places.is_valid(), names.is_valid()).to_numpy(zero_copy_only=False)
         counts = np.bincount(columns[is_name], minlength=len(sizes))
         made_of_names = (counts >= LEAST_CODES) & (counts >= LEAST_SHARE * sizes)
         return pc.if_else(pa.array(made_of_names[columns]), names, pa.scalar(None, pa.string()))
@@ -124,7 +124,7 @@ def territories(normalise: Normalise) -> Territories:
     written = {code: names[0] for code, names in _names_by_code().items()}
     two, three = _country_codes(written)
     abroad = [(name, written[code]) for code, names in foreign().items() for name in names]
-    codes = [each.items() for each in (three, packaged()["states"], two)]
+    codes = [mapping.items() for mapping in (three, packaged()["states"], two)]
     english, *codes, abroad = _lists([_english_names(), *codes, abroad], normalise)
     return Territories(english, codes, abroad)
 
@@ -183,7 +183,7 @@ def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 def _lists(entries: Sequence[Iterable[tuple[str, str]]], normalise: Normalise) -> list[NameList]:
     """Return a list of each sequence of texts and names."""
-    columns = [pa.array(side, pa.string()) for each in entries for side in zip(*each, strict=True)]
+    columns = [pa.array(side, pa.string()) for rows in entries for side in zip(*rows, strict=True)]
     done = [column.to_pylist() for column in normalise(columns)]
     return [_list(*sides) for sides in zip(done[::2], done[1::2], strict=True)]
 

@@ -135,8 +135,8 @@ def encoding_of_letters(evidence: bytes) -> str | None:
             continue
         is_latin = alphabets in _LATIN
         fit = (_latin_fit if is_latin else _other_fit)(text, alphabets)
-        least = _MIN_SURE if may_have_several_bytes and not is_latin else _MIN_COVERED
-        if fit >= least and fit > best_fit:
+        min_fit = _MIN_SURE if may_have_several_bytes and not is_latin else _MIN_COVERED
+        if fit >= min_fit and fit > best_fit:
             best, best_text, best_fit = name, text, fit
     return best
 
@@ -172,10 +172,10 @@ def _latin_fit(text: str, alphabets: Sequence[str]) -> float:
     if is_west:  # without it õ stands in hardly any language but Estonian: it is ő, read wrongly
         text = text.replace("õe", "ãe")
     letters, n = _letters_of(text, lambda word: _is_latin_word(word, is_west))
-    covered = [sum(map(_both_cases(each).__contains__, letters)) for each in alphabets]
+    covered = [sum(map(_both_cases(alphabet).__contains__, letters)) for alphabet in alphabets]
     n_of_any = sum(map(_both_cases("".join(alphabets)).__contains__, letters))
-    most = max(covered)
-    return (most + (_SHARE_OF_SEVERAL * (n_of_any - most) if is_west else 0)) / max(1, n)
+    n_of_best = max(covered)
+    return (n_of_best + (_SHARE_OF_SEVERAL * (n_of_any - n_of_best) if is_west else 0)) / max(1, n)
 
 
 def _other_fit(text: str, alphabets: Sequence[str]) -> float:
@@ -185,9 +185,9 @@ def _other_fit(text: str, alphabets: Sequence[str]) -> float:
     """
     letters, n = _letters_of(text, _is_other_word)
     return max(
-        sum(map(_both_cases(each).__contains__, letters))
-        + _SHARE_OF_FREQUENT * sum(map(_both_cases(each[:_FREQUENT]).__contains__, letters))
-        for each in alphabets
+        sum(map(_both_cases(alphabet).__contains__, letters))
+        + _SHARE_OF_FREQUENT * sum(map(_both_cases(alphabet[:_FREQUENT]).__contains__, letters))
+        for alphabet in alphabets
     ) / max(1, n)
 
 

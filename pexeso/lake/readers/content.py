@@ -136,7 +136,7 @@ def _read_place(location: Location, shown: str, max_bytes: int) -> bytes:
             with location.open() as stream:
                 data = read_up_to(stream, max_bytes + 1)
             # A folder of an object store can be opened: it is as empty as an empty file.
-            if not data and (found := location.look()) is not None and found.kind != "file":
+            if not data and (entry := location.look()) is not None and entry.kind != "file":
                 raise _no_file(shown)
             return data
         except PlaceError as error:

@@ -139,8 +139,8 @@ def _without_nulls(data: bytes) -> bytes | None:
     text = body.replace(b"\0", b"")
     if len(body) - len(text) > _MAX_NULL_FRACTION * len(body):
         return None
-    found = detect_encoding(text)
-    is_text = found is not None and found.name == "utf-8" and found.note is None
+    encoding = detect_encoding(text)
+    is_text = encoding is not None and encoding.name == "utf-8" and encoding.note is None
     return text if is_text and not _ANY_CONTROL.search(text) else None
 
 
@@ -160,7 +160,7 @@ def _layout(
     dialect = detect_dialect(
         _without_lines(body, n_comments), extension, complete=complete, delimiter=delimiter
     )
-    found = find_beginning(
+    beginning = find_beginning(
         body,
         dialect,
         complete=complete,
@@ -168,17 +168,17 @@ def _layout(
         at_start=n_skipped is not None,
     )
     if extension in _SELDOM_TABLES and delimiter is None:
-        require_table(shown, _without_lines(body, found.n_lines), dialect, complete=complete)
-    if n_skipped is None and found.n_lines:
-        notes.append(f"lines above the header were left out: {found.n_lines:,}")
-    n_header_rows = found.n_header_rows if options.header is None else options.header
+        require_table(shown, _without_lines(body, beginning.n_lines), dialect, complete=complete)
+    if n_skipped is None and beginning.n_lines:
+        notes.append(f"lines above the header were left out: {beginning.n_lines:,}")
+    n_header_rows = beginning.n_header_rows if options.header is None else options.header
     if options.header is None and n_header_rows != 1:
         notes.append(
             f"the header has {n_header_rows} rows: their names were joined"
             if n_header_rows
             else "there is no header: the first row is data, and columns have no names"
         )
-    return dialect, Beginning(n_skipped_first + found.n_lines, n_header_rows)
+    return dialect, Beginning(n_skipped_first + beginning.n_lines, n_header_rows)
 
 
 def _without_lines(text: str, n_lines: int) -> str:
@@ -235,7 +235,7 @@ class _ParsedRows:
         """Double the backslashes that escape nothing: the parser would drop them."""
         pattern = re.compile(rf'(\\[\\"{re.escape(self.dialect.delimiter)}\r\n])|\\')
         for line in lines:
-            yield pattern.sub(lambda found: found[1] or r"\\", line)
+            yield pattern.sub(lambda match: match[1] or r"\\", line)
 
     def _with_odd_quotes(self, n_lines_done: int, width: int) -> Iterator[list[list[str]]]:
         """Yield rows from a line on, where a quotation mark is not where the format has it."""
@@ -244,19 +244,19 @@ class _ParsedRows:
         rows: list[list[str]] = []
         n_plain = first_plain = 0
         while (row := next(reader, None)) is not None:
-            taken, lines.taken = lines.taken, []
+            row_lines, lines.taken = lines.taken, []
             width = width or len(row)
-            if len(taken) > 1 or lines.is_done:
-                as_plain = self._without_last_quote(taken[0])
-                if self._is_opened_by_mistake(taken, row, as_plain, width):
+            if len(row_lines) > 1 or lines.is_done:
+                as_plain = self._without_last_quote(row_lines[0])
+                if self._is_opened_by_mistake(row_lines, row, as_plain, width):
                     row = as_plain
-                    lines.put_back(taken[1:])
+                    lines.put_back(row_lines[1:])
                     n_plain += 1
                     first_plain = first_plain or n_lines_done + 1
-                    taken = taken[:1]
-            if len(taken) == 1:
-                row = with_inner_marks(taken[0], self.dialect, width) or row
-            n_lines_done += len(taken)
+                    row_lines = row_lines[:1]
+            if len(row_lines) == 1:
+                row = with_inner_marks(row_lines[0], self.dialect, width) or row
+            n_lines_done += len(row_lines)
             rows.append(row)
             if len(rows) * width >= _CELLS_A_CHUNK:
                 yield rows
@@ -345,9 +345,9 @@ def _collect(
     for rows, is_last in _with_last(parsed.chunks()):
         if builder is None:
             n_filled = [position for position, row in enumerate(rows) if row]
-            taken = n_filled[: n_header_rows - len(header)]
-            header += [rows[position] for position in taken]
-            rows = rows[taken[-1] + 1 :] if taken else rows
+            positions = n_filled[: n_header_rows - len(header)]
+            header += [rows[position] for position in positions]
+            rows = rows[positions[-1] + 1 :] if positions else rows
             if len(header) < n_header_rows or not any(rows):
                 continue
             first = next(position for position, row in enumerate(rows) if row)

@@ -103,8 +103,8 @@ def detect_json_encoding(data: bytes) -> Encoding:
     Encoding(name='cp1252', note='not UTF-8: read as cp1252, a guess')
     """
     name = json.detect_encoding(data)
-    found = detect_encoding(data) if name.startswith("utf-8") else None
-    return Encoding(name, _wrong_bytes(data, name)) if found is None else found
+    encoding = detect_encoding(data) if name.startswith("utf-8") else None
+    return Encoding(name, _wrong_bytes(data, name)) if encoding is None else encoding
 
 
 def with_marks(data: bytes) -> bytes:
@@ -123,7 +123,7 @@ def with_marks(data: bytes) -> bytes:
     """
     if data.isascii() or not _CONTROL.search(data) or _NO_MARK.search(data):
         return data
-    return _CONTROL.sub(lambda found: found[0][1:].decode("cp1252").encode(), data)
+    return _CONTROL.sub(lambda match: match[0][1:].decode("cp1252").encode(), data)
 
 
 def _wrong_bytes(data: bytes, name: str) -> str | None:
@@ -170,8 +170,8 @@ def _evidence(data: bytes) -> bytes:
     """
     lines: list[bytes] = []
     n_bytes = end = 0
-    while n_bytes < _EVIDENCE_BYTES and (found := _HIGH_BYTE.search(data, end)):
-        position = found.start()
+    while n_bytes < _EVIDENCE_BYTES and (match := _HIGH_BYTE.search(data, end)):
+        position = match.start()
         line_start = data.rfind(b"\n", max(end, position - _HALF_LINE_BYTES), position) + 1
         start = line_start or max(end, position - _HALF_LINE_BYTES)
         line_end = data.find(b"\n", position, position + _HALF_LINE_BYTES)
@@ -182,8 +182,8 @@ def _evidence(data: bytes) -> bytes:
 
 
 def _guess(evidence: bytes) -> str:
-    if (found := encoding_of_letters(evidence)) is not None:
-        return found
+    if (encoding := encoding_of_letters(evidence)) is not None:
+        return encoding
     from charset_normalizer import from_bytes  # few files need it
 
     matches = from_bytes(evidence, cp_isolation=_CANDIDATES, enable_fallback=False)

@@ -102,29 +102,29 @@ def _of_rows(
         yield dict(zip(keys, row, strict=False))
 
 
-def _of_object(shown: str, found: dict[str, object], notes: list[str]) -> Iterator[Record]:
-    kind = found.get("type")
+def _of_object(shown: str, document: dict[str, object], notes: list[str]) -> Iterator[Record]:
+    kind = document.get("type")
     if kind == "Topology":
         raise _no_table(shown, "it is a map (TopoJSON)")
-    if kind == "Feature" and isinstance(found.get("properties"), dict):
-        return _of_features([found], notes)
-    features = found.get("features")
+    if kind == "Feature" and isinstance(document.get("properties"), dict):
+        return _of_features([document], notes)
+    features = document.get("features")
     if kind == "FeatureCollection" and isinstance(features, list) and features:
         return _of_features([item for item in features if isinstance(item, dict)], notes)
-    if (rows := _split(shown, found)) is not None:
-        described = any(isinstance(name, dict) for name in found.get("columns") or ())
-        if described or found.keys() - {"columns", "data"}:
+    if (rows := _split(shown, document)) is not None:
+        described = any(isinstance(name, dict) for name in document.get("columns") or ())
+        if described or document.keys() - {"columns", "data"}:
             notes.append(_BESIDE)
         return rows
-    if (records := _only_records(shown, found)) is not None:
-        if not _is_alone(found, records):
+    if (records := _only_records(shown, document)) is not None:
+        if not _is_alone(document, records):
             notes.append(_BESIDE)
         return _of_array(shown, records, notes)
-    if found and all(isinstance(value, list) for value in found.values()):
-        return _of_columns(shown, found)
-    if (rows := _by_key(found)) is not None:
+    if document and all(isinstance(value, list) for value in document.values()):
+        return _of_columns(shown, document)
+    if (rows := _by_key(document)) is not None:
         return rows
-    raise _no_table(shown, "it is one object, such as settings are" if found else "it is {}")
+    raise _no_table(shown, "it is one object, such as settings are" if document else "it is {}")
 
 
 def _of_features(features: list[dict[str, object]], notes: list[str]) -> Iterator[Record]:
@@ -135,13 +135,13 @@ def _of_features(features: list[dict[str, object]], notes: list[str]) -> Iterato
         yield {**identity, **(properties if isinstance(properties, dict) else {})}
 
 
-def _split(shown: str, found: dict[str, object]) -> Iterator[Record] | None:
+def _split(shown: str, document: dict[str, object]) -> Iterator[Record] | None:
     """Return rows that are arrays and stand beside the names of their columns."""
-    rows = found.get("data")
+    rows = document.get("data")
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows) or not rows:
         return None
-    names = found.get("columns")
-    meta = found.get("meta")  # open data portals put the names there
+    names = document.get("columns")
+    meta = document.get("meta")  # open data portals put the names there
     view = meta.get("view") if isinstance(meta, dict) else None
     if names is None and isinstance(view, dict):
         names = view.get("columns")
@@ -151,12 +151,12 @@ def _split(shown: str, found: dict[str, object]) -> Iterator[Record] | None:
     return _of_rows(shown, rows, ["" if text is None else str(text) for text in texts])
 
 
-def _only_records(shown: str, found: dict[str, object]) -> list[object] | None:
+def _only_records(shown: str, document: dict[str, object]) -> list[object] | None:
     """Return the one array of objects in an object, or in objects of it; None if there is none.
 
     The least nested counts, and of several of these the one with a usual name such as ``data``.
     """
-    level: dict[str, object] = dict(found)
+    level: dict[str, object] = dict(document)
     for _ in range(_DEPTH):
         arrays = {
             name: value
@@ -173,41 +173,41 @@ def _only_records(shown: str, found: dict[str, object]) -> list[object] | None:
                 f"of {names} as a file of its own."
             )
         level = {
-            f"{name}.{inner}": each
+            f"{name}.{inner}": inner_value
             for name, value in level.items()
             if isinstance(value, dict)
-            for inner, each in value.items()
+            for inner, inner_value in value.items()
         }
     return None
 
 
-def _is_alone(found: object, records: list[object]) -> bool:
+def _is_alone(document: object, records: list[object]) -> bool:
     """Return whether an object holds an array, maybe in objects of it, and nothing else."""
-    while isinstance(found, dict) and len(found) == 1:
-        (found,) = found.values()
-    return found is records
+    while isinstance(document, dict) and len(document) == 1:
+        (document,) = document.values()
+    return document is records
 
 
-def _of_columns(shown: str, found: dict[str, object]) -> Iterator[Record]:
-    lengths = {len(values) for values in found.values() if isinstance(values, list)}
+def _of_columns(shown: str, document: dict[str, object]) -> Iterator[Record]:
+    lengths = {len(values) for values in document.values() if isinstance(values, list)}
     if len(lengths) > 1:
         raise _no_table(shown, "its arrays have different lengths")
     if not lengths - {0}:
         raise TableReadError(f"{shown} is empty: its arrays have no item.")
-    names = list(found)
-    for values in zip(*found.values(), strict=True):
+    names = list(document)
+    for values in zip(*document.values(), strict=True):
         yield dict(zip(names, values, strict=True))
 
 
-def _by_key(found: dict[str, object]) -> Iterator[Record] | None:
+def _by_key(document: dict[str, object]) -> Iterator[Record] | None:
     """Return the rows of an object of objects: alike ones by key, or columns by row number."""
-    inner = [value for value in found.values() if isinstance(value, dict)]
-    if not inner or len(inner) < len(found):
+    inner = [value for value in document.values() if isinstance(value, dict)]
+    if not inner or len(inner) < len(document):
         return None
     keys = dict.fromkeys(key for value in inner for key in value)
     numbers = [str(number) for number in range(len(keys))]
     if keys and list(keys) == numbers:
-        return ({name: value.get(n) for name, value in found.items()} for n in numbers)
+        return ({name: value.get(n) for name, value in document.items()} for n in numbers)
     if len(inner) < 2 or 2 * sum(map(len, inner)) < len(inner) * len(keys):
         return None
-    return ({(0, "key"): key, **value} for key, value in found.items())
+    return ({(0, "key"): key, **value} for key, value in document.items())

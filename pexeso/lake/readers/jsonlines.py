@@ -89,8 +89,8 @@ class JsonRows:
 
     def __init__(self, shown: str, data: bytes) -> None:
         self.shown, self.data = shown, data
-        found = detect_json_encoding(data)
-        self.encoding, self._notes = found.name, [found.note] if found.note else []
+        encoding = detect_json_encoding(data)
+        self.encoding, self._notes = encoding.name, [encoding.note] if encoding.note else []
         self.depth, self.by_path = _MAX_DEPTH, False
         self._document: object = None
         self._n_repeats = 0
@@ -152,8 +152,8 @@ class JsonRows:
 
     def _chunks(self, notes: list[str]) -> Iterator[list[Record]]:
         repeats = _Repeats()
-        found = self._lines(notes, repeats) if self.is_lines else self._items(notes)
-        while rows := list(islice(found, ROWS_A_CHUNK)):
+        records = self._lines(notes, repeats) if self.is_lines else self._items(notes)
+        while rows := list(islice(records, ROWS_A_CHUNK)):
             yield [flat(row, self.depth, by_path=self.by_path) for row in rows]
         n_repeats = repeats.n_objects + (0 if self.is_lines else self._n_repeats)
         if n_repeats:
@@ -172,10 +172,10 @@ class JsonRows:
         for line in self._text():
             if line.isspace():
                 continue
-            found = _value(line, repeats)
-            if isinstance(found, dict):
+            record = _value(line, repeats)
+            if isinstance(record, dict):
                 n_good += 1
-                yield found
+                yield record
             else:
                 n_bad += 1
         if n_bad and n_bad >= n_good:
@@ -238,9 +238,9 @@ class _Repeats:
         self.n_objects = 0
 
     def object_of(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        self.n_objects += len(found) < len(pairs)
-        return found
+        members = dict(pairs)
+        self.n_objects += len(members) < len(pairs)
+        return members
 
 
 def starts_as_json(data: bytes, *, is_sure: bool = False) -> bool:
@@ -300,7 +300,7 @@ def _document_of(text: str, repeats: _Repeats) -> object:
     try:
         return _loads(text, repeats)
     except json.JSONDecodeError:
-        for mended in (text, _SURPLUS_COMMA.sub(lambda found: found[1] or "", text)):
+        for mended in (text, _SURPLUS_COMMA.sub(lambda match: match[1] or "", text)):
             repeats.n_objects = 0
             try:
                 return _sequence(mended, repeats)
@@ -322,17 +322,17 @@ def _sequence(text: str, repeats: _Repeats) -> object:
     decoder = json.JSONDecoder(
         object_pairs_hook=repeats.object_of, parse_constant=_constant, parse_int=_whole_number
     )
-    found: list[object] = []
+    values: list[object] = []
     start = _BETWEEN.match(text, 0).end()  # type: ignore[union-attr]
     while start < len(text):
         value, end = decoder.raw_decode(text, start)
-        found.append(value)
+        values.append(value)
         start = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]
-    if len(found) == 1:
-        return found[0]
-    if not found or {type(value) for value in found} not in ({dict}, {list}):
+    if len(values) == 1:
+        return values[0]
+    if not values or {type(value) for value in values} not in ({dict}, {list}):
         raise json.JSONDecodeError("Extra data", text, 0)
-    return found
+    return values
 
 
 def _constant(name: str) -> float | None:
@@ -379,16 +379,16 @@ def flat(row: Record, depth: int, *, by_path: bool = False) -> Record:
     """
     if not depth or not any(type(value) is dict for value in row.values()):
         return row
-    found: dict[Key, object] = {}
-    _flatten(row, "", depth, found, () if by_path else None)
-    return found
+    columns: dict[Key, object] = {}
+    _flatten(row, "", depth, columns, () if by_path else None)
+    return columns
 
 
 def _flatten(
     row: Mapping[Key, object],
     before: str,
     depth: int,
-    found: dict[Key, object],
+    columns: dict[Key, object],
     path: tuple[Key, ...] | None,
 ) -> None:
     for key, value in row.items():
@@ -396,12 +396,12 @@ def _flatten(
         place = None if path is None else (*path, key)
         if type(value) is dict and value and depth:
             inner = name if isinstance(name, str) else name[1]
-            _flatten(value, f"{inner}.", depth - 1, found, place)
+            _flatten(value, f"{inner}.", depth - 1, columns, place)
             continue
         column = (place, name) if before and place is not None else name
-        if column in found:
+        if column in columns:
             raise _SameNameError
-        found[column] = value or None if type(value) is dict else value
+        columns[column] = value or None if type(value) is dict else value
 
 
 class _Builder:

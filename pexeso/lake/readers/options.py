@@ -72,7 +72,7 @@ class ReadingOptions:
 
     def to_dict(self) -> dict[str, str | int]:
         """Return what is set, as plain JSON."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in given.items() if value is not None}
 
     def require_none(self, got: str) -> None:
@@ -93,42 +93,42 @@ class ReadingOptions:
 
 
 def _checked_delimiter(given: object) -> str:
-    found = _DELIMITER_OF_NAME.get(given, given) if isinstance(given, str) else given
+    delimiter = _DELIMITER_OF_NAME.get(given, given) if isinstance(given, str) else given
     if (
-        not isinstance(found, str)
-        or len(found) != 1
-        or found.isalnum()
-        or found in _NO_DELIMITERS
-        or "\ud800" <= found <= "\udfff"
+        not isinstance(delimiter, str)
+        or len(delimiter) != 1
+        or delimiter.isalnum()
+        or delimiter in _NO_DELIMITERS
+        or "\ud800" <= delimiter <= "\udfff"
     ):
         raise InputError(
             "delimiter must be one character that is no letter, digit, quotation mark or line "
             f"break, or 'tab' or 'space'. Got {given!r}."
         )
-    return found
+    return delimiter
 
 
 def _checked_encoding(given: object) -> str:
     if isinstance(given, str):
         try:
-            found = codecs.lookup(given).name
-            "".encode(found)  # refuses what makes bytes of bytes, such as base64
+            encoding = codecs.lookup(given).name
+            "".encode(encoding)  # refuses what makes bytes of bytes, such as base64
         except (LookupError, UnicodeError, ValueError):
-            found = ""
-        if found and found.replace("-", "_") not in _NOT_FOR_FILES:
-            return found
+            encoding = ""
+        if encoding and encoding.replace("-", "_") not in _NOT_FOR_FILES:
+            return encoding
     raise InputError(
         "encoding must be the name of a text encoding, such as utf-8, latin-1, cp1252 or utf-16. "
         f"Got {given!r}."
     )
 
 
-def _check_count(name: str, what: str, given: object, most: int) -> None:
+def _check_count(name: str, what: str, given: object, limit: int) -> None:
     if given is None:
         return
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= most:
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= limit:
         raise InputError(
-            f"{name} must be a number of {what}, a whole number from 0 to {most:,}. Got {given!r}."
+            f"{name} must be a number of {what}, a whole number from 0 to {limit:,}. Got {given!r}."
         )
 
 

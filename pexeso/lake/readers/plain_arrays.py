@@ -69,7 +69,7 @@ def plain(values: pa.Array) -> pa.Array:
     if types.is_map(kind):
         first, end = values.offsets[0].as_py(), values.offsets[-1].as_py()
         keys, items = (
-            plain(each.slice(first, end - first)) for each in (values.keys, values.items)
+            plain(child.slice(first, end - first)) for child in (values.keys, values.items)
         )
         offsets = pc.subtract(values.offsets, pa.scalar(first, pa.int32()))
         if missing is not None:  # an offset that is missing stands for a missing map

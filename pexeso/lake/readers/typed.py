@@ -77,7 +77,7 @@ def parquet_rows(shown: str, source: pa.NativeFile | BinaryIO | str) -> Iterator
 
 def _coded_texts(metadata: pq.FileMetaData) -> list[str]:
     """Return the flat columns of texts that are kept in a dictionary in every row group."""
-    found = []
+    paths = []
     for number in range(metadata.num_columns if metadata.num_row_groups else 0):
         leaf = metadata.schema.column(number)
         if leaf.physical_type != "BYTE_ARRAY" or "." in leaf.path:
@@ -86,8 +86,8 @@ def _coded_texts(metadata: pq.FileMetaData) -> list[str]:
             continue
         groups = range(metadata.num_row_groups)
         if all("RLE_DICTIONARY" in metadata.row_group(g).column(number).encodings for g in groups):
-            found.append(leaf.path)
-    return found
+            paths.append(leaf.path)
+    return paths
 
 
 def json_rows(shown: str, data: bytes) -> Iterator[TypedRows]:

@@ -106,7 +106,7 @@ def read_file_apart(source: FileSource, module: str) -> TypedTable:
     return TypedTable(table.column_names, table.schema.types, batches(table))
 
 
-def gathered(found: Iterable[pa.RecordBatch], schema: pa.Schema, max_bytes: int) -> pa.Table:
+def gathered(pieces: Iterable[pa.RecordBatch], schema: pa.Schema, max_bytes: int) -> pa.Table:
     """Put batches together, for an `answer`.
 
     Raises
@@ -115,7 +115,7 @@ def gathered(found: Iterable[pa.RecordBatch], schema: pa.Schema, max_bytes: int)
         They take more bytes than the limit.
     """
     kept, n_bytes = [], 0
-    for batch in found:
+    for batch in pieces:
         n_bytes += batch.nbytes
         if n_bytes > max_bytes:
             raise TableReadError(
@@ -140,12 +140,12 @@ class _Reader:
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
 
-    def ask(self, asked: dict[str, Any], *, is_last: bool) -> tuple[bytes, bytes] | int:
+    def ask(self, message: dict[str, Any], *, is_last: bool) -> tuple[bytes, bytes] | int:
         """Return both parts of the answer, or the number that the process ended with."""
         with self._lock:
             process = self._running()
             try:
-                process.stdin.write(json.dumps(asked).encode() + b"\n")
+                process.stdin.write(json.dumps(message).encode() + b"\n")
                 process.stdin.flush()
                 sizes = process.stdout.readline().split()
                 parts = [process.stdout.read(int(size)) for size in sizes]
@@ -197,18 +197,18 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing that a library prints comes between
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks ends this process
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
-        _limit(asked["limits"])
+        message = json.loads(line)
+        _limit(message["limits"])
         try:
-            found, table = importlib.import_module(asked["module"]).answer(asked["request"])
+            answer, table = importlib.import_module(message["module"]).answer(message["request"])
         except TableReadError as error:
-            found, table = {"error": str(error)}, None
-        _write(output, found, table)
-        del found, table
+            answer, table = {"error": str(error)}, None
+        _write(output, answer, table)
+        del answer, table
 
 
-def _write(output: BinaryIO, found: dict[str, Any], table: pa.Table | None) -> None:
-    head = json.dumps(found).encode()
+def _write(output: BinaryIO, answer: dict[str, Any], table: pa.Table | None) -> None:
+    head = json.dumps(answer).encode()
     stream = pa.BufferOutputStream()
     if table is not None:
         with pa.ipc.new_stream(stream, table.schema) as writer:

@@ -64,9 +64,9 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
 
 
 def _table(stream: BinaryIO, max_bytes: int) -> pa.Table:
-    schema, found = _open(stream)
+    schema, batches = _open(stream)
     check_width("{shown}", len(schema))
-    return gathered(map(_validated, found), schema, max_bytes)
+    return gathered(map(_validated, batches), schema, max_bytes)
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:

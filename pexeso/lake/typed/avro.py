@@ -107,15 +107,15 @@ def _table(path: str, max_bytes: int) -> pa.Table:
         pieces: list[list[pa.Array]] = [[make([])] for make in makers]
         n_bytes = 0
         while rows := list(islice(records, _ROWS_A_CHUNK)):
-            for name, make, found in zip(names, makers, pieces, strict=True):
-                found.append(make([row.get(name) for row in rows]))
-                n_bytes += found[-1].nbytes
+            for name, make, arrays in zip(names, makers, pieces, strict=True):
+                arrays.append(make([row.get(name) for row in rows]))
+                n_bytes += arrays[-1].nbytes
             if n_bytes > max_bytes:
                 raise TableReadError(
                     f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
                     "(max_bytes)."
                 )
-    columns = [pa.chunked_array(found, found[0].type) for found in pieces]
+    columns = [pa.chunked_array(arrays, arrays[0].type) for arrays in pieces]
     return pa.Table.from_arrays(columns, names=names)
 
 
@@ -130,7 +130,7 @@ def _maker(schema: Any) -> Callable[[list[Any]], pa.Array]:
 def _arrow_type(schema: Any, depth: int) -> pa.DataType | None:
     """Return the type of a field in Arrow, None for one of several types, by key or recursive."""
     if isinstance(schema, list):
-        others = [each for each in schema if each != "null"]
+        others = [branch for branch in schema if branch != "null"]
         return _arrow_type(others[0], depth) if len(others) == 1 else None
     if isinstance(schema, str):
         return _TYPES.get(schema)  # a name stands for a record that was described before

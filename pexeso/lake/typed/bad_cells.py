@@ -103,15 +103,15 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 def _in_slices(values: pa.Array, are_texts: bool) -> MendedTexts:
     """Work on bytes a slice at a time: most are good, and Python's texts take much memory."""
-    found = []
+    parts = []
     n_bytes = 0
     for start in range(0, len(values), _CELLS_A_SLICE):
-        found.append(_of_slice(values.slice(start, _CELLS_A_SLICE), are_texts))
-        n_bytes += found[-1].texts.nbytes
+        parts.append(_of_slice(values.slice(start, _CELLS_A_SLICE), are_texts))
+        n_bytes += parts[-1].texts.nbytes
         if n_bytes > _MOST_BYTES:
             raise ValueError(f"wrong bytes among more than {_MOST_BYTES:,}")
-    texts = pa.concat_arrays([each.texts for each in found])
-    n_mended, n_lost = (sum(each.n_mended for each in found), sum(each.n_lost for each in found))
+    texts = pa.concat_arrays([part.texts for part in parts])
+    n_mended, n_lost = (sum(part.n_mended for part in parts), sum(part.n_lost for part in parts))
     return MendedTexts(texts, n_mended, n_lost, _NO_TEXT)
 
 

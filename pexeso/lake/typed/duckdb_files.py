@@ -58,8 +58,8 @@ def tables_in(source: FileSource) -> list[InnerTable]:
     PlaceError
         Its storage breaks off.
     """
-    found, _ = _answer(source, {})
-    return [InnerTable(name, reason) for name, reason in found["tables"]]
+    listing, _ = _answer(source, {})
+    return [InnerTable(name, reason) for name, reason in listing["tables"]]
 
 
 def read(source: FileSource, name: str) -> TypedTable:
@@ -115,7 +115,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
         The database cannot be read.
     """
     with _opened(request["path"]) as connection:
-        found = {
+        tables = {
             name if schema == "main" else f"{schema}.{name}": (schema, name)
             for schema, name in connection.execute(
                 "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
@@ -123,10 +123,10 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
             ).fetchall()
         }
         if "table" not in request:
-            return {"tables": [[name, _reason(connection, found[name])] for name in found]}, None
-        if request["table"] not in found:
-            raise no_such_table("{shown}", "table", request["table"], list(found))
-        return {}, _table(connection, found[request["table"]], request["max_bytes"])
+            return {"tables": [[name, _reason(connection, tables[name])] for name in tables]}, None
+        if request["table"] not in tables:
+            raise no_such_table("{shown}", "table", request["table"], list(tables))
+        return {}, _table(connection, tables[request["table"]], request["max_bytes"])
 
 
 @contextmanager

@@ -276,12 +276,12 @@ class _Grid:
             for left, right in spans.values()
             for column in range(left, min(right + 1, len(self.rows[top])))
         }
-        current, found = "", []
+        current, names = "", []
         for column, above, below in zip(columns, upper, lower, strict=True):
             current = above or ("" if spans else current)
             group = reach.get(column) or (current if below else above)
-            found.append(" ".join(filter(None, (group, below))))
-        return found
+            names.append(" ".join(filter(None, (group, below))))
+        return names
 
     def end(self, head: int) -> int:
         """Return the row after the last one of the table: footnotes do not belong to it."""

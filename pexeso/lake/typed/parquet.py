@@ -66,22 +66,22 @@ def _long_texts(file: pq.ParquetFile, data: bytes, limit: int) -> set[str]:
     """
     leaves = [file.schema.column(number) for number in range(len(file.schema))]
     texts = [leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    found: set[str] = set()
+    paths: set[str] = set()
     for leaf in texts:
         coded = pq.ParquetFile(
             pa.BufferReader(data), metadata=file.metadata, read_dictionary=[leaf.path]
         )
-        most = limit if leaf.max_repetition_level == 0 else min(limit, _MAX_REPEATED_BYTES)
+        max_bytes = limit if leaf.max_repetition_level == 0 else min(limit, _MAX_REPEATED_BYTES)
         for group in range(file.num_row_groups):
             # The list comes with the first value, in all its length.
             batches = coded.iter_batches(
                 _ROWS_A_PROBE, row_groups=[group], columns=[leaf.path], use_threads=False
             )
             longest = (max(map(_longest, batch.columns), default=0) for batch in batches)
-            if next(filter(None, longest), 0) > most:
-                found.add(leaf.path)
+            if next(filter(None, longest), 0) > max_bytes:
+                paths.add(leaf.path)
                 break
-    return found
+    return paths
 
 
 def _longest(values: pa.Array) -> int:

@@ -65,12 +65,12 @@ def _reason(book: Any, sheet: Any) -> str | None:
     if not _has_cells(sheet):
         return NO_CELLS
     try:
-        found = _call(lambda _: book.get_sheet_by_name(sheet.name))
+        loaded_sheet = _call(lambda _: book.get_sheet_by_name(sheet.name))
     except TableReadError as error:
         return str(error).removeprefix("{shown} ").rstrip(".")
-    if found.start is None:
+    if loaded_sheet.start is None:
         return EMPTY
-    rows = _call(lambda _: found.iter_rows())
+    rows = _call(lambda _: loaded_sheet.iter_rows())
     return None if any(not is_blank(value) for row in rows for value in row) else EMPTY
 
 

@@ -66,8 +66,8 @@ def tables_in(source: FileSource) -> list[InnerTable]:
     PlaceError
         Its storage breaks off.
     """
-    found, _ = _answer(source, {})
-    return [InnerTable(name, reason) for name, reason in found["sheets"]]
+    listing, _ = _answer(source, {})
+    return [InnerTable(name, reason) for name, reason in listing["sheets"]]
 
 
 def read(source: FileSource, name: str) -> TypedTable:
@@ -96,10 +96,10 @@ def read(source: FileSource, name: str) -> TypedTable:
     PlaceError
         Its storage breaks off.
     """
-    found, table = _answer(source, {"sheet": name, "max_bytes": source.max_bytes})
+    answer, table = _answer(source, {"sheet": name, "max_bytes": source.max_bytes})
     if table is None:
         raise TableReadError(f"{source.shown} has no table in a sheet: {name!r}.")
-    return TypedTable(table.column_names, table.schema.types, batches(table), found["notes"])
+    return TypedTable(table.column_names, table.schema.types, batches(table), answer["notes"])
 
 
 def _answer(

@@ -157,12 +157,12 @@ def _array(values: tuple[object, ...], kind: pa.DataType) -> pa.Array:
 class _Columns:
     """The columns of a table, their types, and how many rows a batch may have."""
 
-    def __init__(self, columns: list[str], found: list[tuple[object, ...]]) -> None:
+    def __init__(self, columns: list[str], statistics: list[tuple[object, ...]]) -> None:
         self.columns = columns
-        self.types = [_kind(dict(zip("ift", flags, strict=True))) for *flags, _, _, _ in found]
-        self.with_bytes = {number for number, values in enumerate(found) if values[3]}
-        self.n_characters = sum(values[5] or 0 for values in found)
-        longest = sum(values[4] or 8 for values in found)
+        self.types = [_kind(dict(zip("ift", flags, strict=True))) for *flags, _, _, _ in statistics]
+        self.with_bytes = {number for number, values in enumerate(statistics) if values[3]}
+        self.n_characters = sum(values[5] or 0 for values in statistics)
+        longest = sum(values[4] or 8 for values in statistics)
         self.n_rows = max(1, min(_MAX_ROWS_A_BATCH, _BATCH_BYTES // max(1, int(longest))))
 
 
@@ -226,10 +226,10 @@ class _Database:
     def names(self) -> list[str]:
         """Return the names of the tables and views that hold what somebody put there."""
         with self._plain_errors():
-            found = self._connection.execute(
+            rows = self._connection.execute(
                 "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view')"
             ).fetchall()
-        entries = [(str(name), str(sql or "")) for name, sql in found]
+        entries = [(str(name), str(sql or "")) for name, sql in rows]
         virtual = [name for name, sql in entries if sql.lstrip()[:14].upper() == "CREATE VIRTUAL"]
         own = {f"{name}_{end}" for name in virtual for end in _SHADOWS}
         hidden = own.union(virtual)
@@ -256,26 +256,26 @@ class _Database:
             cursor = self._connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 0")
             columns = [entry[0] for entry in cursor.description]
             check_width(self.shown, len(columns))
-            found: list[tuple[object, ...]] = []
+            statistics: list[tuple[object, ...]] = []
             for start in range(0, len(columns), _COLUMNS_A_STATEMENT):
                 part = columns[start : start + _COLUMNS_A_STATEMENT]
-                asked = ", ".join(map(_asked_of, part))
-                row = self._connection.execute(f"SELECT {asked} FROM {_quoted(name)}").fetchone()
-                found += zip(*[iter(row)] * 6, strict=True)
-        table = _Columns(columns, found)
+                terms = ", ".join(map(_asked_of, part))
+                row = self._connection.execute(f"SELECT {terms} FROM {_quoted(name)}").fetchone()
+                statistics += zip(*[iter(row)] * 6, strict=True)
+        table = _Columns(columns, statistics)
         check_size(f"{name!r} of {self.shown}", int(table.n_characters), max_bytes)
         return table
 
     def rows(self, name: str, table: _Columns) -> Iterator[list[tuple[object, ...]]]:
         """Yield the rows of a table in lists."""
-        asked = ", ".join(
+        terms = ", ".join(
             f"CASE WHEN typeof({_quoted(c)}) <> 'blob' THEN {_quoted(c)} END"
             if number in table.with_bytes
             else _quoted(c)
             for number, c in enumerate(table.columns)
         )
         with self._plain_errors():
-            cursor = self._connection.execute(f"SELECT {asked} FROM {_quoted(name)}")
+            cursor = self._connection.execute(f"SELECT {terms} FROM {_quoted(name)}")
             while rows := cursor.fetchmany(table.n_rows):
                 yield rows
 
@@ -361,17 +361,17 @@ def _authorise(action: int, _first: object, second: object, *_: object) -> int:
 
 def _state(shown: str, path: Path) -> tuple[object, ...]:
     """Return sizes and times of a database and what lies beside it."""
-    found: list[object] = []
+    stamps: list[object] = []
     for end in ("", *_BESIDE):
         try:
             status = os.stat(f"{path}{end}")
         except FileNotFoundError:
-            found.append(None)
+            stamps.append(None)
         except OSError as error:
             raise TableReadError(f"{shown} cannot be read: {error.strerror or error}.") from error
         else:
-            found.append((status.st_size, status.st_mtime_ns))
-    return tuple(found)
+            stamps.append((status.st_size, status.st_mtime_ns))
+    return tuple(stamps)
 
 
 def _has_unfinished(path: Path, has_log: bool) -> bool:

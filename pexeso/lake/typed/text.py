@@ -111,14 +111,14 @@ class TextColumns:
         try:
             text = as_text(values)
             text.validate(full=True)  # a writer may have put anything where strings should be
-            found = MendedTexts(text, n_lost=_n_out_of_range(values, text), why=_OUT_OF_RANGE)
+            mended = MendedTexts(text, n_lost=_n_out_of_range(values, text), why=_OUT_OF_RANGE)
         except UNREADABLE as error:
-            found = mended_texts(values, error)
-        self._n_mended[position] += found.n_mended
-        if found.n_lost:
-            self._n_lost[position] += found.n_lost
-            self._why_lost.setdefault(position, found.why)
-        return found.texts
+            mended = mended_texts(values, error)
+        self._n_mended[position] += mended.n_mended
+        if mended.n_lost:
+            self._n_lost[position] += mended.n_lost
+            self._why_lost.setdefault(position, mended.why)
+        return mended.texts
 
 
 def text_table(shown: str, typed: TypedTable, *, max_bytes: int, max_cell_bytes: int) -> Table:

@@ -34,19 +34,19 @@ def check_overlap(index: OverlapIndex) -> list[str]:
     -----
     Linear in pairs; some 60 bytes a pair of memory.
     """
-    n_pairs, found = len(index.list_sets), []
+    n_pairs, faults = len(index.list_sets), []
     for name, what in (("token_offsets", "posting lists"), ("set_offsets", "sets")):
         offsets = np.asarray(getattr(index, name))
         if offsets[0] != 0 or offsets[-1] != n_pairs or (np.diff(offsets) < 1).any():
-            found.append(f"{name}: {what} must run from 0 to {n_pairs:,}, and none may be empty.")
-    found += _rising(index.ids, None, "ids", np.iinfo(np.int64).max)
-    found += list(_dictionary(index))
-    if not found:
-        found += _rising(index.set_tokens, index.set_offsets, "set_tokens", index.n_tokens)
-        found += _rising(index.list_sets, index.token_offsets, "list_sets", index.n_sets)
-    if not found:
-        found += [*_places(index), *_groups(index)]
-    return [f"The token sets: {sentence}" for sentence in found]
+            faults.append(f"{name}: {what} must run from 0 to {n_pairs:,}, and none may be empty.")
+    faults += _rising(index.ids, None, "ids", np.iinfo(np.int64).max)
+    faults += list(_dictionary(index))
+    if not faults:
+        faults += _rising(index.set_tokens, index.set_offsets, "set_tokens", index.n_tokens)
+        faults += _rising(index.list_sets, index.token_offsets, "list_sets", index.n_sets)
+    if not faults:
+        faults += [*_places(index), *_groups(index)]
+    return [f"The token sets: {sentence}" for sentence in faults]
 
 
 def _rising(numbers: np.ndarray, offsets: np.ndarray | None, name: str, end: int) -> list[str]:

@@ -127,8 +127,8 @@ class Dictionary:
         position = np.minimum(
             _first_not_less(self.texts, wanted, *self._stretches(wanted)), len(self.texts) - 1
         )
-        found = pc.equal(take_texts(self.texts, position), wanted).to_numpy(zero_copy_only=False)
-        numbers[found] = self.numbers[position[found]]
+        equal = pc.equal(take_texts(self.texts, position), wanted).to_numpy(zero_copy_only=False)
+        numbers[equal] = self.numbers[position[equal]]
         return numbers
 
     def _waits_for_pages(self) -> bool:

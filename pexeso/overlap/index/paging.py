@@ -91,13 +91,13 @@ def _requests(begins: np.ndarray, ends: np.ndarray, array: np.ndarray) -> list[t
     No request exceeds what the system reads for one request.
     """
     row_bytes, offset, n_bytes = array.strides[0], array.offset, array.offset + array.nbytes
-    asked, reached = [], 0
+    requests, reached = [], 0
     for begin, end in sorted(zip(begins.tolist(), ends.tolist(), strict=True)):
         first = max(reached, (offset + begin * row_bytes) // PAGE_BYTES * PAGE_BYTES)
         last = min(n_bytes, offset + end * row_bytes)
-        asked += [
+        requests += [
             (position, min(_MOST_BYTES, last - position))
             for position in range(first, last, _MOST_BYTES)
         ]
         reached = max(reached, -(-last // PAGE_BYTES) * PAGE_BYTES)
-    return asked
+    return requests

@@ -164,7 +164,7 @@ class OverlapIndex:
         self.pages.want(name, rows, rows + 2)
         offsets = getattr(self, name)
         begins, ends = (
-            offsets[each].astype(np.int64, copy=False) for each in (rows, np.asarray(rows) + 1)
+            offsets[places].astype(np.int64, copy=False) for places in (rows, np.asarray(rows) + 1)
         )
         if len(begins) and (
             begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()

@@ -67,14 +67,14 @@ class LakeSample:
         records, seconds = [], 0.0
         for done, file in enumerate(chosen, 1):
             started = time.perf_counter()
-            found = table_records(
+            batches = table_records(
                 file,
                 options.rules,
                 options.normaliser,
                 max_bytes=options.max_table_bytes,
                 wanted=wanted,
             )
-            records.append(pa.Table.from_batches(list(found)).select(_FIELDS))
+            records.append(pa.Table.from_batches(list(batches)).select(_FIELDS))
             seconds += time.perf_counter() - started
             if progress is not None:
                 progress(done, len(chosen))
@@ -121,10 +121,10 @@ class LakeSample:
     @cached_property
     def bytes_by_format(self) -> Counter[str]:
         """Bytes of the files that were read."""
-        found: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
         for file in self.chosen:
-            found[format_name(file)] += file.n_bytes
-        return found
+            totals[format_name(file)] += file.n_bytes
+        return totals
 
     def count(self, kind: str, *, kept: bool = True) -> int:
         """Count the records of a kind.
@@ -147,13 +147,13 @@ class LakeSample:
 
     def lake_total(self, of_files: Sequence[int]) -> int:
         """Return for the lake what has been counted in each file that was read."""
-        found: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
         for file, number in zip(self.chosen, of_files, strict=True):
-            found[format_name(file)] += number
+            totals[format_name(file)] += number
         return (
-            sum(found.values())
+            sum(totals.values())
             if self.exact
-            else scaled_pairs(self.files, found, self.bytes_by_format)
+            else scaled_pairs(self.files, totals, self.bytes_by_format)
         )
 
     def _of(self, records: pa.Table, kind: str, kept: bool) -> pa.Table:

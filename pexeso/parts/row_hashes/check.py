@@ -56,13 +56,13 @@ def _check_shard(store: Store, entry: FolderEntry, listed: set[str]) -> Iterator
         sum(piece.n_rows * len(piece.facts) for piece in pieces),
     )
     document = read_document(shard.folder / META)
-    for where, told in (
+    for where, facts in (
         (MANIFEST, entry.facts),
         (META, document if isinstance(document, dict) else {}),
     ):
         for name, number in zip(COUNTS, counts, strict=True):
-            if told.get(name) != number:
-                yield f"{where} tells of {told.get(name)!r} {name}, and there are {number:,}."
+            if facts.get(name) != number:
+                yield f"{where} tells of {facts.get(name)!r} {name}, and there are {number:,}."
     gone = set(shard.deleted.tolist())
     unknown = {piece.table for piece in pieces if piece.number not in gone} - listed
     if unknown:

@@ -73,16 +73,16 @@ def estimate(sample: LakeSample) -> PartEstimate:
             for rows in read
         ]
     )
-    found = RowHashesEstimate(
+    sizes = RowHashesEstimate(
         n_rows, cells, shards_needed(n_bytes, options.partition_bytes), n_bytes
     )
     seconds = {
-        stage: sample.factor * (FIXED_SECONDS[stage] + each * cells / min(sample.cores, 1 << 30))
-        for stage, each in SECONDS_PER_CELL.items()
+        stage: sample.factor * (FIXED_SECONDS[stage] + rate * cells / min(sample.cores, 1 << 30))
+        for stage, rate in SECONDS_PER_CELL.items()
     }
     seconds = sample.seconds_of(seconds, FIXED_SECONDS)
-    memory = 2 * n_bytes // max(1, found.shards)
-    return PartEstimate({"redundancy": asdict(found)}, n_bytes, memory, seconds)
+    memory = 2 * n_bytes // max(1, sizes.shards)
+    return PartEstimate({"redundancy": asdict(sizes)}, n_bytes, memory, seconds)
 
 
 _STORED = ("hashes", "codes", "facts")

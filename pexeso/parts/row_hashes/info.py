@@ -31,4 +31,4 @@ def _shard(entry: FolderEntry) -> dict[str, Any]:
 
 def totals(folders: Sequence[FolderEntry]) -> dict[str, int]:
     """Return the number of rows and cells that are hashed."""
-    return {f"hashed_{name}": sum(each.facts[name] for each in folders) for name in COUNTS[1:]}
+    return {f"hashed_{name}": sum(folder.facts[name] for folder in folders) for name in COUNTS[1:]}

@@ -41,9 +41,9 @@ class HashShard:
     @cached_property
     def tables(self) -> Texts:
         """Of each piece its table, ascending by code point."""
-        found = open_texts(self.folder / TABLES)
-        require_sound(found)
-        return found
+        texts = open_texts(self.folder / TABLES)
+        require_sound(texts)
+        return texts
 
     def pieces(self) -> list[StoredPiece]:
         """Return all pieces, deleted ones too, without their cells."""
@@ -57,8 +57,8 @@ class HashShard:
 
     def numbers_of(self, tables: pa.Array) -> np.ndarray:
         """Return the numbers of the pieces of some tables, int64, ascending."""
-        found = pc.is_in(self.tables.cast(pa.string()), value_set=tables.cast(pa.string()))
-        return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+        mask = pc.is_in(self.tables.cast(pa.string()), value_set=tables.cast(pa.string()))
+        return np.flatnonzero(mask.to_numpy(zero_copy_only=False))
 
 
 def pieces_by_table(store: Store) -> dict[str, list[StoredPiece]]:
@@ -77,15 +77,15 @@ def pieces_by_table(store: Store) -> dict[str, list[StoredPiece]]:
             f"add-part {store.path} redundancy', or build indexes with it from the start: 'pexeso "
             "index LAKE INDEX --include redundancy'."
         )
-    found: dict[str, list[StoredPiece]] = {}
+    pieces: dict[str, list[StoredPiece]] = {}
     for entry in hash_shard_entries(store):
         shard = open_hash_shard(store, entry)
         gone = set(shard.deleted.tolist())
         for piece in shard.pieces():
             if piece.number not in gone:
-                found.setdefault(piece.table, []).append(piece)
+                pieces.setdefault(piece.table, []).append(piece)
     return {
-        table: sorted(found[table], key=lambda piece: piece.first_row) for table in sorted(found)
+        table: sorted(pieces[table], key=lambda piece: piece.first_row) for table in sorted(pieces)
     }
 
 

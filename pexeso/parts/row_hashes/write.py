@@ -76,8 +76,8 @@ def _lay_out(job: BuildJob, pieces: DataFrame | pa.Table, folder: Path) -> Facts
     from pyspark.sql import functions as sql
 
     sizes = [sql.octet_length(name) for name in _SIZES]
-    found = pieces.agg(sql.sum(sum(sizes, sql.lit(PIECE_BYTES)))).first()[0] or 0
-    n_shards = shards_needed(found, job.options.partition_bytes)
+    n_bytes = pieces.agg(sql.sum(sum(sizes, sql.lit(PIECE_BYTES)))).first()[0] or 0
+    n_shards = shards_needed(n_bytes, job.options.partition_bytes)
     return {"shards": divide({_PLACED: pieces}, _ORDER, n_shards, folder)}
 
 

@@ -65,10 +65,10 @@ def _check_shard(store: Store, entry: FolderEntry, listed: pa.Array) -> Iterator
 def _check_counts(shard: RowShard, entry: FolderEntry, document: object) -> Iterator[str]:
     rows = shard.rows
     numbers = (rows.n_tables, rows.n_rows, len(rows.cells), len(rows.values))
-    for where, told in (
+    for where, facts in (
         (MANIFEST, entry.facts),
         (META, document if isinstance(document, dict) else {}),
     ):
         for name, number in zip(COUNTS, numbers, strict=True):
-            if told.get(name) != number:
-                yield f"{where} tells of {told.get(name)!r} {name}, and there are {number:,}."
+            if facts.get(name) != number:
+                yield f"{where} tells of {facts.get(name)!r} {name}, and there are {number:,}."

@@ -64,7 +64,7 @@ def estimate(sample: LakeSample) -> PartEstimate:
         [pc.sum(pc.multiply(rows["n_rows"], rows["n_columns"])).as_py() or 0 for rows in read]
     )
     n_rows = sample.lake_total([pc.sum(rows["n_rows"]).as_py() or 0 for rows in read])
-    n_texts = sample.lake_total([len(each) for each in texts])
+    n_texts = sample.lake_total([len(file_texts) for file_texts in texts])
     distinct = pc.unique(pa.chunked_array(texts, pa.string()))
     mean_bytes = (pc.sum(pc.binary_length(distinct)).as_py() or 0) / max(1, len(distinct))
     values, growth = grown(texts, n_texts) if len(distinct) else (0, 1.0)
@@ -77,17 +77,17 @@ def estimate(sample: LakeSample) -> PartEstimate:
         + n_rows * filter_bytes
         + values * (STORED_VALUE_BYTES + mean_bytes)
     )
-    found = RowKeysEstimate(n_rows, cells, values, shards, n_bytes)
+    sizes = RowKeysEstimate(n_rows, cells, values, shards, n_bytes)
     seconds = {
         stage: sample.factor
-        * (FIXED_SECONDS[stage] + each * cells / min(sample.cores, _tasks(stage, found)))
-        for stage, each in SECONDS_PER_CELL.items()
+        * (FIXED_SECONDS[stage] + rate * cells / min(sample.cores, _tasks(stage, sizes)))
+        for stage, rate in SECONDS_PER_CELL.items()
     }
     seconds = sample.seconds_of(seconds, FIXED_SECONDS)
     memory = MEMORY_OF_CELL * cells // max(1, shards)
-    return PartEstimate({"composite": asdict(found)}, n_bytes, memory, seconds)
+    return PartEstimate({"composite": asdict(sizes)}, n_bytes, memory, seconds)
 
 
-def _tasks(stage: str, found: RowKeysEstimate) -> int:
+def _tasks(stage: str, sizes: RowKeysEstimate) -> int:
     """Return how many tasks a stage has at most: a shard is built by one."""
-    return max(1, found.shards) if stage == "rows" else 1 << 30
+    return max(1, sizes.shards) if stage == "rows" else 1 << 30

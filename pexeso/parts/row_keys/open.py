@@ -66,8 +66,8 @@ class RowShard:
         from pexeso.composite.row_keys import RowKeys, SuperKeys  # bring numba
 
         super_keys = {}
-        for told in self.filters:
-            hashing = filter_from_json(told)
+        for description in self.filters:
+            hashing = filter_from_json(description)
             words = open_array(self.folder / f"{SUPER_KEYS % hashing.name}.npy")
             super_keys[hashing.name] = SuperKeys(hashing, words.view(np.uint64))
         arrays = {name: open_array(self.folder / f"{name}.npy") for name in ARRAYS}
@@ -112,8 +112,8 @@ class RowShard:
         """
         from pexeso.overlap.loops import find_texts  # brings numba
 
-        found = find_texts(self.tables, tables)
-        return np.unique(found[found >= 0])
+        positions = find_texts(self.tables, tables)
+        return np.unique(positions[positions >= 0])
 
     def hidden(self, table: str | None) -> np.ndarray:
         """Return the numbers of tables to hide: deleted ones, and the one of a name."""

@@ -131,7 +131,7 @@ def fields_of(
     take : callable
         Given numbers, returns the texts.
     """
-    texts, places = zip(*(_distinct(each, n_texts) for each in numbers), strict=True)
+    texts, places = zip(*(_distinct(cells, n_texts) for cells in numbers), strict=True)
     given = {
         "table": [piece.table for piece in pieces],
         "n_rows": [piece.n_rows for piece in pieces],
@@ -143,9 +143,9 @@ def fields_of(
     }
     fields = [SCHEMA.field(name) for name in FIELDS]
     return {
-        field.name: each.cast(field.type)
-        if isinstance(each := given[field.name], pa.Array)
-        else pa.array(each, field.type)
+        field.name: column.cast(field.type)
+        if isinstance(column := given[field.name], pa.Array)
+        else pa.array(column, field.type)
         for field in fields
     }
 

@@ -92,7 +92,7 @@ def _lay_out(job: BuildJob, rows: DataFrame | pa.Table, folder: Path) -> Facts:
     n_cells = sql.sum(sql.col("n_rows") * sql.col("n_columns"))
     letters = sql.sum(sql.expr("aggregate(texts, 0L, (sum, text) -> sum + octet_length(text))"))
     sizes = rows.agg(n_cells, sql.sum("n_rows"), letters).first()
-    n_shards = shards_needed(*(each or 0 for each in sizes), job.options.partition_bytes)
+    n_shards = shards_needed(*(size or 0 for size in sizes), job.options.partition_bytes)
     return {"shards": divide({ROWS: rows}, ("table",), n_shards, folder)}
 
 
@@ -171,11 +171,11 @@ def _numbered_cells(records: pa.Table) -> tuple[pa.Array, np.ndarray]:
     n_cells = pc.list_value_length(records["cells"]).to_numpy()
     cells = pc.list_flatten(records["cells"]).to_numpy()
     places = cells + np.repeat(offsets_of(n_texts)[:-1], n_cells)
-    found = np.full(len(cells), -1, np.int32)
-    found[cells >= 0] = number_of_text[places[cells >= 0]]
+    numbers = np.full(len(cells), -1, np.int32)
+    numbers[cells >= 0] = number_of_text[places[cells >= 0]]
     if values.nbytes < 2**31:
         values = values.cast(pa.string())
-    return values, found
+    return values, numbers
 
 
 def _begins(tables: pa.ChunkedArray) -> np.ndarray:

@@ -79,12 +79,12 @@ def check_model(store: Store) -> list[Problem]:
         embedder = load_embedder(embedder_folder(store), verify=True)
         if embedder.fingerprint != manifest.fingerprints["embedder"]:
             raise EmbedderError("It is not the one that the index was built with.")
-        told = manifest.facts.get("embedder", embedder.kind), manifest.facts["dimensions"]
-        if told != (embedder.kind, embedder.dimensions):
+        recorded = manifest.facts.get("embedder", embedder.kind), manifest.facts["dimensions"]
+        if recorded != (embedder.kind, embedder.dimensions):
             raise EmbedderError(
                 f"It is of the kind {embedder.kind!r} with {embedder.dimensions} dimensions, and "
                 "the manifest tells of "
-                f"{told[0]!r} with {told[1]!r}."
+                f"{recorded[0]!r} with {recorded[1]!r}."
             )
     except EmbedderError as error:
         sentence = f"The model in '{embedder_folder(store)}' cannot be used: {error}"
@@ -117,8 +117,8 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
         except IndexCorruptError as error:
             wrong = [str(error)]
         problems += [
-            Problem(entry.folder, "content", f"{where} cannot be searched: {each}")
-            for each in wrong
+            Problem(entry.folder, "content", f"{where} cannot be searched: {clause}")
+            for clause in wrong
         ]
         done += entry.n_bytes
         if progress is not None:
@@ -126,7 +126,7 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
     if problems:
         return problems
     wrong = [*_check_facts(store), *_check_columns(store, held)]
-    return [Problem(MANIFEST, "content", f"'{store.path}' {each}") for each in wrong]
+    return [Problem(MANIFEST, "content", f"'{store.path}' {clause}") for clause in wrong]
 
 
 @dataclass(frozen=True)
@@ -154,9 +154,9 @@ def _check_facts(store: Store) -> Iterator[str]:
     if facts["postings"] != n_postings:
         yield f"tells of {facts['postings']!r} postings, and there are {n_postings:,}."
     counts = [entry.facts["values"] for entry in entries]
-    most = sum(counts) + sum(entry.facts.get("values_without_vector", 0) for entry in entries)
-    if not max(counts, default=0) <= facts["values"] <= most:
-        yield f"tells of {facts['values']!r} values, and its partitions hold {most:,} altogether."
+    total = sum(counts) + sum(entry.facts.get("values_without_vector", 0) for entry in entries)
+    if not max(counts, default=0) <= facts["values"] <= total:
+        yield f"tells of {facts['values']!r} values, and its partitions hold {total:,} altogether."
     for number in range(0 if "letters" in facts else store.n_partitions):
         dimensions = store.array(number, "vectors").shape[1]
         if facts["dimensions"] != dimensions:
@@ -169,7 +169,7 @@ def _check_facts(store: Store) -> Iterator[str]:
 
 def _check_columns(store: Store, partitions: list[_Held]) -> Iterator[str]:
     """Hold the columns of the partitions, those that are not deleted, against the catalog."""
-    held = np.sort(np.concatenate([np.zeros(0, np.int64), *(each.ids for each in partitions)]))
+    held = np.sort(np.concatenate([np.zeros(0, np.int64), *(part.ids for part in partitions)]))
     n_twice = int((held[1:] == held[:-1]).sum())
     if n_twice:
         yield f"holds {n_twice:,} columns more than once."
@@ -199,8 +199,8 @@ def _check_columns(store: Store, partitions: list[_Held]) -> Iterator[str]:
         if n_more:
             yield f"has {n_more:,} columns that {what}."
     if not any(n_more for n_more, _ in differing):
-        for each in partitions:
-            yield from _check_names(each, columns, listed)
+        for partition in partitions:
+            yield from _check_names(partition, columns, listed)
 
 
 def _check_names(held: _Held, columns: pa.Table, listed: np.ndarray) -> Iterator[str]:
@@ -210,17 +210,17 @@ def _check_names(held: _Held, columns: pa.Table, listed: np.ndarray) -> Iterator
     """
     rows = np.searchsorted(listed, held.ids)
     for name, texts in (("table", held.tables), ("label", held.labels)):
-        told = take_texts(texts, held.rows).cast(pa.string())
+        names = take_texts(texts, held.rows).cast(pa.string())
         right = columns[name].combine_chunks().take(pa.array(rows)).cast(pa.string())
         # Where the catalog is of a format that has no such field, there is nothing to compare with.
         wrong = np.flatnonzero(
-            pc.not_equal(told, right).fill_null(False).to_numpy(zero_copy_only=False)
+            pc.not_equal(names, right).fill_null(False).to_numpy(zero_copy_only=False)
         )
         if len(wrong):
             yield (
                 f"names {len(wrong):,} columns of '{held.entry.folder}' by another {name} than "
                 "its catalog; "
-                f"the first is {told[int(wrong[0])].as_py()!r}, which the catalog calls "
+                f"the first is {names[int(wrong[0])].as_py()!r}, which the catalog calls "
                 f"{right[int(wrong[0])].as_py()!r}."
             )
 
@@ -228,10 +228,10 @@ def _check_names(held: _Held, columns: pa.Table, listed: np.ndarray) -> Iterator
 def _check_partition(store: Store, number: int, space: VectorSpace) -> Iterator[str]:
     arrays = dict(store.partition(number))
     texts = {name: store.texts(number, name) for name in ("values", "texts", "tables", "labels")}
-    for name, each in texts.items():
-        require_sound(each)
-        if each.null_count and name != "texts":
-            yield f"{name}: {each.null_count:,} of its texts are missing."
+    for name, array in texts.items():
+        require_sound(array)
+        if array.null_count and name != "texts":
+            yield f"{name}: {array.null_count:,} of its texts are missing."
     for name in ("column_ids", "posting_texts"):
         if name not in arrays:
             yield f"The array {name} of a partition is missing."
@@ -260,14 +260,14 @@ def _check_partition(store: Store, number: int, space: VectorSpace) -> Iterator[
         ("meta.json", document if isinstance(document, dict) else {}),
     )
     for name in _COUNTED:
-        for position, told in positions:
-            if told.get(name) != counts[name]:
+        for position, recorded in positions:
+            if recorded.get(name) != counts[name]:
                 yield (
-                    f"{position}: it tells of {told.get(name)!r} {name}, "
+                    f"{position}: it tells of {recorded.get(name)!r} {name}, "
                     f"and there are {counts[name]:,}."
                 )
-    for position, told in positions:
-        yield from _check_told(position, told, _described(arrays, space))
+    for position, recorded in positions:
+        yield from _check_told(position, recorded, _described(arrays, space))
 
 
 def _described(arrays: Mapping[str, np.ndarray], space: VectorSpace) -> dict[str, Any]:
@@ -283,10 +283,10 @@ def _described(arrays: Mapping[str, np.ndarray], space: VectorSpace) -> dict[str
     }
 
 
-def _check_told(position: str, told: dict[str, Any], right: dict[str, Any]) -> Iterator[str]:
+def _check_told(position: str, recorded: dict[str, Any], right: dict[str, Any]) -> Iterator[str]:
     for name, value in right.items():
-        if name in told and told[name] != value:
-            yield f"{position}: it tells of {name} {told[name]!r}, where {value!r} is right."
-    missing = told.get("values_without_vector", 0)
+        if name in recorded and recorded[name] != value:
+            yield f"{position}: it tells of {name} {recorded[name]!r}, where {value!r} is right."
+    missing = recorded.get("values_without_vector", 0)
     if type(missing) is not int or not 0 <= missing < 2**62:
         yield f"{position}: it tells of {missing!r} values without a vector."

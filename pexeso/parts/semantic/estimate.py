@@ -63,17 +63,17 @@ def estimate(sample: LakeSample, *, model: int = 0) -> PartEstimate:
     if model:
         return PartEstimate({}, 0, 0, {})
     models = range(len(sample.options.models))
-    main, *further = each = [_of_model(sample, number) for number in models]
+    main, *further = estimates = [_of_model(sample, number) for number in models]
     names = (options_for_model(sample.options, number).model for number in models[1:])
-    told = [{"model": name, **one.fields} for name, one in zip(names, further, strict=True)]
+    details = [{"model": name, **one.fields} for name, one in zip(names, further, strict=True)]
     seconds: Counter[str] = Counter()
-    for one in each:
+    for one in estimates:
         seconds.update(one.seconds)
     return PartEstimate(
-        fields={**main.fields, "further_models": told},
-        n_bytes=sum(one.n_bytes for one in each),
-        memory_bytes=max(one.memory_bytes for one in each),
-        driver_bytes=max(one.driver_bytes for one in each),
+        fields={**main.fields, "further_models": details},
+        n_bytes=sum(one.n_bytes for one in estimates),
+        memory_bytes=max(one.memory_bytes for one in estimates),
+        driver_bytes=max(one.driver_bytes for one in estimates),
         seconds=seconds,
     )
 
@@ -119,8 +119,8 @@ def _of_model(sample: LakeSample, model: int) -> PartEstimate:
         if options.model == "fasttext"
         else 0,
         seconds={
-            stage_of(stage, model) if stage in FIXED_SECONDS else stage: each
-            for stage, each in seconds.items()
+            stage_of(stage, model) if stage in FIXED_SECONDS else stage: duration
+            for stage, duration in seconds.items()
         },
     )
 
@@ -144,8 +144,8 @@ def partition_seconds(
         On disk; the index without the model.
     """
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
-    for stage, each in SECONDS_PER_POSTING.items():
-        seconds[stage] += factor * each * postings / cores
+    for stage, rate in SECONDS_PER_POSTING.items():
+        seconds[stage] += factor * rate * postings / cores
     seconds["train"] += measured.train
     seconds["embed"] += measured.embed / cores
     if partitions > 1:

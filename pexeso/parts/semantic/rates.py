@@ -86,13 +86,13 @@ class Costs:
         index_seconds, partition_seconds = timed.index(
             vectors, PartitionLayoutOptions(**options.grid())
         )
-        each = 1 / len(timed.values)
+        share = 1 / len(timed.values)
         return cls(
             embedder.dimensions,
             model_bytes,
             train_seconds,
-            embed_seconds * each,
-            index_seconds * each,
+            embed_seconds * share,
+            index_seconds * share,
             partition_seconds,
         )
 
@@ -108,8 +108,8 @@ class _TimedValues:
     @classmethod
     def draw(cls, sample: Sequence[pa.Array]) -> _TimedValues:
         values = pa.chunked_array(sample, pa.string()).unique().slice(0, TIMED_VALUES)
-        positions = [pc.drop_null(pc.index_in(each.unique(), values)).to_numpy() for each in sample]
-        offsets = np.concatenate([[0], np.cumsum([len(each) for each in positions])])
+        positions = [pc.drop_null(pc.index_in(bag.unique(), values)).to_numpy() for bag in sample]
+        offsets = np.concatenate([[0], np.cumsum([len(places) for places in positions])])
         return cls(values, offsets.astype(np.int64), np.concatenate(positions).astype(np.int64))
 
     def index(self, vectors: np.ndarray, options: PartitionLayoutOptions) -> tuple[float, float]:

@@ -47,7 +47,10 @@ def worn(store: Store, options: BuildOptions, *, model: int = 0) -> list[int]:
     masks = (store.deleted_mask(number) for number in range(store.n_partitions))
     shares = [0.0 if mask is None else mask.mean() for mask in masks]
     return worn_folders(
-        store.manifest.partitions, shares, options.partition_bytes, least=options.n_partitions or 1
+        store.manifest.partitions,
+        shares,
+        options.partition_bytes,
+        min_count=options.n_partitions or 1,
     )
 
 

@@ -93,8 +93,8 @@ def copy_into_one(job: BuildJob, store: Store, numbers: Sequence[int], folder: P
         read = partial(read_partitions, store=store, schema=schema)
         return rows_of_folders(numbers, read, schema)
 
-    def write(name: str, found: pa.Table | pa.RecordBatchReader) -> int:
-        return write_parquet_folder(found, folder / name / "partition=0")
+    def write(name: str, table: pa.Table | pa.RecordBatchReader) -> int:
+        return write_parquet_folder(table, folder / name / "partition=0")
 
     if not write("postings", rows(POSTINGS)):
         return 0
@@ -137,12 +137,12 @@ def _stored_postings(store: Store, number: int) -> Batches:
         column = np.searchsorted(offsets, postings, side="right") - 1
         if mask is not None:
             postings, column = postings[~mask[column]], column[~mask[column]]
-        taken = (
+        fields = (
             take_texts(values, arrays["column_values_members"][postings]),
             take_texts(texts, arrays["posting_texts"][postings]),
         )
         yield pa.RecordBatch.from_arrays(
-            [pa.array(arrays["column_ids"][column]), *taken], schema=POSTINGS
+            [pa.array(arrays["column_ids"][column]), *fields], schema=POSTINGS
         )
 
 

@@ -63,7 +63,7 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
     """
     is_new = job.makes_model(model)
     source = read_values(job) if is_new and job.store is not None else "catalog"
-    found = job.stages.finished(source)
+    counts = job.stages.finished(source)
     if is_new:
         made = _make_model(job, model, source)
         folder = folder_of_model(job.writer.embedder_folder, model)
@@ -82,7 +82,7 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         before, fingerprints = store.manifest.facts, {}
         names = ("dimensions", "values", "postings", "letters")
         facts = {name: before[name] for name in names if name in before}
-    if not found["postings"]:
+    if not counts["postings"]:
         return Written([], **told(job.store, model, facts, fingerprints))
     embedded = None
     if "letters" not in facts:
@@ -99,8 +99,8 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         return job.frame(source, "postings"), vectors
 
     limits = limits_of(
-        found["columns"],
-        found["postings"],
+        counts["columns"],
+        counts["postings"],
         facts["dimensions"],
         n_partitions,
         None if n_partitions else job.options.partition_bytes,
@@ -109,7 +109,7 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
     divide = partial(_place_all, job, source, embedded) if limits.n_bins == 1 else None
     entries = divide_and_write(job, frames, facts, n_partitions, folder, model, divide=divide)
     more = {
-        "values": facts["values"] + found["values"],
+        "values": facts["values"] + counts["values"],
         "postings": facts["postings"] + sum(entry.facts["postings"] for entry in entries),
     }
     return Written(entries, **told(job.store, model, {**facts, **more}, fingerprints))
@@ -213,10 +213,10 @@ def divide_and_write(
     def work(folder: Path, meter: TaskMeter) -> Facts:
         if divide is not None:
             return {"partitions": divide(folder)}
-        found = frames(folder)
-        if found is None:
+        pair = frames(folder)
+        if pair is None:
             return {"partitions": 0}
-        postings, vectors = found
+        postings, vectors = pair
         plan, n_found = plan_partitions(
             postings.select("column_id", "value"),
             vectors,
@@ -293,10 +293,10 @@ def write_partition(
     from pexeso.engine.building.map_choice import resolve_options
 
     values, vectors = _vectors(placed, number)
-    found = PlacedPartition.read(placed, number, values)
-    offsets = found.column_offsets
-    options, trials = resolve_options(vectors, offsets, found.value, options)
-    arrays, order = build_partition(vectors, offsets, found.value, options, device=task_device())
+    contents = PlacedPartition.read(placed, number, values)
+    offsets = contents.column_offsets
+    options, trials = resolve_options(vectors, offsets, contents.value, options)
+    arrays, order = build_partition(vectors, offsets, contents.value, options, device=task_device())
     facts = {
         "cells": n_cells(arrays),
         "coordinates": n_coordinates(arrays),
@@ -304,9 +304,9 @@ def write_partition(
         **({} if n_levels(arrays) is None else {"levels": n_levels(arrays)}),
     }
     choice = {name: facts[name] for name in ("map", "coordinates", "levels") if name in facts}
-    choice["trials"] = [each.to_dict() for each in trials]
+    choice["trials"] = [trial.to_dict() for trial in trials]
     document = {METRIC: options.metric, CHOICE: choice}
-    return found.write(folder, arrays, order, facts, document)
+    return contents.write(folder, arrays, order, facts, document)
 
 
 def write_sparse_partition(
@@ -318,11 +318,11 @@ def write_sparse_partition(
     """
     from pexeso.engine.sparse.building import build_partition
 
-    found = PlacedPartition.read(placed, number)
-    vectors = sparse_vectors(load_embedder(embedder_folder), found.values)
-    arrays, order = build_partition(vectors, found.column_offsets, found.value)
+    contents = PlacedPartition.read(placed, number)
+    vectors = sparse_vectors(load_embedder(embedder_folder), contents.values)
+    arrays, order = build_partition(vectors, contents.column_offsets, contents.value)
     facts = {"words": len(arrays["word_weights"]), "keys": len(arrays["keys"])}
-    return found.write(folder, arrays, order, facts, {})
+    return contents.write(folder, arrays, order, facts, {})
 
 
 def _vectors(placed: Path, number: int) -> tuple[pa.StringArray, np.ndarray]:

@@ -109,12 +109,12 @@ def _check_names(shard: Shard, tables: pa.ChunkedArray) -> Iterator[str]:
 def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:
     """Hold the labels of the columns that are not deleted against the catalog's."""
     names, held = shard.names, np.setdiff1d(np.arange(shard.overlap.n_sets), shard.deleted)
-    taken = {
+    held_names = {
         name: take_texts(texts, held).cast(pa.string())
         for name, texts in (("table", names.tables), ("told", names.labels))
     }
     own = pa.table(
-        {**taken, "position": pa.array(np.asarray(shard.positions)[held]).cast(pa.int64())}
+        {**held_names, "position": pa.array(np.asarray(shard.positions)[held]).cast(pa.int64())}
     )
     listed = columns.set_column(1, "position", columns["position"].cast(pa.int64()))
     both = own.join(listed, ["table", "position"], join_type="inner")
@@ -127,37 +127,37 @@ def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:
 def _check_counts(shard: Shard, entry: FolderEntry, document: Any) -> Iterator[str]:
     index = shard.overlap
     counts = dict(zip(COUNTS, (index.n_sets, len(index.list_sets), index.n_tokens), strict=True))
-    for position, told in (
+    for position, facts in (
         (MANIFEST, entry.facts),
         (META, document if isinstance(document, dict) else {}),
     ):
         for name, number in counts.items():
-            if told.get(name) != number:
+            if facts.get(name) != number:
                 yield (
-                    f"{position}: it tells of {told.get(name)!r} {name}, and there are {number:,}."
+                    f"{position}: it tells of {facts.get(name)!r} {name}, and there are {number:,}."
                 )
 
 
 def check_ensemble(index: Ensemble) -> list[str]:
     """Look through an index; O(s m log s) time, and memory for a few numbers a set or a token."""
-    found = _rows(index)
-    if not found:
-        found = [*_tables(index), *_sizes(index)]
-    return [f"The index for containment search: {sentence}" for sentence in found]
+    problems = _rows(index)
+    if not problems:
+        problems = [*_tables(index), *_sizes(index)]
+    return [f"The index for containment search: {sentence}" for sentence in problems]
 
 
 def _rows(index: Ensemble) -> list[str]:
     sets, sizes = np.asarray(index.sets), np.asarray(index.sizes)
-    found = []
+    problems = []
     if len(sizes) and (sizes[0] < 1 or (np.diff(sizes) < 0).any()):
-        found.append("sizes of sets must be at least 1 and never sink.")
+        problems.append("sizes of sets must be at least 1 and never sink.")
     if len(sets) and (sets.min() < 0 or len(np.unique(sets)) < len(sets)):
-        found.append("ids of sets must be at least 0, and each stand there once.")
-    if not found and len(index.starts) > 1:
+        problems.append("ids of sets must be at least 0, and each stand there once.")
+    if not problems and len(index.starts) > 1:
         lasts = sizes[index.starts[1:-1] - 1]
         if (lasts >= sizes[index.starts[1:-1]]).any():
-            found.append("partitions must be ranges of sizes that lie apart.")
-    return found
+            problems.append("partitions must be ranges of sizes that lie apart.")
+    return problems
 
 
 def _tables(index: Ensemble) -> list[str]:

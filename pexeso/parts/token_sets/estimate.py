@@ -102,29 +102,29 @@ def estimate(sample: LakeSample) -> PartEstimate:
         name_bytes=name_bytes / max(1, len(sets)),
         shards=shards,
     )
-    found = TokenSetsEstimate(parts, columns, tokens, pairs, shards, n_bytes)
+    sizes = TokenSetsEstimate(parts, columns, tokens, pairs, shards, n_bytes)
     seconds = {
-        stage: sample.factor * more for stage, more in shard_seconds(found, sample.cores).items()
+        stage: sample.factor * more for stage, more in shard_seconds(sizes, sample.cores).items()
     }
     seconds = sample.seconds_of(seconds, FIXED_SECONDS)
-    return PartEstimate({"equal_text": asdict(found)}, n_bytes, shard_memory(found), seconds)
+    return PartEstimate({"equal_text": asdict(sizes)}, n_bytes, shard_memory(sizes), seconds)
 
 
-def shard_seconds(found: TokenSetsEstimate, cores: int) -> dict[str, float]:
+def shard_seconds(sizes: TokenSetsEstimate, cores: int) -> dict[str, float]:
     """Return the seconds of the stages, and what is added to the reading stage.
 
     A shard is built by one core.
     """
-    parallel = {"tokens": max(1, min(cores, found.shards))}
+    parallel = {"tokens": max(1, min(cores, sizes.shards))}
     seconds = {
-        stage: each * found.pairs / parallel.get(stage, cores)
-        for stage, each in SECONDS_PER_PAIR.items()
+        stage: rate * sizes.pairs / parallel.get(stage, cores)
+        for stage, rate in SECONDS_PER_PAIR.items()
     }
     seconds["read"] += SECONDS_IN_READ
     for stage, fixed in FIXED_SECONDS.items():
         seconds[stage] += fixed
-    if "containment" in found.parts:
-        signing = SECONDS_PER_SIGNED_PAIR * found.pairs + SECONDS_PER_SIGNED_SET * found.columns
+    if "containment" in sizes.parts:
+        signing = SECONDS_PER_SIGNED_PAIR * sizes.pairs + SECONDS_PER_SIGNED_SET * sizes.columns
         seconds["tokens"] += SIGNING_SECONDS + signing / parallel["tokens"]
     return seconds
 
@@ -162,13 +162,13 @@ def parts_bytes(
     )
 
 
-def shard_memory(found: TokenSetsEstimate) -> int:
+def shard_memory(sizes: TokenSetsEstimate) -> int:
     """Return the memory in bytes of a task that builds a shard.
 
     The numbers are those of `pexeso.parts.token_sets.write.write_shard`.
     """
-    signed = MEMORY_OF_SIGNED_SET * found.columns if "containment" in found.parts else 0
-    return (MEMORY_OF_PAIR * found.pairs + signed) // max(1, found.shards)
+    signed = MEMORY_OF_SIGNED_SET * sizes.columns if "containment" in sizes.parts else 0
+    return (MEMORY_OF_PAIR * sizes.pairs + signed) // max(1, sizes.shards)
 
 
 def tokens_of_shards(tokens: int, shards: int, growth: float) -> int:

@@ -46,7 +46,7 @@ def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
 
 def _records_of(columns: list[tuple[ReadTable, ReadColumn]]) -> Iterator[pa.RecordBatch]:
     tokens = distinct_tokens_of([column.cells for _, column in columns])
-    found = [
+    sets = [
         (table.name, column, of_column)
         for (table, column), of_column in zip(columns, tokens, strict=True)
         if len(of_column) >= table.rules.min_distinct
@@ -59,8 +59,8 @@ def _records_of(columns: list[tuple[ReadTable, ReadColumn]]) -> Iterator[pa.Reco
             "label": column.label,
             "n_distinct": len(of_column),
         }
-        for name, column, of_column in found
+        for name, column, of_column in sets
     )
     yield from column_batches(
-        "token", ((name, column.position, {"value": each}) for name, column, each in found)
+        "token", ((name, column.position, {"value": token}) for name, column, token in sets)
     )

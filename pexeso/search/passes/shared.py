@@ -67,7 +67,7 @@ class SharedPass(Pass):
             for position in batch.positions
         ]
         self._totals = [queries[position].total(options[position]) for position in batch.positions]
-        self._rankings = [Ranking(each.k) for each in self._options]
+        self._rankings = [Ranking(search.k) for search in self._options]
         self._shared, self._skipped = SearchStats(), [0] * len(batch.positions)
         self._looks = scan.store.n_partitions > 1
         self._ones = np.ones(len(batch.vectors), np.int64)
@@ -80,7 +80,7 @@ class SharedPass(Pass):
     @property
     def ranks(self) -> bool:
         """Whether only the best columns of all partitions are wanted."""
-        return self._looks and any(each.k is not None for each in self._options)
+        return self._looks and any(search.k is not None for search in self._options)
 
     def look(self, number: int) -> ProbeResult | None:
         """Look at the summary of a partition; None where no column of it can be found."""
@@ -107,11 +107,11 @@ class SharedPass(Pass):
             self._skipped[position] += 1
         if not wanted:
             return
-        vectors, asked = self._asked(wanted, probed)
+        vectors, query_columns = self._asked(wanted, probed)
         answers = self._scan.space.search_batch(
             partition,
             vectors,
-            asked,
+            query_columns,
             goal_of(0, self._options[0], 0),
             self._shared,
             kernel=self._scan.kernel,
@@ -165,28 +165,28 @@ class SharedPass(Pass):
 
         The query columns are expressed over the returned values.
         """
-        asked = [
+        query_columns = [
             BatchColumn(
                 self._batch.members[position], self._weights[position], self._needed(position)
             )
             for position in wanted
         ]
         if probed.outlook is None:
-            return self._batch.vectors, asked
+            return self._batch.vectors, query_columns
         reaching = probed.outlook.reaching(len(self._batch.vectors))
         if bool(reaching.all()) and len(wanted) == len(self._weights):
-            return self._batch.vectors, asked
-        kept = [reaching[each.members] for each in asked]
-        asked = [
-            replace(each, members=each.members[some], weights=each.weights[some])
-            for each, some in zip(asked, kept, strict=True)
+            return self._batch.vectors, query_columns
+        kept = [reaching[column.members] for column in query_columns]
+        query_columns = [
+            replace(column, members=column.members[some], weights=column.weights[some])
+            for column, some in zip(query_columns, kept, strict=True)
         ]
         used, members = np.unique(
-            np.concatenate([each.members for each in asked]), return_inverse=True
+            np.concatenate([column.members for column in query_columns]), return_inverse=True
         )
-        parts = np.split(members, np.cumsum([len(each.members) for each in asked])[:-1])
+        parts = np.split(members, np.cumsum([len(column.members) for column in query_columns])[:-1])
         return self._batch.vectors[used], [
-            replace(each, members=part) for each, part in zip(asked, parts, strict=True)
+            replace(column, members=part) for column, part in zip(query_columns, parts, strict=True)
         ]
 
 
@@ -199,9 +199,9 @@ def batches_of(
     out: a search of its own prunes more.
     """
     alike: dict[tuple[object, ...], list[int]] = {}
-    for position, each in enumerate(options):
-        if not each.exact and each.counts == "exact":
-            alike.setdefault((each.max_distance, frozenset(each.lemmas)), []).append(position)
+    for position, search in enumerate(options):
+        if not search.exact and search.counts == "exact":
+            alike.setdefault((search.max_distance, frozenset(search.lemmas)), []).append(position)
     groups = [run for positions in alike.values() for run in _runs(queries, positions)]
     return [_batch(space, queries, positions) for positions in groups if len(positions) > 1]
 

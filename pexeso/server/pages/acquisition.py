@@ -30,8 +30,8 @@ def acquire(pages: Pages, request: Request) -> Page:
     given = dict(request.query_params)
     report = None
     if given.get("have") or given.get("want") or given.get("table"):
-        asked = _read(pages, given)
-        report = pages.served.run(asked).to_dict()
+        query = _read(pages, given)
+        report = pages.served.run(query).to_dict()
     elif request.url.path.endswith(".json"):
         raise InputError("Give have, want, or both: there is nothing to look for.")
     shown = {

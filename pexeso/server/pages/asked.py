@@ -77,13 +77,13 @@ def asked_columns(pages: Pages, request: Request) -> AskedColumns:
     table = pages.tables[request.path_params["table"]]
     # What was given does not change, and is asked about again with each move of a slider.
     names = (_names if table.is_of_lake else _names_once)(table.spec, table.reading)
-    given = [each for each in request.query_params.getlist("column") if each] or ["#0"]
+    given = [name for name in request.query_params.getlist("column") if name] or ["#0"]
     if len(given) == 1 and names_one_column(names, given[0]):
         position = find_column(names, given[0])
         return AskedColumns(table, (label_columns(names)[position],), f"#{position}")
     key = find_key_columns(names, given[0] if len(given) == 1 else given)
-    marks = [f"#{each.position}{'~' if each.similar else ''}" for each in key]
-    return AskedColumns(table, tuple(each.label for each in key), ",".join(marks))
+    marks = [f"#{column.position}{'~' if column.similar else ''}" for column in key]
+    return AskedColumns(table, tuple(column.label for column in key), ",".join(marks))
 
 
 def _names(spec: str, reading: ReadingOptions) -> tuple[str, ...]:
@@ -113,10 +113,10 @@ def lake_table(pages: Pages, name: str) -> dict[str, Any]:
     """
     index = pages.served.index
     name = index.catalog.named(name)
-    found = index.catalog.tables(among=pa.array([name], pa.string())).to_pylist()
-    if not found:
+    tables = index.catalog.tables(among=pa.array([name], pa.string())).to_pylist()
+    if not tables:
         raise InputError(index.catalog.why_not(name, index.lake))
-    return found[0]
+    return tables[0]
 
 
 def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
@@ -139,8 +139,8 @@ def position_of(pages: Pages, table: str, label: str) -> str:
         The index has no such column.
     """
     among = pa.array([table], pa.string())
-    found = pages.served.index.catalog.columns(["label", "position"], among=among)
-    labels = found.sort_by("position")["label"].to_pylist()
+    columns = pages.served.index.catalog.columns(["label", "position"], among=among)
+    labels = columns.sort_by("position")["label"].to_pylist()
     if label not in labels:
         raise InputError(f"The index has no column {label!r} of {table!r}.")
     return f"#{labels.index(label)}"

@@ -74,17 +74,17 @@ class Found:
 def graph(pages: Pages, request: Request) -> Page:
     """Return the page, with an answer where its button was pressed: all columns are compared."""
     given = dict(request.query_params)
-    asked = _read(pages, given)
+    query = _read(pages, given)
     if request.url.path.endswith(".json"):
         return Page("graph.html", {}, lambda: graph_file(pages, request, "json"))
     text = given.get("text", "")
     is_run = given.get("run") == ON
-    found = pages.served.run(asked, take=partial(Found.of, looked_for=text)) if is_run else None
+    summary = pages.served.run(query, take=partial(Found.of, looked_for=text)) if is_run else None
 
     def shown() -> dict[str, Any]:
         parameters = only(given, OPTIONS)
         index = pages.served.index
-        options = asked.options(GraphOptions.min_joinability)
+        options = query.options(GraphOptions.min_joinability)
         method = options.method_for(index.store)
         # Of tables that are looked for, all lines are wanted.
         of_column = MAX_LINES if text else MAX_OF_COLUMN
@@ -93,18 +93,18 @@ def graph(pages: Pages, request: Request) -> Page:
             "methods": METHOD_NAMES,
             "missing": {OVERLAP} - {*index.parts},
             "least": options.min_joinability,
-            "k": str(asked.k or DEFAULT_COLUMNS),
+            "k": str(query.k or DEFAULT_COLUMNS),
             "numbers": NUMBERS,
             "looked_for": text,
-            "found": found,
-            "listed": found.rows[:LISTED] if found else [],
-            "drawing": join_drawing(found.rows, of_column) if found else None,
+            "found": summary,
+            "listed": summary.rows[:LISTED] if summary else [],
+            "drawing": join_drawing(summary.rows, of_column) if summary else None,
             "box_width": BOX_WIDTH,
             "of_column": of_column,
             "kinds": KINDS,
             "files": {kind: url(f"/graph.{kind}", parameters) for kind in (*KINDS, "json")},
             "link": partial(_match_link, method),
-            "command": _command(asked),
+            "command": _command(query),
         }
 
     return Page("graph.html", shown, lambda: None)
@@ -123,11 +123,11 @@ def graph_file(pages: Pages, request: Request, kind: str) -> Iterator[bytes]:
     form = OF_FILES.get(f".{kind}")
     if form is None and kind != "json":
         raise InputError(f"A join graph is written as {', '.join(OF_FILES)} or .json.")
-    asked = _read(pages, dict(request.query_params))
+    query = _read(pages, dict(request.query_params))
     with temporary_folder("pexeso-graph-") as folder:
         path = folder / f"joins.{kind}"
         write = partial(_write_json, path=path) if form is None else partial(write_export, form)
-        pages.served.run(asked, take=write if form is None else lambda edges: write(edges, path))
+        pages.served.run(query, take=write if form is None else lambda edges: write(edges, path))
         stream = path.open("rb")
 
     def pieces() -> Iterator[bytes]:
@@ -168,25 +168,25 @@ def _about(batch: pa.RecordBatch, text: str) -> pa.RecordBatch:
 
 def _match_link(method: str, edge: dict[str, Any]) -> str:
     named = {
-        f"{side}_{each}": edge[f"{side}_{each}"]
+        f"{side}_{field}": edge[f"{side}_{field}"]
         for side in ("left", "right")
-        for each in ("table", "column")
+        for field in ("table", "column")
     }
     return url("/graph/match", {**named, "method": method})
 
 
 def _write_json(stream: EdgeStream, path: Path) -> None:
-    told = {"options": stream.options, "columns": stream.n_columns}
-    told["copies"] = stream.copies.to_pylist()
+    header = {"options": stream.options, "columns": stream.n_columns}
+    header["copies"] = stream.copies.to_pylist()
     rows = (row for batch in stream.batches() for row in batch.to_pylist())
     with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(json_pieces(told, "edges", rows))
+        file.writelines(json_pieces(header, "edges", rows))
 
 
-def _command(asked: GraphRequest) -> str:
-    words = ["pexeso", "graph", asked.index]
+def _command(query: GraphRequest) -> str:
+    words = ["pexeso", "graph", query.index]
     for name in OPTIONS:
-        value = getattr(asked, name)
+        value = getattr(query, name)
         if value is None or value is False:
             continue
         option = "-k" if name == "k" else f"--{name.replace('_', '-')}"

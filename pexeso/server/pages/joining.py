@@ -32,9 +32,9 @@ PREVIEW_ROWS = 50
 def join(pages: Pages, request: Request) -> Page:
     """Return the page that previews a join, or says why there is none and lets options change."""
     columns, given = asked_columns(pages, request), dict(request.query_params)
-    asked = read_join(pages, columns, given)
+    query = read_join(pages, columns, given)
     try:
-        response = pages.served.run(asked)
+        response = pages.served.run(query)
     except UnknownTableError:
         raise
     except PexesoError as error:
@@ -43,13 +43,13 @@ def join(pages: Pages, request: Request) -> Page:
             raise
         return Page(
             "join.html",
-            {**_shown(pages, columns, asked, given), "response": None, "problem": str(error)},
+            {**_shown(pages, columns, query, given), "response": None, "problem": str(error)},
             lambda: {},
             status=400,
         )
     joined = response.joined
     shown = {
-        **_shown(pages, columns, asked, given),
+        **_shown(pages, columns, query, given),
         "problem": None,
         "response": response,
         "rows": first_rows(joined.table),
@@ -102,12 +102,12 @@ def _escapes_formulas(given: dict[str, str]) -> bool:
 
 
 def _shown(
-    pages: Pages, columns: AskedColumns, asked: JoinRequest, given: dict[str, str]
+    pages: Pages, columns: AskedColumns, query: JoinRequest, given: dict[str, str]
 ) -> dict[str, Any]:
-    method = "transform" if asked.transform else None
+    method = "transform" if query.transform else None
     of_match = {
         "column": columns.parameter,
-        "lake_column": asked.lake_column,
+        "lake_column": query.lake_column,
         "method": method,
         **only(given, OF_DISTANCE),
     }
@@ -117,9 +117,9 @@ def _shown(
     return {
         "table": columns.table,
         "columns": columns,
-        "asked": asked,
+        "asked": query,
         "method": method,
-        "values": VALUES if not (asked.transform or columns.is_key) else (),
+        "values": VALUES if not (query.transform or columns.is_key) else (),
         "hows": HOW,
         "aggregations": AGGREGATIONS,
         "match": url(f"{columns.path}/match", of_match),
@@ -128,13 +128,13 @@ def _shown(
             for kind, of_kind in of_kinds.items()
         },
         ESCAPE_FORMULAS: escapes,
-        "command": _command(pages, columns, asked, escapes=escapes),
+        "command": _command(pages, columns, query, escapes=escapes),
     }
 
 
-def _command(pages: Pages, columns: AskedColumns, asked: JoinRequest, *, escapes: bool) -> str:
-    named = str(asked.lake_column)
+def _command(pages: Pages, columns: AskedColumns, query: JoinRequest, *, escapes: bool) -> str:
+    named = str(query.lake_column)
     words = command_line(
-        asked, columns.table, columns.spec, pages.served.path, named, options=COMMAND
+        query, columns.table, columns.spec, pages.served.path, named, options=COMMAND
     )
     return f"{words} -o joined.csv{' --escape-formulas' if escapes else ''}"

@@ -85,141 +85,141 @@ class Found:
 def match(pages: Pages, request: Request) -> Page:
     """Return the page that explains one match."""
     given = dict(request.query_params)
-    asked, catalog = asked_columns(pages, request), pages.served.index.catalog
+    columns, catalog = asked_columns(pages, request), pages.served.index.catalog
     named = given.get("lake_column", "")
-    if asked.is_key:
-        return _by_key(pages, Found(asked, *catalog.split(named), given))
-    found = Found(asked, *split_lake_column(catalog, named), given)
-    indexed = _is_searched(pages, found)
+    if columns.is_key:
+        return _by_key(pages, Found(columns, *catalog.split(named), given))
+    pair = Found(columns, *split_lake_column(catalog, named), given)
+    indexed = _is_searched(pages, pair)
     method = given.get("method") or "semantic"
     require_choice("method", method, METHODS)
     ways = [
-        (name, found.link("match", method=way, **only(given, OPTIONS)), way == method)
+        (name, pair.link("match", method=way, **only(given, OPTIONS)), way == method)
         for way, name in WAYS.items()
         if _has_way(pages, way, indexed=indexed)
     ]
     if method == "transform":
-        return _by_rule(pages, found, ways)
+        return _by_rule(pages, pair, ways)
     if method in ("overlap", "containment"):
-        return _by_equal_values(pages, found, ways, indexed=indexed)
-    return _by_similar_values(pages, found, ways)
+        return _by_equal_values(pages, pair, ways, indexed=indexed)
+    return _by_similar_values(pages, pair, ways)
 
 
-def _by_similar_values(pages: Pages, found: Found, ways: list[Any]) -> Page:
-    asked = ExplainRequest(
+def _by_similar_values(pages: Pages, pair: Found, ways: list[Any]) -> Page:
+    request = ExplainRequest(
         index=pages.served.path,
-        lake_column=found.lake_column,
-        **found.asked.query,
-        **fields_of_query(ExplainRequest, only(found.given, OPTIONS)),
+        lake_column=pair.lake_column,
+        **pair.asked.query,
+        **fields_of_query(ExplainRequest, only(pair.given, OPTIONS)),
     )
-    explained = pages.served.run(asked)
+    explained = pages.served.run(request)
 
     def shown() -> dict[str, Any]:
         section = section_of_explanation(explained, OF_EXPLANATION)
         # Its path is of a temporary folder, which says nothing to whoever gave it.
-        query = {**section.query, "file": found.asked.table.name}
+        query = {**section.query, "file": pair.asked.table.name}
         return {
-            **found.shown(None),
+            **pair.shown(None),
             "section": replace(section, query=query),
             "card": next(section.cards),
             "ways": ways,
-            "join": found.link("join", **_options(asked)),
-            "command": _command(pages, asked, found),
+            "join": pair.link("join", **_options(request)),
+            "command": _command(pages, request, pair),
         }
 
     return Page("match.html", shown, explained.to_dict)
 
 
-def _by_equal_values(pages: Pages, found: Found, ways: list[Any], *, indexed: bool) -> Page:
+def _by_equal_values(pages: Pages, pair: Found, ways: list[Any], *, indexed: bool) -> Page:
     index = pages.served.index
-    asked = ExplainRequest(
-        index=pages.served.path, lake_column=found.lake_column, **found.asked.query
+    request = ExplainRequest(
+        index=pages.served.path, lake_column=pair.lake_column, **pair.asked.query
     )
-    column = asked.read_column()
+    column = request.read_column()
     query = token_query(column, index.normaliser)
-    named = found.lake_table, str(found.lake_columns)
+    named = pair.lake_table, str(pair.lake_columns)
     [equal] = overlap_with(index.shards, query, [named])
     values = [] if equal is None else equal.shared()
     # Columns of numbers are no part of a search by similar values: rules join what is equal first.
     way = {"max_distance": EQUAL_DISTANCE} if indexed else {"method": "transform"}
     shown = {
-        **found.shown("overlap"),
+        **pair.shown("overlap"),
         "equal": equal,
         "total": len(query),
         "values": values[:SHOWN_VALUES],
         "n_values": len(values),
         "ways": ways,
-        "join": found.link("join", **way) if equal else None,
+        "join": pair.link("join", **way) if equal else None,
     }
 
     def document() -> dict[str, Any]:
-        told: dict[str, Any] = {"query": {**column.describe(), "values": len(query)}}
+        fields: dict[str, Any] = {"query": {**column.describe(), "values": len(query)}}
         if equal is None:
-            return {**told, "table": named[0], "column": named[1], "overlap": 0, "shared": []}
-        return {**told, **equal.to_dict(), **equal.explained()}
+            return {**fields, "table": named[0], "column": named[1], "overlap": 0, "shared": []}
+        return {**fields, **equal.to_dict(), **equal.explained()}
 
     return Page("match_equal.html", shown, document)
 
 
-def _by_rule(pages: Pages, found: Found, ways: list[Any]) -> Page:
+def _by_rule(pages: Pages, pair: Found, ways: list[Any]) -> Page:
     from pexeso.transform_join.page_report import page_report  # brings numba
 
-    asked = JoinRequest(
+    request = JoinRequest(
         index=pages.served.path,
-        lake_column=found.lake_column,
+        lake_column=pair.lake_column,
         transform=True,
-        **found.asked.query,
+        **pair.asked.query,
     )
     with pages.served.turn() as service:
-        learned = learn_with_lake(service, asked)
-    source = f"{_own(found)}:{found.asked.spec}"
-    target = f"{pages.served.path}:{found.lake_column}"
+        learned = learn_with_lake(service, request)
+    source = f"{_own(pair)}:{pair.asked.spec}"
+    target = f"{pages.served.path}:{pair.lake_column}"
 
     def shown() -> dict[str, Any]:
         report = page_report(learned)
-        for side, name in (("source", found.asked.table.name), ("target", found.lake_table)):
+        for side, name in (("source", pair.asked.table.name), ("target", pair.lake_table)):
             report[side]["file"] = name
         return {
             **transform_shown(report),
-            **found.shown("transform"),
+            **pair.shown("transform"),
             "ways": ways,
-            "join": found.link("join", method="transform"),
-            "command": shlex.join(["pexeso", "transform", source, target, *reading_words(asked)]),
+            "join": pair.link("join", method="transform"),
+            "command": shlex.join(["pexeso", "transform", source, target, *reading_words(request)]),
         }
 
     return Page("match_rule.html", shown, learned.to_dict)
 
 
-def _by_key(pages: Pages, found: Found) -> Page:
-    asked = ExplainRequest(
-        index=pages.served.path, lake_column=found.lake_column, **found.asked.query
+def _by_key(pages: Pages, pair: Found) -> Page:
+    request = ExplainRequest(
+        index=pages.served.path, lake_column=pair.lake_column, **pair.asked.query
     )
-    explained = pages.served.run(asked)
-    exact = replace(found, lake_table=explained.table, lake_columns=spec_of(explained.columns))
+    explained = pages.served.run(request)
+    exact = replace(pair, lake_table=explained.table, lake_columns=spec_of(explained.columns))
     shown = {
         **exact.shown(None),
         "found": explained,
         "join": exact.link("join"),
-        "command": _command(pages, asked, found),
+        "command": _command(pages, request, pair),
     }
     return Page("match_key.html", shown, explained.to_dict)
 
 
-def _command(pages: Pages, asked: ExplainRequest, found: Found) -> str:
-    named = found.asked
+def _command(pages: Pages, request: ExplainRequest, pair: Found) -> str:
+    named = pair.asked
     return command_line(
-        asked, named.table, named.spec, pages.served.path, found.lake_column, options=OPTIONS
+        request, named.table, named.spec, pages.served.path, pair.lake_column, options=OPTIONS
     )
 
 
-def _own(found: Found) -> str:
-    table = found.asked.table
+def _own(pair: Found) -> str:
+    table = pair.asked.table
     return table.spec if table.is_of_lake else table.name
 
 
-def _is_searched(pages: Pages, found: Found) -> bool:
+def _is_searched(pages: Pages, pair: Found) -> bool:
     """Return whether searches by similar values can find the lake's column."""
-    table, column = found.lake_table, str(found.lake_columns)
+    table, column = pair.lake_table, str(pair.lake_columns)
     among = pa.array([table], pa.string())
     rows = pages.served.index.catalog.columns(["name", "position", "reason"], among=among)
     rows = rows.sort_by("position")
@@ -234,5 +234,5 @@ def _has_way(pages: Pages, way: str, *, indexed: bool) -> bool:
     return way != "overlap" or "overlap" in pages.served.index.parts
 
 
-def _options(asked: Any) -> dict[str, Any]:
-    return {name: getattr(asked, name) for name in OPTIONS}
+def _options(request: Any) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in OPTIONS}

@@ -21,14 +21,14 @@ def redundancy(pages: Pages, request: Request) -> Page:
     """Return the page, with an answer where its button was pressed: all tables are compared."""
     given = dict(request.query_params)
     fields = fields_of_query(RedundancyRequest, only(given, ("min_containment", "semantics")))
-    asked = RedundancyRequest(lake=pages.served.path, **fields)
+    query = RedundancyRequest(lake=pages.served.path, **fields)
     report = None
     if given.get("run") == ON or request.url.path.endswith(".json"):
-        report = pages.served.run(asked).to_dict()
+        report = pages.served.run(query).to_dict()
 
     def shown() -> dict[str, Any]:
         return {
-            "asked": asked,
+            "asked": query,
             "semantics": SEMANTICS,
             "has_part": has_part(pages, PART),
             "report": report,

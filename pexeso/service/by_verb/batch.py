@@ -48,13 +48,13 @@ def batch(
         if begin is not None:
             begin(index.search_options(request.options()))
         names = ("explain", "rerank", "exclude_self", "fold_copies")
-        asked = {name: getattr(request, name) for name in names}
-        asked |= {**request.options(), "passes": passes, "reading": request.reading}
+        options = {name: getattr(request, name) for name in names}
+        options |= {**request.options(), "passes": passes, "reading": request.reading}
         if request.output is not None:
-            asked |= {"resume": request.resume, "restart": request.restart, "progress": progress}
-            return BatchResponse(run_batch(index, lines, request.output, **asked))
+            options |= {"resume": request.resume, "restart": request.restart, "progress": progress}
+            return BatchResponse(run_batch(index, lines, request.output, **options))
         response = BatchResponse(BatchRun())
-        for answers in answer_lines(index, lines, **asked):
+        for answers in answer_lines(index, lines, **options):
             for answer in answers:
                 response.run.note(answer)
             (response.answers.extend if write is None else write)(answers)

@@ -20,14 +20,14 @@ def join_key(searches: CompositeSearches, request: JoinRequest, key: KeyTable) -
     """Join a table with one of the lake by a composite key."""
     request.require_use(("index", "query", "lake_column", *OF_JOIN), "A join by a composite key")
     if request.lake_column is None:
-        found = searches.search(key, k=1, exclude_self=True)
-        if not found.matches:
+        result = searches.search(key, k=1, exclude_self=True)
+        if not result.matches:
             raise RequestError(
                 "No table of the lake has a row with a whole key of '%s': %s.",
                 key.file,
                 ", ".join(column.label for column in key.key),
             )
-        table, columns = found[0].table, list(found[0].columns)
+        table, columns = result[0].table, list(result[0].columns)
     else:
         table, columns = searches.opened.catalog.split(request.lake_column)
     pair = searches.pair(key, None, table)

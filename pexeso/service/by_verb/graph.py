@@ -59,7 +59,7 @@ class GraphBase(SparkRequest):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.options(GraphOptions.min_joinability).method == OVERLAP:
-            usable = {each.name for each in fields(self)} - _OF_VALUES_ALIKE
+            usable = {own_field.name for own_field in fields(self)} - _OF_VALUES_ALIKE
             self.require_use(usable, "A graph by equal values")
         if self.conf and self.master is None:
             raise RequestError(
@@ -70,11 +70,11 @@ class GraphBase(SparkRequest):
 
     def options(self, min_joinability: float) -> GraphOptions:
         """Return the options of the graph; `min_joinability` where none was asked for."""
-        least = min_joinability if self.min_joinability is None else self.min_joinability
+        threshold = min_joinability if self.min_joinability is None else self.min_joinability
         method = self.method
         if method is None and self.model is not None:
             method = SEMANTIC
-        return GraphOptions(method, least, self.max_distance, self.k, self.fold_copies)
+        return GraphOptions(method, threshold, self.max_distance, self.k, self.fold_copies)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,9 +224,9 @@ def _edges(
             yield stream_edges(opened_sets, options, edges_on=edges_on_spark(spark), **live)
         return
 
-    def opened(asked: GraphBase) -> Index:
-        where = (asked.device, asked.memory_budget, asked.kernel, asked.model)
-        return service.open(asked.index, *where)
+    def opened(base: GraphBase) -> Index:
+        where = (base.device, base.memory_budget, base.kernel, base.model)
+        return service.open(base.index, *where)
 
     with searching(opened, request) as (index, passes):
         yield index.stream_graph(passes=passes, **vars(options), **live)

@@ -51,9 +51,9 @@ class BrowseRequest(IndexRequest, verb="browse"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("offset", 0), ("limit", 1)):
-            if not least <= getattr(self, name) <= MOST:
-                raise InputError(f"{name} is {least} to {MOST:,}. Got {getattr(self, name)}.")
+        for name, lowest in (("offset", 0), ("limit", 1)):
+            if not lowest <= getattr(self, name) <= MOST:
+                raise InputError(f"{name} is {lowest} to {MOST:,}. Got {getattr(self, name)}.")
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ def _chosen(catalog: Catalog, request: BrowseRequest, names: list[str]) -> pa.Ta
     among = None if request.table is None else pa.array([request.table], pa.string())
     columns = catalog.columns(names, among=among)
     if request.text:
-        found = pc.or_(*(_holds(columns[name], request.text) for name in ("table", "label")))
-        columns = columns.filter(found)
+        mask = pc.or_(*(_holds(columns[name], request.text) for name in ("table", "label")))
+        columns = columns.filter(mask)
     return columns.sort_by([("table", "ascending"), ("position", "ascending")])
 
 
@@ -190,12 +190,12 @@ def _tables(catalog: Catalog, request: BrowseRequest) -> Listing:
     names = rows["table"].unique()
     wanted = names.slice(request.offset, request.limit)
     # All columns of a table are told, whichever of them has the text in its name.
-    told = catalog.columns(["table", "label", "position", "n_rows", "reason"], among=wanted)
+    columns = catalog.columns(["table", "label", "position", "n_rows", "reason"], among=wanted)
     tables: dict[str, Answer] = {
         name: {"table": name, "rows": 0, "columns": [], "searchable": []}
         for name in wanted.to_pylist()
     }
-    for row in told.sort_by("position").to_pylist():
+    for row in columns.sort_by("position").to_pylist():
         table = tables[row["table"]]
         table["rows"] = max(table["rows"], row["n_rows"] or 0)
         table["columns"].append(row["label"])

@@ -50,14 +50,14 @@ def _made(request: JoinRequest, response: JoinResponse, output: str) -> JoinMade
 
     lake = str(open_store_anywhere(request.index).manifest.facts["lake"])
     query = _query(response.query.get("file"))
-    found = _of_lake(lake, response.match.table)
+    lake_table = _of_lake(lake, response.match.table)
     joined, columns = response.joined, {}
     for name in joined.table.column_names:
         if name in joined.added:
-            columns[name] = [(found, source) for source in joined.added[name]]
+            columns[name] = [(lake_table, source) for source in joined.added[name]]
         else:
             columns[name] = [(query, name)]
-    return JoinMade(query, found, DataSet.of(output), columns, PRODUCER)
+    return JoinMade(query, lake_table, DataSet.of(output), columns, PRODUCER)
 
 
 def _of_lake(lake: str, table: str) -> DataSet:

@@ -115,10 +115,10 @@ def redundancy(service: Service, request: RedundancyRequest, **live: Any) -> Red
     if plan is not None:
         require_free(plan, overwrite=overwrite)
     source = service.store(lake) if service.is_open(lake) else lake
-    found = find_redundancy(source, verified=plan is not None, **given, **live)
+    report = find_redundancy(source, verified=plan is not None, **given, **live)
     if plan is not None:
-        found.write_plan(plan, overwrite=overwrite)
-    return found
+        report.write_plan(plan, overwrite=overwrite)
+    return report
 
 
 def verify_plan(service: object, request: VerifyPlanRequest) -> PlanCheck:

@@ -77,22 +77,22 @@ def search_by_programs(service: Service, request: SearchRequest) -> SearchRespon
         )
     searches = service.open_transform(request.index)
     queries = request.read_columns(numbers=True)
-    found = [searches.search(query, **request.by_programs()) for query in queries]
-    return SearchResponse(request, found)
+    results = [searches.search(query, **request.by_programs()) for query in queries]
+    return SearchResponse(request, results)
 
 
 def with_best_table(service: Service, request: JoinRequest) -> JoinRequest:
     """Name the column of the lake that joins most values after a program."""
     column = request.read_column()
     searches = service.open_transform(request.index)
-    found = searches.search(column, k=1, exclude_self=True, fold_copies=False)
-    if not len(found):
+    result = searches.search(column, k=1, exclude_self=True, fold_copies=False)
+    if not len(result):
         raise RequestError(
             "No column of the lake joins '%s' by a program. Name TABLE or TABLE:COLUMN to learn "
             "one from two tables alone.",
             column.column or "values",
         )
-    return replace(request, lake_column=f"{found[0].table}:{found[0].column}")
+    return replace(request, lake_column=f"{result[0].table}:{result[0].column}")
 
 
 def learn_with_lake(service: Service, request: JoinRequest) -> TransformJoin:
@@ -120,13 +120,13 @@ def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
     from pexeso.join.options import JoinOptions
     from pexeso.transform_join.lake_join import join_sides, keys_joined
 
-    name, found = _learned(service, request)
-    source = found.source
-    options = JoinOptions(**{each: getattr(request, each) for each in OF_JOIN})
-    columns_of_query = [source.texts.names[at] for at in found.source_columns]
+    name, join = _learned(service, request)
+    source = join.source
+    options = JoinOptions(**{option: getattr(request, option) for option in OF_JOIN})
+    columns_of_query = [source.texts.names[at] for at in join.source_columns]
     described = {"file": source.file, "columns": columns_of_query, "rows": source.n_rows}
-    joined = join_sides(found, name, options)
-    return JoinResponse(described, keys_joined(found, name), None, joined, found)
+    joined = join_sides(join, name, options)
+    return JoinResponse(described, keys_joined(join, name), None, joined, join)
 
 
 def transform(

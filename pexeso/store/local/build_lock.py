@@ -258,7 +258,7 @@ def _busy(root: Path, builder: dict[str, Any] | None) -> OutputError:
     )
 
 
-def some_names(names: list[str], most: int = 3) -> str:
+def some_names(names: list[str], limit: int = 3) -> str:
     """Write the first names of a list, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    shown = ", ".join(repr(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

@@ -176,17 +176,17 @@ class BuildWriter(ABC):
             Something in it is no plain file or folder, or cannot be read.
         """
         name = self._final_name(folder)
-        taken = {entry.path: entry for entry in known or ()}
+        entries = {entry.path: entry for entry in known or ()}
         with writing(folder):
             sizes = dict(plain_files(folder))
-            for path, entry in taken.items():
+            for path, entry in entries.items():
                 if sizes.get(path) != entry.n_bytes:
                     raise InputError(
                         f"'{folder / path}' is not there with the {entry.n_bytes} bytes that "
                         "were written."
                     )
             files = [
-                taken.get(path) or FileEntry(path, *checksum_file(folder / path))
+                entries.get(path) or FileEntry(path, *checksum_file(folder / path))
                 for path in sorted(sizes)
             ]
         return FolderEntry(name, tuple(files), facts or {})

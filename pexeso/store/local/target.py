@@ -89,7 +89,7 @@ def entry_to_json(entry: FolderEntry) -> str:
 
 def entry_from_json(text: str) -> FolderEntry:
     """Read what `entry_to_json` wrote."""
-    found = json.loads(text)
+    document = json.loads(text)
     return FolderEntry(
-        found["folder"], tuple(FileEntry(*file) for file in found["files"]), found["facts"]
+        document["folder"], tuple(FileEntry(*file) for file in document["files"]), document["facts"]
     )

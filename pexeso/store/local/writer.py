@@ -122,26 +122,26 @@ class IndexWriter(BuildWriter):
 
         Old and new folders can therefore stand side by side.
         """
-        taken = (
+        used_folders = (
             set() if self.previous is None else {entry.folder for entry in self.previous.folders}
         )
         names = {}
         for position in (CATALOG, EMBEDDER):
             number = self._generation
             name = position if number == 1 else f"{position}.{number}"
-            while name in taken or os.path.lexists(self.path / name):
+            while name in used_folders or os.path.lexists(self.path / name):
                 number += 1
                 name = f"{position}.{number}"
             names[position] = name
         return names
 
     def _choose_first_partition(self) -> int:
-        taken = (
+        used_folders = (
             set() if self.previous is None else {entry.folder for entry in self.previous.folders}
         )
         folder = self.path / PARTITIONS
         there = set(os.listdir(folder)) if folder.is_dir() else set()
-        numbers = there | {name.removeprefix(f"{PARTITIONS}/") for name in taken}
+        numbers = there | {name.removeprefix(f"{PARTITIONS}/") for name in used_folders}
         return max((int(name) for name in numbers if _NUMBER.fullmatch(name)), default=-1) + 1
 
     def _install(self, manifest: Manifest, new: list[FolderEntry]) -> Manifest:

@@ -47,16 +47,16 @@ def check_remote_store(
 
 
 def _check_file(
-    location: Location, file: FileEntry, found: PlaceEntry | None, count: Callable[[bytes], None]
+    location: Location, file: FileEntry, entry: PlaceEntry | None, count: Callable[[bytes], None]
 ) -> Problem | None:
     where, restore = f"{location}/{file.path}", "restore it from a copy, or build the index again."
-    if found is None:
+    if entry is None:
         return Problem(file.path, "missing", f"'{where}' is missing: {restore}")
-    if found.n_bytes != file.n_bytes:
+    if entry.n_bytes != file.n_bytes:
         return Problem(
             file.path,
             "size",
-            f"'{where}' has {found.n_bytes} bytes, but {file.n_bytes} were written: {restore}",
+            f"'{where}' has {entry.n_bytes} bytes, but {file.n_bytes} were written: {restore}",
         )
     try:
         checksum = fetch_checksum(location.joined(file.path), file, count)

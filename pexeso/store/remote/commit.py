@@ -67,17 +67,17 @@ def commit_manifest(location: Location, data: bytes, expected: str | None) -> st
     file = location.joined(MANIFEST)
     try:
         version = file.put_if(data, expected)
-        found = file.read() if version is not None or file.look() is not None else b""
+        contents = file.read() if version is not None or file.look() is not None else b""
     except PlaceError as error:
         raise PlaceError(
             f"It is not known whether the index was put in place at '{location}', look at it "
             f"there: {error}"
         ) from error
-    if found == data:
+    if contents == data:
         # Also where the condition did not hold: an answer was lost, and what was asked again had
         # been done.
         return version or _version(file)
-    if version is not None and _follows(found, data):
+    if version is not None and _follows(contents, data):
         return version
     raise OutputError(
         f"Another build has committed to '{location}' since this one began, so this one was not "
@@ -97,14 +97,14 @@ def _does_conditions(probe: Location) -> bool:
 
 
 def _version(file: Location) -> str:
-    found = file.look()
-    return found.version or "" if found is not None else ""
+    entry = file.look()
+    return entry.version or "" if entry is not None else ""
 
 
-def _follows(found: bytes, data: bytes) -> bool:
+def _follows(contents: bytes, data: bytes) -> bool:
     """Return whether a manifest is of a later commit, made on top of the one of `data`."""
     try:
-        later = Manifest.from_bytes(found[: MAX_MANIFEST_BYTES + 1])
+        later = Manifest.from_bytes(contents[: MAX_MANIFEST_BYTES + 1])
     except StoredIndexError:
         return False
     return later.generation > Manifest.from_bytes(data).generation

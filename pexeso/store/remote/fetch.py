@@ -85,18 +85,18 @@ def _pieces(location: Location, n_bytes: int) -> Iterator[bytes]:
     """Yield the pieces of a file in order, a few being asked for at a time."""
     starts = iter(range(0, n_bytes, READ_BYTES))
     with ThreadPoolExecutor(_PIECES_AHEAD) as pool:
-        asked: deque[Future[bytes]] = deque()
+        queue: deque[Future[bytes]] = deque()
 
         def ask() -> None:
             start = next(starts, None)
             if start is not None:
-                asked.append(pool.submit(_piece, location, start, min(start + READ_BYTES, n_bytes)))
+                queue.append(pool.submit(_piece, location, start, min(start + READ_BYTES, n_bytes)))
 
         try:
             for _ in range(_PIECES_AHEAD):
                 ask()
-            while asked:
-                yield asked.popleft().result()
+            while queue:
+                yield queue.popleft().result()
                 ask()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -119,15 +119,15 @@ def _piece(location: Location, start: int, stop: int) -> bytes:
 
 
 def _require_there(location: Location, n_bytes: int) -> None:
-    found = location.look()
-    if found is None:
+    entry = location.look()
+    if entry is None:
         raise IndexCorruptError(
             f"'{location}' is missing. If the index has been written anew since it was opened, "
             "open it again; "
             "else restore the file from a copy, or build the index again."
         )
-    if found.n_bytes < n_bytes:
+    if entry.n_bytes < n_bytes:
         raise IndexCorruptError(
-            f"'{location}' has {found.n_bytes} bytes, but at least {n_bytes} were written: it "
+            f"'{location}' has {entry.n_bytes} bytes, but at least {n_bytes} were written: it "
             "was cut short or changed."
         )

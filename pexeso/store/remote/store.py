@@ -210,14 +210,14 @@ def require_sizes(location: Location, manifest: Manifest) -> None:
     """
     there = location.find()
     for file in manifest.files():
-        found = there.get(file.path)
-        if found is None:
+        entry = there.get(file.path)
+        if entry is None:
             raise IndexCorruptError(
                 f"'{location}/{file.path}' is missing. Restore it from a copy, or build the "
                 "index again."
             )
-        if found.n_bytes != file.n_bytes:
+        if entry.n_bytes != file.n_bytes:
             raise IndexCorruptError(
-                f"'{location}/{file.path}' has {found.n_bytes} bytes, but {file.n_bytes} were "
+                f"'{location}/{file.path}' has {entry.n_bytes} bytes, but {file.n_bytes} were "
                 "written: it was cut short or changed."
             )

@@ -46,7 +46,7 @@ class PartitionUpload:
         if entry is None:
             return None
         there = self.location.joined(entry.folder).find()
-        sizes = {name: found.n_bytes for name, found in there.items()}
+        sizes = {name: file.n_bytes for name, file in there.items()}
         return entry if all(sizes.get(file.path) == file.n_bytes for file in entry.files) else None
 
     def write(self, fill: Fill) -> FolderEntry:

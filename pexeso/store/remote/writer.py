@@ -80,7 +80,7 @@ class RemoteWriter(BuildWriter):
     def has_partitions(self, entries: Sequence[FolderEntry]) -> bool:
         """See `BuildWriter`; one listing for each thousand files."""
         there = self.location.joined(PARTITIONS).find() if entries else {}
-        sizes = {f"{PARTITIONS}/{name}": found.n_bytes for name, found in there.items()}
+        sizes = {f"{PARTITIONS}/{name}": file.n_bytes for name, file in there.items()}
         return all(
             sizes.get(f"{entry.folder}/{file.path}") == file.n_bytes
             for entry in entries

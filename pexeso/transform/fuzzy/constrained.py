@@ -124,19 +124,19 @@ def fuzzy_join(
     """
     if not 0 <= max_distance <= 1:
         raise InputError(f"The largest distance must be 0 to 1. Got {max_distance!r} instead.")
-    asked = tuple(dict.fromkeys(configurations))
+    modes = tuple(dict.fromkeys(configurations))
     min_similarity = 1 - Fraction(str(float(max_distance)))
     best, best_rank = _equal_texts(derived, keys), None
-    for tokeniser, sets in token_sets([*derived, *keys], [each.tokeniser for each in asked]):
+    for tokeniser, sets in token_sets([*derived, *keys], [mode.tokeniser for mode in modes]):
         sides = _Sides(sets, len(derived))
-        measures = [DISTANCES.index(each.distance) for each in asked if each.tokeniser == tokeniser]
+        measures = [DISTANCES.index(mode.distance) for mode in modes if mode.tokeniser == tokeniser]
         nearest = sides.nearest(measures, min_similarity, one_to_one=one_to_one)
         for measure in measures:
             configuration = Configuration(tokeniser, DISTANCES[measure])
             rank = nearest.rank(measure)
             if rank is None:
                 continue
-            rank = (*rank, tokeniser != "3-gram", asked.index(configuration))
+            rank = (*rank, tokeniser != "3-gram", modes.index(configuration))
             if best_rank is None or rank < best_rank:
                 best_rank = rank
                 best = nearest.join(measure, configuration, max_distance)
@@ -162,15 +162,15 @@ class _Sides:
         # Tokens of both sides have one number, the rarer the smaller.
         ranks = np.empty(sets.n_tokens, np.int64)
         ranks[np.argsort(np.minimum(*n_holders), kind="stable")] = np.arange(sets.n_tokens)
-        self.sets = tuple(chosen_sets(sets, each, ranks) for each in texts)
+        self.sets = tuple(chosen_sets(sets, side, ranks) for side in texts)
 
     def nearest(
         self, measures: Sequence[int], min_similarity: Fraction, *, one_to_one: bool
     ) -> _Nearest:
         floors = np.full(N_MEASURES, np.inf)
         for measure in measures:
-            least = min_similarity**2 if measure == COSINE else min_similarity
-            floors[measure] = max(0.0, nextafter(float(least), -1.0))
+            floor = min_similarity**2 if measure == COSINE else min_similarity
+            floors[measure] = max(0.0, nextafter(float(floor), -1.0))
         start = floors.copy()
         derived, keys = self.sets
         n_derived, n_keys = len(self.sizes[0]), len(self.sizes[1])

@@ -115,16 +115,16 @@ def probe(
                 for at in range(other_offsets[other], other_offsets[other + 1]):
                     shared += stamps[other_tokens[at]] == own
             for measure in range(N_MEASURES):
-                found = similarity(measure, shared, size, other_size)
-                if found <= floors[measure]:
+                score = similarity(measure, shared, size, other_size)
+                if score <= floors[measure]:
                     continue
                 holder, partner = (own, other) if own_partners else (other, own)
                 holders = best if own_partners else other_best
-                if found > holders[holder, measure]:
+                if score > holders[holder, measure]:
                     partners[holder, measure], shares[holder, measure] = partner, shared
                 if watched:
-                    floors[measure] = max(floors[measure], min(found, best[own, measure]))
+                    floors[measure] = max(floors[measure], min(score, best[own, measure]))
                 if other_watched:
-                    floors[measure] = max(floors[measure], min(found, other_best[other, measure]))
-                best[own, measure] = max(best[own, measure], found)
-                other_best[other, measure] = max(other_best[other, measure], found)
+                    floors[measure] = max(floors[measure], min(score, other_best[other, measure]))
+                best[own, measure] = max(best[own, measure], score)
+                other_best[other, measure] = max(other_best[other, measure], score)

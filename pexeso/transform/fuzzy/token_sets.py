@@ -72,8 +72,8 @@ def _words(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the text of each word, and the word's number."""
     words = [text.replace(",", " ").split() for text in texts]
     numbers: dict[str, int] = {}
-    tokens = [numbers.setdefault(word, len(numbers)) for each in words for word in each]
-    owners = np.repeat(np.arange(len(texts)), [len(each) for each in words])
+    tokens = [numbers.setdefault(word, len(numbers)) for own_words in words for word in own_words]
+    owners = np.repeat(np.arange(len(texts)), [len(own_words) for own_words in words])
     return owners, np.array(tokens, np.int64)
 
 

@@ -140,21 +140,21 @@ def shared_grams(
     size = decode(text, first, last, letters)
     count = 0
     if MIN_LETTERS <= size < Q:
-        found = find(gram(letters, 0, size, WHOLE), table, numbers)
-        if found >= 0:
-            out[count] = found
+        number = find(gram(letters, 0, size, WHOLE), table, numbers)
+        if number >= 0:
+            out[count] = number
             count += 1
     for start in range(size - Q + 1):
-        found = find(gram(letters, start, Q, INSIDE), table, numbers)
-        if found >= 0:
-            out[count] = found
+        number = find(gram(letters, start, Q, INSIDE), table, numbers)
+        if number >= 0:
+            out[count] = number
             count += 1
     for short in range(MIN_LETTERS, Q):
         if lengths[short]:
             for start in range(size - short + 1):
-                found = find(gram(letters, start, short, INSIDE), table, numbers)
-                if found >= 0:
-                    out[count] = found
+                number = find(gram(letters, start, short, INSIDE), table, numbers)
+                if number >= 0:
+                    out[count] = number
                     count += 1
     return count
 
@@ -172,7 +172,7 @@ def compare_columns(
     holders: Any,
     n_values: int,
     max_holders: int,
-    most: int,
+    max_pieces: int,
     partners: Any,
     strengths: Any,
     scores: Any,
@@ -197,7 +197,7 @@ def compare_columns(
         Of the query.
     max_holders : int
         Pairs of a query value and a text of a column that may share a piece that is telling.
-    most : int
+    max_pieces : int
         Pieces that count of each query value.
     partners : int32 (t,)
         Written: the query value with most telling pieces, the first of several; -1 where there is
@@ -206,10 +206,10 @@ def compare_columns(
         Written: telling pieces that it shares with it.
     scores : int64 (c, 2)
         Written: query values that are partners of some text, without those that a text equals; and
-        the telling pieces of each with its best text, at most `most`, in sum.
+        the telling pieces of each with its best text, at most `max_pieces`, in sum.
     """
     letters = np.empty(MAX_LETTERS, np.int64)
-    found = np.empty(Q * MAX_LETTERS, np.int32)
+    grams = np.empty(Q * MAX_LETTERS, np.int32)
     n_grams = len(holder_offsets) - 1
     in_texts = np.zeros(n_grams, np.int64)  # texts of the column that hold a piece
     seen = np.full(n_grams, -1, np.int64)  # the last text that held it
@@ -224,11 +224,11 @@ def compare_columns(
         hits = np.empty(room, np.int32)
         ends = np.empty(end - start, np.int64)
         n_hits = 0
-        for each in range(start, end):
-            if equal[each] >= 0:
-                is_equal[equal[each]] = column
+        for row in range(start, end):
+            if equal[row] >= 0:
+                is_equal[equal[row]] = column
             count = shared_grams(
-                text, offsets[each], offsets[each + 1], letters, lengths, table, numbers, found
+                text, offsets[row], offsets[row + 1], letters, lengths, table, numbers, grams
             )
             if n_hits + count > room:
                 room = 2 * (n_hits + count)
@@ -236,21 +236,21 @@ def compare_columns(
                 larger[:n_hits] = hits[:n_hits]
                 hits = larger
             for place in range(count):
-                piece = found[place]
-                if seen[piece] != each:
-                    seen[piece] = each
+                piece = grams[place]
+                if seen[piece] != row:
+                    seen[piece] = row
                     in_texts[piece] += 1
                     hits[n_hits] = piece
                     n_hits += 1
-            ends[each - start] = n_hits
+            ends[row - start] = n_hits
         n_partnered = 0
         first = 0
-        for each in range(start, end):
+        for row in range(start, end):
             n_touched = 0
-            for place in range(first, ends[each - start]):
+            for place in range(first, ends[row - start]):
                 piece = hits[place]
                 low, high = holder_offsets[piece], holder_offsets[piece + 1]
-                if equal[each] < 0 and (high - low) * in_texts[piece] <= max_holders:
+                if equal[row] < 0 and (high - low) * in_texts[piece] <= max_holders:
                     for holder in range(low, high):
                         value = holders[holder]
                         if is_equal[value] != column:
@@ -258,7 +258,7 @@ def compare_columns(
                                 touched[n_touched] = value
                                 n_touched += 1
                             pieces[value] += 1
-            first = ends[each - start]
+            first = ends[row - start]
             chosen = -1
             for place in range(n_touched):
                 value = touched[place]
@@ -268,9 +268,9 @@ def compare_columns(
                 if best[chosen] == 0:
                     partnered[n_partnered] = chosen
                     n_partnered += 1
-                best[chosen] = max(best[chosen], min(pieces[chosen], most))
-            partners[each] = chosen
-            strengths[each] = pieces[chosen] if chosen >= 0 else 0
+                best[chosen] = max(best[chosen], min(pieces[chosen], max_pieces))
+            partners[row] = chosen
+            strengths[row] = pieces[chosen] if chosen >= 0 else 0
             for place in range(n_touched):
                 pieces[touched[place]] = 0
         scores[column, 0] = n_partnered

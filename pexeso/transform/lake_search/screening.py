@@ -126,7 +126,7 @@ def _examples(pairs: Sequence[tuple[str, str]], size: int) -> list[tuple[str, st
     """Return pairs without a text twice."""
     chosen: list[tuple[str, str]] = []
     for one, other in pairs:
-        if all(one != each[0] and other != each[1] for each in chosen):
+        if all(one != pair[0] and other != pair[1] for pair in chosen):
             chosen.append((one, other))
             if len(chosen) == size:
                 break

@@ -67,7 +67,7 @@ def candidates(
         examples.extended,
         width,
     )
-    found = []
+    choices = []
     for line, length, place, size in zip(
         lines.tolist(), lengths.tolist(), places.tolist(), sizes.tolist(), strict=True
     ):
@@ -86,8 +86,8 @@ def candidates(
                 replacements=replacements,
                 shorter=length >= 0 and examples.extended and not backward,
             )
-        found.append(Candidate(operator, tuple(place), tuple(size)))
-    return found
+        choices.append(Candidate(operator, tuple(place), tuple(size)))
+    return choices
 
 
 @loop
@@ -129,12 +129,12 @@ def _reach(
 @loop
 def _agreeing(before: Any, after: Any, wanted: Any, letter: Any) -> Any:
     """Count on what agrees from each place on, and return the most."""
-    most = 0
+    longest = 0
     for place in range(len(wanted)):
         count = before[place + 1] + 1 if wanted[place] == letter else 0
         after[place] = count
-        most = max(most, count)
-    return most
+        longest = max(longest, count)
+    return longest
 
 
 @loop
@@ -186,7 +186,7 @@ def _best(
             )
     fixed = np.zeros(len(lines), np.int32)  # the longest length
     to_end = np.zeros(len(lines), np.int32)  # letters in all keys, or 0
-    most = 0
+    max_letters = 0
     for line in range(len(lines)):
         extractor, casing, backward, start = lines[line]
         longest = 0
@@ -210,13 +210,13 @@ def _best(
             continue
         if total > 0:
             to_end[line] = total
-            most = max(most, total)
+            max_letters = max(max_letters, total)
         fixed[line] = longest
         total = 0
         for example in range(n_examples):
             left = size[extractor, example] - (0 if backward else start)
             total += min(longest, left)
-        most = max(most, total)
+        max_letters = max(max_letters, total)
 
     first_goal = high[0] - low[0]
     common = np.zeros(first_goal, np.int32)  # of the first key from a place on, in all keys
@@ -234,7 +234,7 @@ def _best(
                 longest = max(longest, row[other])
             common[place] = min(common[place], longest)
     for place in range(first_goal):
-        most = max(most, common[place] * n_examples)
+        max_letters = max(max_letters, common[place] * n_examples)
 
     found_line = np.full(width, -1, np.int64)
     found_length = np.full(width, -1, np.int64)
@@ -242,7 +242,7 @@ def _best(
     sizes = np.zeros((width, n_examples), np.int64)
     piece = np.empty(len(goal), np.uint32)
     n_found = 0
-    for letters in range(most, n_examples - 1, -1):
+    for letters in range(max_letters, n_examples - 1, -1):
         level = n_found
         for group in range(len(groups) - 1):
             for ends in (True, False):

@@ -46,10 +46,10 @@ def hits_by_chance(written: pa.Array | Sequence[str], keys: pa.Array | Sequence[
     0.08
     """
     texts, goals = (
-        each.cast(pa.large_string())
-        if isinstance(each, pa.Array)
-        else pa.array(each, pa.large_string())
-        for each in (written, keys)
+        side.cast(pa.large_string())
+        if isinstance(side, pa.Array)
+        else pa.array(side, pa.large_string())
+        for side in (written, keys)
     )
     some = texts.take(pa.array(sample_texts(texts, _MANY)))
     wanted = goals.take(pa.array(sample_texts(goals, _MANY, 1)))
@@ -102,8 +102,8 @@ class _Letters:
         known, codes = np.unique(points, return_inverse=True)
         kinds = np.array(
             [
-                _DIGIT if chr(each).isdigit() else _LETTER if chr(each).isalpha() else _SIGN
-                for each in known.tolist()
+                _DIGIT if chr(point).isdigit() else _LETTER if chr(point).isalpha() else _SIGN
+                for point in known.tolist()
             ],
             np.int8,
         )
@@ -228,10 +228,10 @@ def _expected(
                     one = 0.0
                 continue
             wanted = place * len(kinds) + codes[at]
-            found = np.searchsorted(pairs, wanted)
+            position = np.searchsorted(pairs, wanted)
             count = 0
-            if found < len(pairs) and pairs[found] == wanted:
-                count = n_of_pair[found]
+            if position < len(pairs) and pairs[position] == wanted:
+                count = n_of_pair[position]
             if kinds[codes[at]] > 0 and (n_kinds[place] > 1 or n_texts[form] == 1):
                 others = n_texts[form] - itself + n_varied[kinds[codes[at]]]
                 one = one * (count - itself + 1) / others

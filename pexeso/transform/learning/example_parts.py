@@ -118,7 +118,7 @@ def examples_of(
     if extended and not any_separator:
         parts.deeper(several, 1.0, _splits, False, extended)
         parts.deeper(once, 1.0, _spans, False)
-    ordered = sorted(parts.found.items(), key=lambda each: _n_steps(each[1]))
+    ordered = sorted(parts.found.items(), key=lambda part: _n_steps(part[1]))
     return _as_letters(tuple(keys), ordered, extended)
 
 
@@ -192,9 +192,9 @@ def _splits(texts: tuple[str, ...], any_separator: bool, extended: bool) -> _Mad
     """Yield the splits that apply to all texts, with the one part they give, never an empty one."""
     for separator, parts, fewest in _divided(texts, any_separator, extended):
         for part in (*range(fewest), *(range(-1, -fewest - 1, -1) if extended else ())):
-            taken = tuple([each[part] for each in parts])
-            if all(taken):
-                yield (Split(separator, part),), (), taken
+            pieces = tuple([cell[part] for cell in parts])
+            if all(pieces):
+                yield (Split(separator, part),), (), pieces
 
 
 def _spans(texts: tuple[str, ...], any_separator: bool) -> _Made:
@@ -202,11 +202,11 @@ def _spans(texts: tuple[str, ...], any_separator: bool) -> _Made:
     for separator, parts, fewest in _divided(texts, any_separator, True):
         for span, part in _places_of_spans(fewest):
             if span == "to":
-                taken = tuple([separator.join(each[: part % len(each) + 1]) for each in parts])
+                pieces = tuple([separator.join(cell[: part % len(cell) + 1]) for cell in parts])
             else:
-                taken = tuple([separator.join(each[part % len(each) :]) for each in parts])
-            if all(taken):
-                yield (Split(separator, part, span),), (), taken
+                pieces = tuple([separator.join(cell[part % len(cell) :]) for cell in parts])
+            if all(pieces):
+                yield (Split(separator, part, span),), (), pieces
 
 
 @cache
@@ -233,12 +233,12 @@ def _separators(texts: tuple[str, ...], any_separator: bool, extended: bool) -> 
     shortest = min(texts, key=len)
     short = {shortest[at : at + size] for size in (1, 2) for at in range(len(shortest))}
     if not any_separator:
-        short = {each for each in short if not any(map(str.isalnum, each))}
+        short = {separator for separator in short if not any(map(str.isalnum, separator))}
         words = _shared_words(texts) if extended else []
-        return [*words, *sorted(short, key=lambda each: (len(each), each))]
+        return [*words, *sorted(short, key=lambda separator: (len(separator), separator))]
     return [
-        *sorted(_shared_by_all(texts), key=lambda each: (-len(each), each)),
-        *sorted(short, key=lambda each: (len(each), each)),
+        *sorted(_shared_by_all(texts), key=lambda separator: (-len(separator), separator)),
+        *sorted(short, key=lambda separator: (len(separator), separator)),
     ]
 
 
@@ -252,14 +252,14 @@ def _shared_words(texts: tuple[str, ...]) -> list[str]:
 def _shared_by_all(texts: tuple[str, ...]) -> set[str]:
     """Return the longest pieces from each place of the first text that all others hold."""
     first, *others = texts
-    found = set()
+    pieces = set()
     for begin in range(len(first)):
         end = begin + 2
         while end < len(first) and all(first[begin : end + 1] in other for other in others):
             end += 1
         if end > begin + 2:
-            found.add(first[begin:end])
-    return found
+            pieces.add(first[begin:end])
+    return pieces
 
 
 def _wanted(keys: Sequence[str]) -> list[str]:
@@ -282,13 +282,13 @@ def _replacements(texts: tuple[str, ...], wanted: Sequence[str]) -> _Made:
                 yield (), ((old, new),), made
 
 
-def _as_letters(keys: tuple[str, ...], found: _Found, extended: bool) -> Examples:
-    texts = [text for group, _ in found for text in group]
+def _as_letters(keys: tuple[str, ...], parts: _Found, extended: bool) -> Examples:
+    texts = [text for group, _ in parts for text in group]
     plain = "".join(texts)
     sizes = np.fromiter(map(len, texts), np.int32, len(texts))
-    at = (np.cumsum(sizes) - sizes).astype(np.int32).reshape(len(found), len(keys))
-    size = sizes.reshape(len(found), len(keys))
-    extractors = tuple(steps for _, steps in found)
+    at = (np.cumsum(sizes) - sizes).astype(np.int32).reshape(len(parts), len(keys))
+    size = sizes.reshape(len(parts), len(keys))
+    extractors = tuple(steps for _, steps in parts)
     lines, groups = _lines(extractors, size)
     letters = _letters(plain)
     if plain.isascii():
@@ -335,7 +335,7 @@ def _letters(text: str) -> np.ndarray:
 
 
 def _lines(extractors: Sequence[_Steps], size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    n_steps = np.array([_n_steps(each) for each in extractors], np.int64)
+    n_steps = np.array([_n_steps(steps) for steps in extractors], np.int64)
     groups = np.searchsorted(n_steps, np.arange(MAX_STEPS + 2))
     return _ordered_lines(groups, size, len(CASINGS))
 

@@ -81,18 +81,18 @@ def example_sets(
     Of a group first those whose keys consist of few pieces of the rows.
     """
     groups, left, right = _groups(source, targets, min_length, options)
-    most = max(options.n_pairs, _MAX_PAIRS // max(1, len(groups)))
+    max_pairs = max(options.n_pairs, _MAX_PAIRS // max(1, len(groups)))
     n_sets = max(options.n_sets, options.max_sets // max(1, len(groups)))
-    for group in sorted(groups, key=lambda each: (*each.rank, each.source, each.target)):
+    for group in sorted(groups, key=lambda group: (*group.rank, group.source, group.target)):
         column = source.columns[group.source]
-        group = replace(group, pairs=_some(group, most, options))
+        group = replace(group, pairs=_some(group, max_pairs, options))
         values = np.array(left[group.source], np.int64)[group.pairs.sources]
         rows = source.rows(column.first_rows[values])
         keys = [right[group.target][number] for number in group.pairs.targets.tolist()]
         order = _fewest_pieces_first(group.pairs, rows, keys, options.seed)[: group.limit]
         group = replace(group, pairs=_at(group.pairs, order))
         yield from _sets_of(
-            group, [rows[each] for each in order], [keys[each] for each in order], n_sets, options
+            group, [rows[pair] for pair in order], [keys[pair] for pair in order], n_sets, options
         )
 
 
@@ -108,23 +108,23 @@ def example_sets_by_starts(
     if not _is_sampled(source, targets, options):
         return
     groups, left, right = _groups(source, targets, min_length, options)
-    most = max(options.n_pairs, _MAX_PAIRS_BY_STARTS // max(1, len(groups)))
-    for group in sorted(groups, key=lambda each: (*each.rank, each.source, each.target)):
-        pairs = _at(group.pairs, slice(most))
+    max_pairs = max(options.n_pairs, _MAX_PAIRS_BY_STARTS // max(1, len(groups)))
+    for group in sorted(groups, key=lambda group: (*group.rank, group.source, group.target)):
+        pairs = _at(group.pairs, slice(max_pairs))
         values = np.array(left[group.source], np.int64)[pairs.sources]
         rows = source.rows(source.columns[group.source].first_rows[values])
         keys = [right[group.target][number] for number in pairs.targets.tolist()]
         alike: dict[tuple[PieceStart, ...], list[int]] = defaultdict(list)
         for place, (row, key) in enumerate(zip(rows, keys, strict=True)):
             alike[piece_starts(row, key)].append(place)
-        enough = [each for each in alike if len(alike[each]) >= 2 * options.n_examples]
-        enough.sort(key=lambda each: (len(each), -len(alike[each]), each))
+        enough = [starts for starts in alike if len(alike[starts]) >= 2 * options.n_examples]
+        enough.sort(key=lambda starts: (len(starts), -len(alike[starts]), starts))
         for starts in enough[:_MAX_STARTS]:
             order = alike[starts]
             yield from _sets_of(
                 replace(group, pairs=_at(pairs, order)),
-                [rows[each] for each in order],
-                [keys[each] for each in order],
+                [rows[pair] for pair in order],
+                [keys[pair] for pair in order],
                 _SETS_OF_STARTS,
                 options,
             )
@@ -159,11 +159,11 @@ def example_sets_by_words(
             best = shared.most_common(2)
             if best and best[0][1] > 1 and (len(best) == 1 or best[1][1] < best[0][1]):
                 pairs.append((row, best[0][0], best[0][1]))
-        pairs.sort(key=lambda each: (-each[2], each[0]))
+        pairs.sort(key=lambda pair: (-pair[2], pair[0]))
         if pairs:
             at = np.array(pairs, np.int32)
-            found = RowPairs(at[:, 0], at[:, 1], np.ones(len(at), np.int32), at[:, 2])
-            group = ExampleGroup(0, number, found, len(found))
+            row_pairs = RowPairs(at[:, 0], at[:, 1], np.ones(len(at), np.int32), at[:, 2])
+            group = ExampleGroup(0, number, row_pairs, len(row_pairs))
             likely = [cells[row] for row, _, _ in pairs], [keys[key] for _, key, _ in pairs]
             yield from _sets_of(group, *likely, options.n_sets, options)
 
@@ -187,7 +187,7 @@ def _sets_of(
 ) -> Iterator[tuple[ExampleGroup, Pairs, Pairs]]:
     checks = rows[:_CHECKED], keys[:_CHECKED]
     drawn = _drawn_sets(group, [_form(key) for key in keys], n_sets, options)
-    sets = [([rows[each] for each in one], [keys[each] for each in one]) for one in drawn]
+    sets = [([rows[pair] for pair in one], [keys[pair] for pair in one]) for one in drawn]
     n_pieces = [max(least_pieces(*examples)) for examples in sets]
     for number in np.argsort(n_pieces, kind="stable").tolist():
         if n_pieces[number] <= options.max_pieces:
@@ -266,8 +266,8 @@ def _groups(
         column.values.take(pa.array(chosen, pa.int64())).to_pylist()
         for column, chosen in zip(columns, [*left, *numbers], strict=True)
     ]
-    at = np.concatenate([[0], np.cumsum([len(each) for each in texts])])
-    order = sorted_suffixes([lower(text) for each in texts for text in each])
+    at = np.concatenate([[0], np.cumsum([len(values) for values in texts])])
+    order = sorted_suffixes([lower(text) for values in texts for text in values])
     suffixes = SuffixesOfColumns(order, at)
     groups = []
     for one in range(len(source.columns)):
@@ -309,17 +309,17 @@ def _at(pairs: RowPairs, places: Any) -> RowPairs:
     )
 
 
-def _some(group: ExampleGroup, most: int, options: FindingOptions) -> RowPairs:
+def _some(group: ExampleGroup, max_pairs: int, options: FindingOptions) -> RowPairs:
     """Return the pairs that are looked at more closely, those of fewest holders.
 
     Of whole columns any of these, since the longest pieces belong to keys of one length. In samples
     most values lack their partner, and only the longest pieces tell.
     """
     pairs = group.pairs
-    if group.limit < options.n_pairs or len(pairs) <= most:
-        return _at(pairs, slice(most))
+    if group.limit < options.n_pairs or len(pairs) <= max_pairs:
+        return _at(pairs, slice(max_pairs))
     order = np.array(random.Random(options.seed).sample(range(len(pairs)), len(pairs)))
-    chosen = order[np.argsort(pairs.holders[order], kind="stable")][:most]
+    chosen = order[np.argsort(pairs.holders[order], kind="stable")][:max_pairs]
     return _at(pairs, np.sort(chosen))
 
 
@@ -338,7 +338,7 @@ def _fewest_pieces_first(
     holders = pairs.holders.tolist()
     order = list(range(len(keys)))
     random.Random(seed).shuffle(order)
-    return sorted(order, key=lambda each: (holders[each], -lengths[each]))
+    return sorted(order, key=lambda pair: (holders[pair], -lengths[pair]))
 
 
 def _looked_at(column: TextColumn, size: int, seed: int) -> list[int]:

@@ -96,9 +96,9 @@ def learn_program(
         return None
     for any_separator in separators:
         examples = examples_of(rows, keys, any_separator=any_separator, extended=options.extended)
-        found = _Search(examples, options, effort or Effort()).found()
-        if found is not None:
-            return Program(_joined(found))
+        operators = _Search(examples, options, effort or Effort()).found()
+        if operators is not None:
+            return Program(_joined(operators))
     return None
 
 
@@ -151,11 +151,11 @@ class _Search:
             longest = max(one - other for one, other in zip(high, low, strict=True))
             self.effort.left -= len(self.examples.plain) * longest + len(self.examples.lines)
             self.known[low, high] = candidates(self.examples, low, high, self.options.width)
-        found = self.known[low, high]
+        choices = self.known[low, high]
         # No operator writes more letters than the first: so many of them cannot write all.
-        if found and sum(found[0].lengths) * budget < sum(high) - sum(low):
+        if choices and sum(choices[0].lengths) * budget < sum(high) - sum(low):
             return []
-        return found
+        return choices
 
 
 def _joined(operators: list[Operator]) -> tuple[Operator, ...]:

@@ -140,18 +140,18 @@ def find_program(
         ways.append((example_sets_by_words(source, targets, options), False))
     for number, (sets, any_separator) in enumerate(ways):
         later = number > 0
-        for found in _programs(source, targets, sets, any_separator, later, options, effort):
-            if best is None or _rank(found) < _rank(best):
-                best = found
+        for candidate in _programs(source, targets, sets, any_separator, later, options, effort):
+            if best is None or _rank(candidate) < _rank(best):
+                best = candidate
         if best is not None and best.accepted:
             return best
     return best
 
 
-def _rank(found: Found) -> tuple[bool, int, int, int]:
-    operators = found.program.operators
-    letters = sum(len(each.text) for each in operators if isinstance(each, Constant))
-    return not found.accepted, -found.n_keys, len(operators), letters
+def _rank(candidate: Found) -> tuple[bool, int, int, int]:
+    operators = candidate.program.operators
+    letters = sum(len(operator.text) for operator in operators if isinstance(operator, Constant))
+    return not candidate.accepted, -candidate.n_keys, len(operators), letters
 
 
 def _programs(
@@ -180,15 +180,15 @@ def _programs(
         agreeing = _agreeing(program, *checks)
         if source.n_rows > _FEW_ROWS and agreeing < _MIN_AGREEING:
             continue
-        found = judged(program, source, targets, group.target, options)
-        found = replace(found, agreeing=agreeing)
-        yield found
-        if found.sure:
+        candidate = judged(program, source, targets, group.target, options)
+        candidate = replace(candidate, agreeing=agreeing)
+        yield candidate
+        if candidate.sure:
             return
-        if found.accepted and found.n_keys > best:
-            best, fruitless = found.n_keys, 0
+        if candidate.accepted and candidate.n_keys > best:
+            best, fruitless = candidate.n_keys, 0
             fewer = min(source.n_rows, len(targets[group.target].values))
-            if found.n_keys >= _ENOUGH * fewer:
+            if candidate.n_keys >= _ENOUGH * fewer:
                 return
 
 
@@ -212,9 +212,9 @@ def find_variant(
         for variant in with_other_constants(program, cells, target.values):
             if variant not in tried:
                 tried.add(variant)
-                found = judged(variant, source, [target], 0, options, n_fitted=1)
-                if found.accepted and (best is None or _rank(found) < _rank(best)):
-                    best = found
+                candidate = judged(variant, source, [target], 0, options, n_fitted=1)
+                if candidate.accepted and (best is None or _rank(candidate) < _rank(best)):
+                    best = candidate
     return best
 
 
@@ -236,7 +236,7 @@ def judged(
     ``n_fitted`` of its operators were chosen by these rows, by default all.
     """
     column = targets[target]
-    written = pc.unique(apply_program(program, [each.cells for each in source.columns]))
+    written = pc.unique(apply_program(program, [own_column.cells for own_column in source.columns]))
     written = written.drop_null()
     hit = pc.unique(pc.index_in(column.values, written).drop_null())
     hits = len(hit)

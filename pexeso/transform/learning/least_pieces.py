@@ -45,11 +45,11 @@ def least_pieces(
     [3, 3]
     """
     plain = [_letters(key) for key in keys]
-    found = []
+    counts = []
     for row, key in zip(rows, plain, strict=True):
         held = _BETWEEN.join(_letters(cell) for cell in row if cell)
-        found.append(_count(key, held, plain if constants else None))
-    return found
+        counts.append(_count(key, held, plain if constants else None))
+    return counts
 
 
 def piece_starts(row: Sequence[str | None], key: str) -> tuple[PieceStart, ...]:
@@ -108,7 +108,7 @@ def _count(key: str, held: str, keys: Sequence[str] | None) -> int:
             reach = end
         else:
             reach = at
-        while keys and reach < len(key) and all(key[at : reach + 1] in each for each in keys):
+        while keys and reach < len(key) and all(key[at : reach + 1] in other for other in keys):
             reach += 1
         if reach == at:
             if keys:

@@ -65,7 +65,7 @@ def with_other_constants(
             for text, count in _counted(program, at, columns, keys):
                 if count >= min_keys and text != operator.text:
                     counts[at, text] = counts.get((at, text), 0) + count
-    best = sorted(counts, key=lambda each: (-counts[each], each))[:limit]
+    best = sorted(counts, key=lambda change: (-counts[change], change))[:limit]
     return [_changed(program, at, text) for at, text in best]
 
 

@@ -94,15 +94,15 @@ def _ranked(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @loop
 def _shared(codes: Any, left: Any, order: Any) -> Any:
-    found = np.zeros(len(order), np.int32)
+    lengths = np.zeros(len(order), np.int32)
     for place in range(1, len(order)):
         one, other = order[place - 1], order[place]
-        most = min(left[one], left[other])
+        limit = min(left[one], left[other])
         count = 0
-        while count < most and codes[one + count] == codes[other + count]:
+        while count < limit and codes[one + count] == codes[other + count]:
             count += 1
-        found[place] = count
-    return found
+        lengths[place] = count
+    return lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class SuffixesOfColumns:
         sides : int8 (v,)
             1 for each text of the source column, then 2 for each of the target column.
         """
-        sizes = [int(self._starts[each + 1] - self._starts[each]) for each in (source, target)]
+        sizes = [int(self._starts[side + 1] - self._starts[side]) for side in (source, target)]
         sides = np.repeat(np.array([1, 2], np.int8), sizes)
         both = (self._places[source], self._places[target])
         first = np.array([self._starts[source], self._starts[target] - sizes[0]])
@@ -179,21 +179,21 @@ class SuffixesOfColumns:
 
 
 @loop
-def _least_between(shared: Any, least: Any, places: Any) -> Any:
+def _least_between(shared: Any, minima: Any, places: Any) -> Any:
     """Return for each place but the first the least that is shared from the one before it on."""
-    found = np.zeros(len(places), np.int32)
+    lengths = np.zeros(len(places), np.int32)
     for at in range(1, len(places)):
         place, end = places[at - 1] + 1, places[at] + 1
         smallest = shared[end - 1]
         while place < end and smallest > 0:
             if place % _STEP == 0 and place + _STEP <= end:
-                smallest = min(smallest, least[place // _STEP])
+                smallest = min(smallest, minima[place // _STEP])
                 place += _STEP
             else:
                 smallest = min(smallest, shared[place])
                 place += 1
-        found[at] = smallest
-    return found
+        lengths[at] = smallest
+    return lengths
 
 
 def shared_prefixes(order: SuffixOrder, sides: np.ndarray) -> SharedPrefixes:
@@ -206,8 +206,8 @@ def shared_prefixes(order: SuffixOrder, sides: np.ndarray) -> SharedPrefixes:
         For each text 1 (source), 2 (target) or 0 (of no interest).
     """
     members, shared = _of_sides(order.values, order.shared, sides)
-    found = _longest_shared(members, shared, sides)
-    return SharedPrefixes(*found, members)
+    prefixes = _longest_shared(members, shared, sides)
+    return SharedPrefixes(*prefixes, members)
 
 
 @loop
@@ -218,13 +218,13 @@ def _of_sides(values: Any, shared: Any, sides: Any) -> Any:
         size += sides[values[place]] != 0
     members, common = np.empty(size, np.int32), np.zeros(size, np.int32)
     at = 0
-    least = 0
+    smallest = 0
     for place in range(len(values)):
-        least = min(least, shared[place])
+        smallest = min(smallest, shared[place])
         if sides[values[place]] != 0:
             members[at] = values[place]
-            common[at] = least
-            least = 1 << 30
+            common[at] = smallest
+            smallest = 1 << 30
             at += 1
     return members, common
 

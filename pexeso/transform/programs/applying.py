@@ -60,7 +60,7 @@ def apply_program(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray
         )
         for span in spans
     ]
-    n_bytes = sum(each.nbytes for each in done)
+    n_bytes = sum(batch.nbytes for batch in done)
     if n_bytes >= 1 << 31:
         raise InputError(
             f"the program writes {n_bytes:,} bytes for {len(columns[0]):,} rows; at most 2 GiB "
@@ -97,7 +97,7 @@ def _spans(
     """Yield the rows of each batch, halved until they are small enough."""
     n_rows = stop - start
     written = sum(
-        len(each.text.encode()) for each in program.operators if isinstance(each, Constant)
+        len(step.text.encode()) for step in program.operators if isinstance(step, Constant)
     )
     n_bytes = max(sum(column.slice(start, n_rows).nbytes for column in columns), n_rows * written)
     if n_rows > 1 and (n_rows > BATCH_ROWS or n_bytes > BATCH_BYTES):
@@ -117,8 +117,8 @@ class _Batch:
 
     def of(self, program: Program) -> pa.Array:
         pieces = [self.written(operator) for operator in program.operators]
-        if all(isinstance(each, pa.Scalar) for each in pieces):
-            text = "".join(each.as_py() for each in pieces)
+        if all(isinstance(piece, pa.Scalar) for piece in pieces):
+            text = "".join(piece.as_py() for piece in pieces)
             return pa.repeat(pa.scalar(text, pa.string()), self.n_rows)
         return pc.binary_join_element_wise(*pieces, "", null_handling="emit_null")
 

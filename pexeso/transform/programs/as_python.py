@@ -126,7 +126,7 @@ def first_as_python(programs: Sequence[Program], names: Sequence[str]) -> str:
 def _header(programs: Sequence[Program]) -> str:
     """Return the functions that the casings of programs need."""
     operators = [operator for program in programs for operator in program.operators]
-    casings: set[Casing] = {each.casing for each in operators if isinstance(each, Extract)}
+    casings: set[Casing] = {step.casing for step in operators if isinstance(step, Extract)}
     needed = {helper for casing in casings for helper in _HELPERS[casing]}
     parts = ["from itertools import groupby\n"] if title in needed else []
     parts += [inspect.getsource(helper) for helper in _HELPERS["title"] if helper in needed]
@@ -170,8 +170,8 @@ class _Body:
         if split.span == "one":
             return f"{parts}[{split.part}]"
         # Behind the last one, a stop of 0 would be the beginning.
-        taken = f":{split.part + 1 or ''}" if split.span == "to" else f"{split.part}:"
-        return f"{split.separator!r}.join({parts}[{taken}])"
+        bounds = f":{split.part + 1 or ''}" if split.span == "to" else f"{split.part}:"
+        return f"{split.separator!r}.join({parts}[{bounds}])"
 
     def named(self, text: str) -> str:
         """Return an expression that is short enough to be written twice."""

@@ -159,15 +159,15 @@ def _duckdb_literal(text: str) -> str:
         if printable:
             pieces.append("'" + "".join(run).replace("'", "''") + "'")
         else:
-            pieces += [f"chr({ord(each)})" for each in run]
+            pieces += [f"chr({ord(character)})" for character in run]
     return " || ".join(pieces) or "''"
 
 
 def _duckdb_parts(text: str, split: Split) -> str:
     place = split.part + (split.part >= 0)
-    taken = f"[:{place}]" if split.span == "to" else f"[{place}:]"
+    bounds = f"[:{place}]" if split.span == "to" else f"[{place}:]"
     separator = _duckdb_literal(split.separator)
-    return f"array_to_string(string_split({text}, {separator}){taken}, {separator})"
+    return f"array_to_string(string_split({text}, {separator}){bounds}, {separator})"
 
 
 def _duckdb_upper(text: str) -> str:
@@ -191,8 +191,8 @@ def _spark_name(name: str) -> str:
 
 def _spark_literal(text: str) -> str:
     spelled = "".join(
-        each if each.isprintable() else _spark_escape(each)
-        for each in text.replace("\\", "\\\\").replace("'", "\\'")
+        character if character.isprintable() else _spark_escape(character)
+        for character in text.replace("\\", "\\\\").replace("'", "\\'")
     )
     return "'" + spelled.replace("${", _spark_escape("$") + "{") + "'"
 

@@ -105,15 +105,15 @@ def _tables(n_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     The third array says which characters are letters. All of Unicode takes half a second.
     """
     characters = [chr(point) for point in range(min(1 << n_bits, 0x110000))]
-    capitals = [each.upper() for each in characters]
+    capitals = [character.upper() for character in characters]
     return (
-        np.array([ord(lower(each)) for each in characters], np.uint32),
+        np.array([ord(lower(character)) for character in characters], np.uint32),
         np.array(
             [
-                ord(made if len(made) == 1 else capital(each)[0])
-                for each, made in zip(characters, capitals, strict=True)
+                ord(made if len(made) == 1 else capital(character)[0])
+                for character, made in zip(characters, capitals, strict=True)
             ],
             np.uint32,
         ),
-        np.array([each.isalpha() for each in characters]),
+        np.array([character.isalpha() for character in characters]),
     )

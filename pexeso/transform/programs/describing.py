@@ -39,7 +39,7 @@ def in_words(program: Program, names: Sequence[str]) -> str:
 split at ", ", in capitals
     """
     named = program.named_columns(names)
-    return ", then ".join(_words(each, named) for each in program.operators) or "an empty text"
+    return ", then ".join(_words(step, named) for step in program.operators) or "an empty text"
 
 
 def steps_of_row(
@@ -66,7 +66,7 @@ def steps_of_row(
         If a column that the program reads has no name, or shares it with another one.
     """
     named = program.named_columns(names)
-    return [(_words(each, named), each.of(row)) for each in program.operators]
+    return [(_words(step, named), step.of(row)) for step in program.operators]
 
 
 def quoted(text: str) -> str:

@@ -265,4 +265,4 @@ class Program:
     @property
     def columns(self) -> tuple[int, ...]:
         """Columns of the row that the program reads, in order."""
-        return tuple(sorted({each.column for each in self.operators if isinstance(each, Extract)}))
+        return tuple(sorted({step.column for step in self.operators if isinstance(step, Extract)}))

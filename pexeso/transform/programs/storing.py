@@ -133,7 +133,7 @@ def program_from_json(value: object) -> StoredProgram:
     names = tuple(_text(name, f"columns[{n}]", 0) for n, name in enumerate(columns))
     programs = _list(document["programs"], "programs", 1, MAX_PROGRAMS)
     return StoredProgram(
-        tuple(_program(each, f"programs[{n}]", len(names)) for n, each in enumerate(programs)),
+        tuple(_program(entry, f"programs[{n}]", len(names)) for n, entry in enumerate(programs)),
         names,
         _metadata(document["metadata"]),
     )
@@ -172,8 +172,8 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
     return {
         "column": operator.column,
         "splits": [
-            {"separator": each.separator, "part": each.part, "span": each.span}
-            for each in operator.splits
+            {"separator": split.separator, "part": split.part, "span": split.span}
+            for split in operator.splits
         ],
         "start": operator.start,
         "length": operator.length,
@@ -186,7 +186,7 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
 def _program(value: object, where: str, n_columns: int) -> Program:
     operators = _list(value, where, 0, MAX_OPERATORS)
     return Program(
-        tuple(_operator(each, f"{where}[{n}]", n_columns) for n, each in enumerate(operators))
+        tuple(_operator(entry, f"{where}[{n}]", n_columns) for n, entry in enumerate(operators))
     )
 
 
@@ -201,12 +201,12 @@ def _operator(value: object, where: str, n_columns: int) -> Operator:
         _refuse(f"{where}.shorter", "true or false", shorter)
     return Extract(
         _integer(fields["column"], f"{where}.column", 0, n_columns - 1),
-        tuple(_split(each, f"{where}.splits[{n}]") for n, each in enumerate(splits)),
+        tuple(_split(split, f"{where}.splits[{n}]") for n, split in enumerate(splits)),
         _integer(fields["start"], f"{where}.start", -MAX_POSITION, MAX_POSITION),
         None if length is None else _integer(length, f"{where}.length", 1, MAX_POSITION),
         _one_of(fields["casing"], f"{where}.casing", get_args(Casing)),
         tuple(
-            _replacement(each, f"{where}.replacements[{n}]") for n, each in enumerate(replacements)
+            _replacement(pair, f"{where}.replacements[{n}]") for n, pair in enumerate(replacements)
         ),
         shorter,
     )

@@ -40,16 +40,16 @@ def minimal_covers(terminals: Sequence[Terminal], max_covers: int = MAX_COVERS) 
     >>> minimal_covers([Terminal("a", ("x", "y")), Terminal("b", ("y", "z"))])
     [('y',), ('x', 'z')]
     """
-    groups = sorted({frozenset(each.tables) for each in terminals}, key=_order)
-    found = set()
+    groups = sorted({frozenset(terminal.tables) for terminal in terminals}, key=_order)
+    covers = set()
     for n, cover in enumerate(islice(_covers(groups, frozenset()), _MAX_BRANCHES + 1)):
         if n == _MAX_BRANCHES:
             return []
         if cover is not None:
-            found.add(tuple(sorted(cover)))
-        if len(found) > max_covers:
+            covers.add(tuple(sorted(cover)))
+        if len(covers) > max_covers:
             return []
-    return sorted(found, key=lambda cover: (len(cover), cover))
+    return sorted(covers, key=lambda cover: (len(cover), cover))
 
 
 def near_cover(terminals: Sequence[Terminal], distances: Mapping[str, float]) -> Cover:
@@ -75,7 +75,7 @@ def near_cover(terminals: Sequence[Terminal], distances: Mapping[str, float]) ->
     >>> near_cover(wanted, {"x": 0.1, "y": 0.5, "z": 0.2})
     ('x', 'z')
     """
-    groups = {frozenset(each.tables) for each in terminals}
+    groups = {frozenset(terminal.tables) for terminal in terminals}
     chosen: set[str] = set()
     left = set(groups)
     while left:
@@ -100,7 +100,7 @@ def _covers(groups: Sequence[frozenset[str]], chosen: frozenset[str]) -> Iterato
     for table in sorted(left[0]):
         more = chosen | {table}
         # A table that is needed for no column alone stays so whatever is added.
-        if all(any(group & more == {each} for group in groups) for each in more):
+        if all(any(group & more == {member} for group in groups) for member in more):
             yield from _covers(groups, more)
 
 

@@ -85,13 +85,13 @@ def landmarks_of(
     if n_landmarks is not None and n_landmarks < 1:
         raise InputError(f"n_landmarks must be 1 or more, got {n_landmarks}.")
     wanted = set(graph.tables) if tables is None else set(tables)
-    found = []
+    landmarks = []
     for part in graph.components():
         if wanted & set(part):
             n = n_landmarks or max(1, (len(part) - 1).bit_length())
             drawn = sorted(part, key=lambda name: (_hash(name, seed), name))[:n]
-            found += [shortest_paths(graph, name) for name in drawn]
-    return found
+            landmarks += [shortest_paths(graph, name) for name in drawn]
+    return landmarks
 
 
 def shortest_paths(graph: JoinGraph, table: str) -> Landmark:

@@ -107,13 +107,13 @@ def minimal_graphs(
     [((('x', 'y'),), 0.0)]
     """
     known: dict[tuple[Terminal, ...], list[Cover]] = {}
-    found = set()
+    graphs = set()
     for landmark in landmarks:
         terminals = tuple(
-            Terminal(each.column, tuple(name for name in each.tables if name in landmark.distances))
-            for each in request.terminals
+            Terminal(end.column, tuple(name for name in end.tables if name in landmark.distances))
+            for end in request.terminals
         )
-        if not all(each.tables for each in terminals):
+        if not all(terminal.tables for terminal in terminals):
             continue
         if terminals not in known:
             known[terminals] = minimal_covers(terminals, max_covers)
@@ -121,8 +121,8 @@ def minimal_graphs(
             pairs = {pair for table in cover for pair in landmark.path(table)}
             if prune:
                 pairs = _pruned(pairs, set(cover))
-            found.add(_minimal_graph(graph, request, pairs, cover))
-    return sorted(found, key=lambda each: each.order)
+            graphs.add(_minimal_graph(graph, request, pairs, cover))
+    return sorted(graphs, key=lambda minimal_graph: minimal_graph.order)
 
 
 def _minimal_graph(

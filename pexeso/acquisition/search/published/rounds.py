@@ -111,18 +111,18 @@ def _searched(
     connected = minimal_graphs(
         graph, request, landmarks, prune=options.prune, max_covers=options.max_covers
     )
-    small = [each for each in connected if len(each.tables) <= request.max_tables]
-    light = [each for each in small if each.weight <= request.max_informativeness]
+    small = [subgraph for subgraph in connected if len(subgraph.tables) <= request.max_tables]
+    light = [subgraph for subgraph in small if subgraph.weight <= request.max_informativeness]
     if not light:
-        for each in small:
-            known.plan(each.tree(graph))
+        for subgraph in small:
+            known.plan(subgraph.tree(graph))
         return None, _no_graph(request, connected, small)
     best = None
-    for each in light[: options.max_graphs]:
-        known.plan(each.tree(graph))  # a literal walk without steps never meets its own start
-        found = best_plan(JoinChoices(each, known), options)
-        if found and found.is_better(best):
-            best = found
+    for subgraph in light[: options.max_graphs]:
+        known.plan(subgraph.tree(graph))  # a literal walk without steps never meets its own start
+        plan = best_plan(JoinChoices(subgraph, known), options)
+        if plan and plan.is_better(best):
+            best = plan
     return best, "" if best else _no_plan(known.all(), options, len(light))
 
 
@@ -132,12 +132,12 @@ def _no_graph(
     small: Sequence[MinimalGraph],
 ) -> str:
     if not connected:
-        names = ", ".join(repr(each.column) for each in request.terminals)
+        names = ", ".join(repr(terminal.column) for terminal in request.terminals)
         return f"No joins connect tables that have all of {names}."
     if not small:
-        least = min(len(each.tables) for each in connected)
+        min_tables = min(len(subgraph.tables) for subgraph in connected)
         return (
-            f"The connections that were found have {least} tables or more, max_tables is "
+            f"The connections that were found have {min_tables} tables or more, max_tables is "
             f"{request.max_tables}."
         )
     return (

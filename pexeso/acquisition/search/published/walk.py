@@ -125,11 +125,11 @@ def walk_random(seed: int, choices: JoinChoices, i: int) -> np.random.Generator:
 def _literal_best(
     choices: JoinChoices, options: PublishedOptions, start: tuple[int, ...]
 ) -> KnownPlan | None:
-    best, most = None, 0.0
+    best, max_correlation = None, 0.0
     random = walk_random(options.seed, choices, 0)
     for plan, is_step in walk(choices, start, options.n_steps, random, mode="literal"):
-        if is_step and plan is not None and plan.measures.correlation > most:
-            best, most = plan, plan.measures.correlation
+        if is_step and plan is not None and plan.measures.correlation > max_correlation:
+            best, max_correlation = plan, plan.measures.correlation
     return best
 
 

@@ -239,10 +239,10 @@ def box_is_within(point, lower, upper, limit, euclidean):
     """
     n_axes = point.shape[0]
     if not euclidean:
-        least = point[0] + upper[0]
+        bound = point[0] + upper[0]
         for axis in range(1, n_axes):
-            least = min(least, point[axis] + upper[axis])
-        return least <= limit
+            bound = min(bound, point[axis] + upper[axis])
+        return bound <= limit
     total = _NOTHING
     for axis in range(n_axes):
         far = max(upper[axis] - point[axis], point[axis] - lower[axis])

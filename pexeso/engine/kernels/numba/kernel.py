@@ -82,7 +82,7 @@ class CompiledKernel(Kernel):
             n_found = walk(*arguments, level, *runs[number], queries, rows, work[number])
             return None if n_found < 0 else (queries[:n_found], rows[:n_found])
 
-        found = _run([task] * len(runs))
+        parts = _run([task] * len(runs))
         stats.box_pairs, stats.candidate_pairs = (
             stats.box_pairs + int(work[:, 0].sum()),
             stats.candidate_pairs + int(work[:, 1].sum()),
@@ -90,10 +90,10 @@ class CompiledKernel(Kernel):
         stats.vectors_touched += int(work[:, 2].sum())
         stats.bytes_read += int(work[:, 3].sum())
         stats.matched_by_map += int(work[:, 4].sum())
-        if any(part is None for part in found):
+        if any(part is None for part in parts):
             return None
-        queries = np.concatenate([part[0] for part in found])
-        rows = np.concatenate([part[1] for part in found])
+        queries = np.concatenate([part[0] for part in parts])
+        rows = np.concatenate([part[1] for part in parts])
         stats.candidates += len(rows)
         offsets, grouped = group_by_query(queries, rows, len(query))
         return Pairs(torch.from_numpy(offsets), torch.from_numpy(grouped))

@@ -105,19 +105,19 @@ def split(mapped, order, begin, end, block_size, keys, other):
 
 
 @loop()
-def split_down(mapped, order, begin, end, block_size, most, keys, other):
-    """Halve a segment until the parts have at most `most` rows or are blocks.
+def split_down(mapped, order, begin, end, block_size, max_rows, keys, other):
+    """Halve a segment until the parts have at most `max_rows` rows or are blocks.
 
     The ends of the parts are returned, int64.
     """
-    stops = np.empty(2 * ((end - begin) // max(most, block_size)) + 2, np.int64)
+    stops = np.empty(2 * ((end - begin) // max(max_rows, block_size)) + 2, np.int64)
     waiting = np.empty(128, np.int64)
     waiting[0], n_waiting, n_stops = end, 1, 0
     first = begin
     while n_waiting:
         last = waiting[n_waiting - 1]
         middle = last
-        if last - first > most:
+        if last - first > max_rows:
             middle = split(mapped, order, first, last, block_size, keys, other)
         if middle < last:
             waiting[n_waiting] = middle

@@ -156,8 +156,8 @@ class _Recording:
     def launch(self, partition: Partition, threshold: Threshold) -> None:
         """Launch a search: one after the other at first, and as a graph from the second time on."""
         if self.graph is None:
-            least = self.places.min_count
-            search = ColumnSearch(partition, self.places, least, threshold, self.space)
+            min_count = self.places.min_count
+            search = ColumnSearch(partition, self.places, min_count, threshold, self.space)
             if not self.asked or partition.device.type != "cuda":
                 search.launch()
                 self.asked = True
@@ -205,8 +205,8 @@ class ColumnSearches(threading.local):
             Gets the work that was done where every list was long enough.
         """
         if not isinstance(partition.map, ProjectionMap) or is_ordered(len(query)):
-            least = torch.full((1,), min_count, device=partition.device)
-            ColumnSearch(partition, query, least, threshold, space).launch()
+            min_counts = torch.full((1,), min_count, device=partition.device)
+            ColumnSearch(partition, query, min_counts, threshold, space).launch()
         else:
             recording = self._recording(
                 partition, threshold, _n_places(len(query), threshold), space
@@ -238,15 +238,15 @@ def _found(
     partition: Partition, space: Workspace, stats: SearchStats
 ) -> tuple[dict[str, int], Found]:
     """Wait for a search, and return what `ColumnSearches.run` does."""
-    counters, found = space.told()
+    counters, hits = space.told()
     needed = space.needed(counters)
     if all(needed[name] <= size for name, size in space.room.items()):
         add_work(partition, space, counters, stats)
     n_columns = min(needed["columns"], space.room["columns"])
     if n_columns > READ_AT_ONCE:
-        found = space.columns[: 2 * n_columns].numpy(force=True)
+        hits = space.columns[: 2 * n_columns].numpy(force=True)
     # A copy, since the next search writes there.
-    columns, counts = found[: 2 * n_columns].reshape(-1, 2).T.copy()
+    columns, counts = hits[: 2 * n_columns].reshape(-1, 2).T.copy()
     return needed, (torch.from_numpy(columns), torch.from_numpy(counts))
 
 

@@ -87,7 +87,7 @@ class ColumnCounter:
         of_place: tuple[torch.Tensor, torch.Tensor],
         needed: torch.Tensor,
         cells: torch.Tensor,
-        most: int,
+        n_postings: int,
     ) -> tuple[torch.Tensor, ...]:
         """Empty the cells of some positions, and return the columns with enough matches.
 
@@ -95,10 +95,10 @@ class ColumnCounter:
 
         Parameters
         ----------
-        most : int
+        n_postings : int
             Columns that the rows have in all, each counted as often as it comes.
         """
-        room = min(len(cells), most)
+        room = min(len(cells), n_postings)
         out = torch.empty((room, 3), dtype=torch.int64, device=self._device)
         n_out = torch.zeros(1, dtype=torch.int64, device=self._device)
         take_counts[counting_grid(self._device, 8, 8)](
@@ -145,7 +145,7 @@ def count_groups(
     ends, posting_ends, bounds = known[:n], known[n : 2 * n], known[2 * n :]
     chunk_size = max(1, n_bytes // 8 // n_columns)
     cells = torch.zeros(min(chunk_size, len(sizes)) * n_columns, dtype=torch.int64, device=device)
-    counter, found = ColumnCounter(partition), []
+    counter, chunks = ColumnCounter(partition), []
     for first in range(0, len(sizes), chunk_size):
         begin, end = bounds[first], bounds[min(first + chunk_size, len(sizes))]
         place_cells = (owner - first) * n_columns
@@ -160,10 +160,12 @@ def count_groups(
         for run in runs:
             if len(runs) > 1:
                 listed = _entries_of(matches, groups.members, entries, run, ends)
-            most = posting_ends[run[1]] - posting_ends[run[0]]
-            found.append(counter.take(listed, (place_cells, owner), groups.needed, cells, most))
+            n_postings = posting_ends[run[1]] - posting_ends[run[0]]
+            chunks.append(
+                counter.take(listed, (place_cells, owner), groups.needed, cells, n_postings)
+            )
     nothing = torch.zeros(0, dtype=torch.int64, device=device)
-    which, column, count = (torch.cat(part) for part in zip((nothing,) * 3, *found, strict=True))
+    which, column, count = (torch.cat(part) for part in zip((nothing,) * 3, *chunks, strict=True))
     return which, column, count
 
 

@@ -181,9 +181,9 @@ def take_counts(
             count = tl.atomic_xchg(
                 cells + (base[:, None] + column), nothing, mask=inside, sem="relaxed"
             )
-            found = tl.reshape(inside & (count >= enough[:, None]), (ENTRIES * LANES,))
-            slot = slots(n_out, found)
-            fits = found & (slot < capacity)
+            kept = tl.reshape(inside & (count >= enough[:, None]), (ENTRIES * LANES,))
+            slot = slots(n_out, kept)
+            fits = kept & (slot < capacity)
             numbers = tl.reshape(column, (ENTRIES * LANES,)).to(tl.int64)
             counts = tl.reshape(count, (ENTRIES * LANES,))
             if CELLS:

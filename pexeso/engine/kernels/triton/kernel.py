@@ -118,15 +118,15 @@ class TritonKernel(TorchKernel):
         if not len(partition.blocks) or not len(query):
             nothing = torch.zeros(0, dtype=torch.int64)
             return nothing, nothing
-        most = self._most(partition, max_pairs)
+        limits = self._most(partition, max_pairs)
         while True:
             space = self._spaces.take(
-                most, partition.blocks.n_levels, n_slabs(len(query)), partition.device
+                limits, partition.blocks.n_levels, n_slabs(len(query)), partition.device
             )
-            needed, found = self._searches.run(partition, query, threshold, min_count, space, stats)
+            needed, hits = self._searches.run(partition, query, threshold, min_count, space, stats)
             if not self._too_short(needed, space.room):
-                return found
-            if not self._grow(needed, space.room, most):
+                return hits
+            if not self._grow(needed, space.room, limits):
                 return None
 
     @_on_its_device
@@ -144,17 +144,17 @@ class TritonKernel(TorchKernel):
         """
         if not len(partition.blocks) or not len(query):
             return _no_pairs(len(query), partition.device)
-        most = self._most(partition, max_pairs)
+        limits = self._most(partition, max_pairs)
         while True:
             space = self._spaces.take(
-                most, partition.blocks.n_levels, n_slabs(len(query)), partition.device
+                limits, partition.blocks.n_levels, n_slabs(len(query)), partition.device
             )
             search = CandidateSearch(partition, query, threshold, space)
-            found, needed = search.run()
+            pairs, needed = search.run()
             if not self._too_short(needed, space.room):
                 search.tell(stats)
-                return found
-            if not self._grow(needed, space.room, most):
+                return pairs
+            if not self._grow(needed, space.room, limits):
                 return None
 
     def forget(self) -> None:
@@ -179,10 +179,10 @@ class TritonKernel(TorchKernel):
     def _too_short(needed: dict[str, int], room: dict[str, int]) -> bool:
         return any(size > room[name] for name, size in needed.items())
 
-    def _grow(self, needed: dict[str, int], room: dict[str, int], most: dict[str, int]) -> bool:
+    def _grow(self, needed: dict[str, int], room: dict[str, int], limits: dict[str, int]) -> bool:
         """Make room for what is needed, this time and from now on; False where that is too much."""
         short = {name: size for name, size in needed.items() if size > room[name]}
-        if any(size > most[name] for name, size in short.items()):
+        if any(size > limits[name] for name, size in short.items()):
             return False
         self._searches.forget()
         self._spaces.forget()

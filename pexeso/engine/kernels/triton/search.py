@@ -360,7 +360,8 @@ class CandidateSearch:
         needed, space, n = self._read(), self._space, len(self._query)
         listed = ((space.matches, "matches"), (space.rows, "rows"))
         parts = [
-            torch.stack(each)[:, : min(needed[name], space.room[name])] for each, name in listed
+            torch.stack(tensors)[:, : min(needed[name], space.room[name])]
+            for tensors, name in listed
         ]
         queries, rows = torch.cat(parts, 1)
         whole = needed | {"rows": needed["rows"] + needed["matches"]}

@@ -158,10 +158,10 @@ class Workspaces(threading.local):
         self._last: Workspace | None = None
 
     def take(
-        self, most: dict[str, int], n_levels: int, n_slabs: int, device: torch.device
+        self, limits: dict[str, int], n_levels: int, n_slabs: int, device: torch.device
     ) -> Workspace:
         """Return a workspace; the last one again where it fits."""
-        room = {name: min(size, most[name]) for name, size in self.room.items()}
+        room = {name: min(size, limits[name]) for name, size in self.room.items()}
         last, self._last = self._last, None
         if (
             last is None

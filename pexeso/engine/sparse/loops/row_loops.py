@@ -86,7 +86,7 @@ def collect_rows(
             first, last, nearness = firsts[number], lasts[number], nearnesses[number]
             band = bands[number]
             end, limit = stored.band_ends[band], limits[band]
-            step, least = (nearness - limit) * steps[band], at_least[band]
+            step, min_gain = (nearness - limit) * steps[band], at_least[band]
             for entry in range(first, last):
                 row = stored.word_values[entry]
                 if row < 0 or row >= len(gained):
@@ -95,12 +95,14 @@ def collect_rows(
                     while band < n_bands - 1 and row >= stored.band_ends[band]:
                         band += 1
                     end, limit = stored.band_ends[band], limits[band]
-                    step, least = (nearness - limit) * steps[band], at_least[band]
+                    step, min_gain = (nearness - limit) * steps[band], at_least[band]
                 if nearness < limit:
                     last = entry
                     break
                 before = np.int64(gained[row])
-                added = np.int64(min(stored.value_shares[entry] * step, np.float32(MOST))) + least
+                added = (
+                    np.int64(min(stored.value_shares[entry] * step, np.float32(MOST))) + min_gain
+                )
                 after = min(before + added, MOST)
                 gained[row] = after
                 if before == 0:
@@ -120,7 +122,7 @@ def look_at_rows(
     rows: np.ndarray,
     near: np.ndarray,
     value: int,
-    asked: Asked,
+    query: Asked,
     stored: Stored,
     noted: Noted,
     floor: float,
@@ -158,7 +160,7 @@ def look_at_rows(
             continue
         if estimate < sure:
             n_decided += 1
-            if not within(row, value, asked, stored, noted, letters, max_distance):
+            if not within(row, value, query, stored, noted, letters, max_distance):
                 continue
         rows[n_hits] = row
         n_hits += 1
@@ -169,7 +171,7 @@ def look_at_rows(
 def within(
     row: int,
     value: int,
-    asked: Asked,
+    query: Asked,
     stored: Stored,
     noted: Noted,
     letters: float,
@@ -182,7 +184,7 @@ def within(
     noted : Noted
         Of this query value.
     """
-    first, last = asked.offsets[value], asked.offsets[value + 1]
+    first, last = query.offsets[value], query.offsets[value + 1]
     counts, dot = noted.counts[: last - first], 0.0
     for position in range(stored.value_word_offsets[row], stored.value_word_offsets[row + 1]):
         word = stored.value_words[position]
@@ -196,28 +198,28 @@ def within(
         )  # fmt: skip
         nearness = 0.0
         for number in range(last - first):
-            mine = asked.members[first + number]
+            mine = query.members[first + number]
             if counts[number] == 0:
                 continue
-            if counts[number] == asked.squares[mine] and same_text(mine, word, asked, stored):
-                nearness += np.float64(asked.weights[mine])
+            if counts[number] == query.squares[mine] and same_text(mine, word, query, stored):
+                nearness += np.float64(query.weights[mine])
             else:
-                nearness += np.float64(asked.weights[mine]) * similarity(
-                    counts[number], asked.squares[mine], stored.word_squares[word], letters
+                nearness += np.float64(query.weights[mine]) * similarity(
+                    counts[number], query.squares[mine], stored.word_squares[word], letters
                 )
         noted.known[word], noted.known_words[noted.n_known[0]] = nearness, word
         noted.n_known[0] += 1
         dot += np.float64(stored.word_weights[word]) * nearness
-    square = asked.norms[value] * stored.value_norms[row]
+    square = query.norms[value] * stored.value_norms[row]
     return np.sqrt(max(1.0 - dot / np.sqrt(square), 0.0) * 0.5) <= max_distance
 
 
 @loop
-def same_text(mine: int, word: int, asked: Asked, stored: Stored) -> bool:
+def same_text(mine: int, word: int, query: Asked, stored: Stored) -> bool:
     """Return whether a word of the query is one of the partition."""
     return (
         compare_text(
-            asked.text, asked.starts[mine], asked.starts[mine + 1],
+            query.text, query.starts[mine], query.starts[mine + 1],
             stored.word_text, stored.word_starts[word], stored.word_starts[word + 1],
         )
         == 0

@@ -73,7 +73,7 @@ _LEAST_FLOOR = 1e-6
 def find_matches(
     begin: int,
     end: int,
-    asked: Asked,
+    query: Asked,
     stored: Stored,
     room: Room,
     longest_word: int,
@@ -111,7 +111,7 @@ def find_matches(
         The matching rows of each value, in no order.
     """
     longest, most_keys, most_words = largest_value(
-        asked.starts, asked.offsets, asked.members, begin, end
+        query.starts, query.offsets, query.members, begin, end
     )
     n_slots = slots_for(most_keys)
     noted = Noted(
@@ -133,15 +133,15 @@ def find_matches(
     n_rows, n_waiting = len(room.gained), 0
     waiting, floors, sure_from = np.empty(LANES, np.int64), np.empty(LANES), np.empty(LANES)
     for value in range(begin, end):
-        first, last = asked.offsets[value], asked.offsets[value + 1]
+        first, last = query.offsets[value], query.offsets[value + 1]
         near = room.lanes[n_waiting]
         if first < last:
-            take_note(value, asked, noted)
+            take_note(value, query, noted)
             n_words, dense, bound, is_whole = read_value(
-                value, asked, stored, noted, shares, norms, costs, lists, letters, cosine,
+                value, query, stored, noted, shares, norms, costs, lists, letters, cosine,
                 near, room.words, work,
             )  # fmt: skip
-            rounding = rounding_of(value, asked, longest_word, most_value_words)
+            rounding = rounding_of(value, query, longest_word, most_value_words)
             floor = np.float32(max(bound * (1.0 - rounding), _LEAST_FLOOR))
             sure = np.float32(cosine * (1.0 + rounding) + 1e-6 if is_whole else np.inf)
             max_cost = np.inf
@@ -151,7 +151,7 @@ def find_matches(
             else:
                 n_near = keep_words(near, stored.reach, floor, room.words[:n_words])
             n_hits = look_up(
-                room.words[:n_near], near, value, asked, stored, noted, room, floor, sure,
+                room.words[:n_near], near, value, query, stored, noted, room, floor, sure,
                 rounding, max_cost, letters, max_distance, work,
             )  # fmt: skip
             if n_hits < 0:
@@ -170,7 +170,7 @@ def find_matches(
             continue
         if 2 * n_waiting >= LANES:
             found_rows, n_found = scan_for(
-                waiting[:n_waiting], floors, sure_from, begin, asked, stored, noted, room,
+                waiting[:n_waiting], floors, sure_from, begin, query, stored, noted, room,
                 most_value_words, letters, max_distance, found_rows, n_found,
                 found_starts, found_sizes, work,
             )  # fmt: skip
@@ -178,11 +178,11 @@ def find_matches(
             # Too few to be worth it.
             for lane in range(n_waiting):
                 late, near, floor = waiting[lane], room.lanes[lane], np.float32(floors[lane])
-                take_note(late, asked, noted)
-                rounding = rounding_of(late, asked, longest_word, most_value_words)
+                take_note(late, query, noted)
+                rounding = rounding_of(late, query, longest_word, most_value_words)
                 n_near = select_words(near, stored.reach, floor, room.flags, room.words)
                 n_hits = look_up(
-                    room.words[:n_near], near, late, asked, stored, noted, room, floor,
+                    room.words[:n_near], near, late, query, stored, noted, room, floor,
                     np.float32(sure_from[lane]), rounding, np.inf, letters, max_distance, work,
                 )  # fmt: skip
                 found_rows = with_rows(found_rows, n_found, room.rows[:n_hits])
@@ -195,20 +195,20 @@ def find_matches(
 
 
 @loop
-def take_note(value: int, asked: Asked, noted: Noted) -> None:
+def take_note(value: int, query: Asked, noted: Noted) -> None:
     """Fill the table with the pairs of a query value, in the place of another's."""
     forget(noted)
     clear_table(noted.heads, noted.filled, noted.sizes)
     add_words(
-        asked.text, asked.starts, asked.members[asked.offsets[value] : asked.offsets[value + 1]],
+        query.text, query.starts, query.members[query.offsets[value] : query.offsets[value + 1]],
         noted.word_keys, noted.pairs, noted.heads, noted.chain, noted.filled, noted.sizes,
     )  # fmt: skip
 
 
 @loop
-def rounding_of(value: int, asked: Asked, longest_word: int, most_value_words: int) -> float:
+def rounding_of(value: int, query: Asked, longest_word: int, most_value_words: int) -> float:
     """Return the share by which sums of float32 may be off for a query value."""
-    n_words = asked.offsets[value + 1] - asked.offsets[value]
+    n_words = query.offsets[value + 1] - query.offsets[value]
     # A stored word is added to once for each of its keys, as often as it has them.
     of_keys = (2 * longest_word + 2) * _ROUNDING_OF_A_SUM
     return (n_words + most_value_words + 64) * _ROUNDING + of_keys
@@ -217,7 +217,7 @@ def rounding_of(value: int, asked: Asked, longest_word: int, most_value_words: i
 @loop
 def read_value(
     value: int,
-    asked: Asked,
+    query: Asked,
     stored: Stored,
     noted: Noted,
     shares: np.ndarray,
@@ -252,10 +252,10 @@ def read_value(
     is_whole : bool
         All lists were read.
     """
-    first, last = asked.offsets[value], asked.offsets[value + 1]
-    n_pairs, length = noted.sizes[1], np.sqrt(asked.norms[value])
+    first, last = query.offsets[value], query.offsets[value + 1]
+    n_pairs, length = noted.sizes[1], np.sqrt(query.norms[value])
     weigh_pairs(
-        first, length, asked.weights, asked.squares, asked.members, asked.own_words,
+        first, length, query.weights, query.squares, query.members, query.own_words,
         noted.pairs, noted.heads, noted.chain, noted.filled, stored.keys, stored.list_offsets,
         stored.word_value_offsets, shares, norms[:n_pairs], lists, costs,
     )  # fmt: skip
@@ -264,14 +264,14 @@ def read_value(
     dense, n_words = n_entries * DENSE >= len(near), 0
     if letters < 1.0:
         for position in range(first, last):
-            word = asked.own_words[asked.members[position]]
+            word = query.own_words[query.members[position]]
             if word < 0:
                 continue
             if near[word] == 0.0 and not dense:
                 words[n_words] = word
                 n_words += 1
             near[word] += np.float32(
-                asked.weights[asked.members[position]] / length * (1.0 - letters)
+                query.weights[query.members[position]] / length * (1.0 - letters)
                 / np.float64(stored.scales[word])
             )  # fmt: skip
     n_words = read_lists(
@@ -288,7 +288,7 @@ def look_up(
     words: np.ndarray,
     near: np.ndarray,
     value: int,
-    asked: Asked,
+    query: Asked,
     stored: Stored,
     noted: Noted,
     room: Room,
@@ -313,7 +313,7 @@ def look_up(
     if not is_done:
         return -1
     n_hits, n_decided = look_at_rows(
-        room.rows[:n_rows], near, value, asked, stored, noted, floor, sure, letters, max_distance
+        room.rows[:n_rows], near, value, query, stored, noted, floor, sure, letters, max_distance
     )
     work[CANDIDATES] += n_rows
     work[DECIDED] += n_decided
@@ -326,7 +326,7 @@ def scan_for(
     floors: np.ndarray,
     sure_from: np.ndarray,
     begin: int,
-    asked: Asked,
+    query: Asked,
     stored: Stored,
     noted: Noted,
     room: Room,
@@ -367,9 +367,9 @@ def scan_for(
             if units < np.float64(stored.value_lengths[row]) * enough:
                 work[DECIDED] += 1
                 if not is_noted:
-                    take_note(value, asked, noted)
+                    take_note(value, query, noted)
                     is_noted = True
-                if not within(row, value, asked, stored, noted, letters, max_distance):
+                if not within(row, value, query, stored, noted, letters, max_distance):
                     continue
             found_rows[n_found] = row
             n_found += 1

@@ -174,12 +174,12 @@ def find_words(
     starts: np.ndarray,
     other: np.ndarray,
     other_starts: np.ndarray,
-    found: np.ndarray,
+    positions: np.ndarray,
 ) -> None:
     """Find words among others, which are in the order of their bytes; -1 for what is not there."""
     for word in range(len(starts) - 1):
         low, high = 0, len(other_starts) - 1
-        found[word] = -1
+        positions[word] = -1
         while low < high:
             middle = (low + high) // 2
             order = compare_text(
@@ -191,7 +191,7 @@ def find_words(
                 other_starts[middle + 1],
             )
             if order == 0:
-                found[word] = middle
+                positions[word] = middle
                 break
             if order < 0:
                 high = middle
@@ -263,27 +263,27 @@ def value_squares(
     letters: float,
     begin: int,
     end: int,
-    found: np.ndarray,
+    norms: np.ndarray,
 ) -> None:
     """Compute the dot product of each value with itself, float64; 0 without words."""
-    longest, room, most = 0, 0, 0
+    longest, room, max_words = 0, 0, 0
     for value in range(begin, end):
         total = 0
         for position in range(offsets[value], offsets[value + 1]):
             word = members[position]
             size = 2 * (starts[word + 1] - starts[word]) + 1
             longest, total = max(longest, size), total + size
-        room, most = max(room, total), max(most, offsets[value + 1] - offsets[value])
+        room, max_words = max(room, total), max(max_words, offsets[value + 1] - offsets[value])
     keys, n_slots = np.empty(longest, np.int64), slots_for(room)
     pairs, heads = np.empty(n_slots, np.int64), np.full(n_slots, -1, np.int32)
     chain, filled = np.empty((room, 4), np.int32), np.empty(room, np.int32)
-    sizes, counts = np.zeros(2, np.int64), np.zeros(most, np.int64)
-    words, times = np.empty(most, np.int64), np.empty(most, np.int64)
+    sizes, counts = np.zeros(2, np.int64), np.zeros(max_words, np.int64)
+    words, times = np.empty(max_words, np.int64), np.empty(max_words, np.int64)
     for value in range(begin, end):
         first, last = offsets[value], offsets[value + 1]
         if last - first == 1:
             weight = np.float64(weights[members[first]])
-            found[value] = weight * weight
+            norms[value] = weight * weight
             continue
         # A word that a value repeats is compared once, and added as often as it is there.
         n_words = 0
@@ -313,7 +313,7 @@ def value_squares(
             for _ in range(n_times):
                 total += np.float64(weights[word]) * nearness
         clear_table(heads, filled, sizes)
-        found[value] = total
+        norms[value] = total
 
 
 @loop

@@ -69,8 +69,8 @@ def separator_line(sample: str) -> tuple[str, int] | None:
     >>> separator_line("sep=;\na;b\n")
     (';', 6)
     """
-    found = _SEPARATOR_LINE.match(sample)
-    return (found.group(1), found.end()) if found else None
+    match = _SEPARATOR_LINE.match(sample)
+    return (match.group(1), match.end()) if match else None
 
 
 def comment_lines(sample: str) -> int:
@@ -155,8 +155,8 @@ def _usual_width(rows: Sequence[Row]) -> int:
     widths = Counter(map(len, rows)).most_common()
     if not widths:
         return 1
-    most = widths[0][1]
-    return max(width for width, n in widths if n == most)
+    max_count = widths[0][1]
+    return max(width for width, n in widths if n == max_count)
 
 
 def _start(rows: list[tuple[int, Row]], width: int, n_comments: int) -> int:
@@ -367,9 +367,9 @@ def _recurs(rows: list[Row], width: int) -> bool:
     positions = [i for i in range(min(width, len(rows[0]))) if has_value(rows[0][i])]
     if len(below) < _MIN_ROWS_TO_RECUR or len(positions) < 2:
         return False
-    most = max(sum(_cell(row, i) == rows[0][i] for i in positions) for row in below)
+    max_repeats = max(sum(_cell(row, i) == rows[0][i] for i in positions) for row in below)
     n = sum(any(_cell(row, i) == rows[0][i] for row in below) for i in positions)
-    return 2 * n > len(positions) >= 2 * most
+    return 2 * n > len(positions) >= 2 * max_repeats
 
 
 def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> bool:
@@ -440,7 +440,7 @@ def _are_years_below_groups(rows: list[Row], kinds: Sequence[str | None]) -> boo
         if i not in positions
     ):
         return False
-    below = [_cell(each, i) for each in rows[2:64] for i in positions]
+    below = [_cell(lower_row, i) for lower_row in rows[2:64] for i in positions]
     return 4 * sum(map(is_year, below)) < len(below)
 
 
@@ -460,7 +460,7 @@ def join_header(rows: Sequence[Row], width: int) -> list[str]:
         group = ""
         for position in range(width):
             name = " ".join(_cell(row, position).split())
-            below = any(_cell(each, position).strip() for each in rows[n + 1 :])
+            below = any(_cell(lower_row, position).strip() for lower_row in rows[n + 1 :])
             group = name or (group if below else "")
             if group and group not in parts[position]:
                 parts[position].append(group)

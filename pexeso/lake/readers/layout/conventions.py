@@ -70,12 +70,12 @@ def with_inner_marks(line: str, dialect: Dialect, width: int) -> list[str] | Non
     start, is_odd, has_closing = 0, False, True
     while start <= len(line):
         if line.startswith(mark, start):
-            found = closing.search(line, start + 1) if has_closing else None
-            has_closing = found is not None  # none is looked for again: each look takes the line
-            found = found or doubled.search(line, start + 1)
-            if found is None:
+            match = closing.search(line, start + 1) if has_closing else None
+            has_closing = match is not None  # none is looked for again: each look takes the line
+            match = match or doubled.search(line, start + 1)
+            if match is None:
                 return None
-            text, end = line[start + 1 : found.end() - 1], found.end()
+            text, end = line[start + 1 : match.end() - 1], match.end()
             is_odd = is_odd or mark in text.replace(mark * 2, "")
             cells.append(text.replace(mark * 2, mark))
         else:
@@ -93,7 +93,7 @@ def without_formulas(
     if not any(mark in data for mark in _FORMULA_MARKS):
         return columns
     are_formulas = [pc.match_substring_regex(column, _FORMULA) for column in columns]
-    n_formulas = sum(pc.sum(each).as_py() or 0 for each in are_formulas)
+    n_formulas = sum(pc.sum(flags).as_py() or 0 for flags in are_formulas)
     if not n_formulas:
         return columns
     notes.append(f'cells such as ="01234" were read as the text in them: {n_formulas:,}')

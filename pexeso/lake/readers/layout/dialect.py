@@ -87,20 +87,20 @@ def detect_dialect(
     """
     if delimiter is not None:
         return _with_quoting(Dialect(delimiter), sample, complete)
-    found = _detect_delimiter(sample, extension, complete)
-    return found if found.quotechar != _QUOTE else _with_quoting(found, sample, complete)
+    dialect = _detect_delimiter(sample, extension, complete)
+    return dialect if dialect.quotechar != _QUOTE else _with_quoting(dialect, sample, complete)
 
 
 def _detect_delimiter(sample: str, extension: str, complete: bool) -> Dialect:
     expected = DELIMITER_OF_EXTENSION.get(extension, ",")
-    widths = {each: _row_widths(sample, each, complete) for each in DELIMITERS}
+    widths = {delimiter: _row_widths(sample, delimiter, complete) for delimiter in DELIMITERS}
     regular = [d for d in DELIMITERS if len(widths[d]) == 1 and next(iter(widths[d])) > 1]
     if len(regular) > 1 and expected == "," and (decimal := _beside_commas(sample, regular)):
         return Dialect(decimal)
     if len(regular) == 1 or expected in regular:
         return Dialect(expected if expected in regular else regular[0])
-    if (found := _regular_within(sample, expected, complete)) is not None:
-        return Dialect(found)
+    if (block_delimiter := _regular_within(sample, expected, complete)) is not None:
+        return Dialect(block_delimiter)
     if (otherwise := _regular_otherwise(sample, complete)) is not None:
         return otherwise
     if (odd := _odd_delimiter(sample, complete)) is not None:
@@ -135,7 +135,7 @@ def _regular_within(sample: str, expected: str, complete: bool) -> str | None:
     These are titles above the table and notes below it: fewer rows than the table has, and none
     between its rows.
     """
-    found: dict[str, int] = {}
+    block_widths: dict[str, int] = {}
     n_rows: dict[str, int] = {}
     usual: dict[str, int] = {}
     for delimiter in DELIMITERS:
@@ -152,15 +152,15 @@ def _regular_within(sample: str, expected: str, complete: bool) -> str | None:
         is_one_block = widths[first : first + n] == [width] * n
         # A table of two columns is no block where what is around it has a delimiter as well.
         if is_one_block and n_around <= min(_MAX_ROWS_AROUND, n if width > 2 else n // 2):
-            found[delimiter] = width
+            block_widths[delimiter] = width
             n_rows[delimiter] = n
-    has_commas = expected == "," and expected in found
-    if has_commas and (other := _beside_commas(sample, list(found))) is not None:
+    has_commas = expected == "," and expected in block_widths
+    if has_commas and (other := _beside_commas(sample, list(block_widths))) is not None:
         return other
     # A delimiter that cuts most rows into more cells is the better one, though not regular.
-    best = [each for each, width in found.items() if width >= max(usual.values())]
+    best = [sign for sign, width in block_widths.items() if width >= max(usual.values())]
     # Of several, one whose block has the header too, whose names need no decimal comma.
-    best = [each for each in best if n_rows[each] == max(n_rows[other] for other in best)]
+    best = [sign for sign in best if n_rows[sign] == max(n_rows[other] for other in best)]
     if expected in best:
         return expected
     return best[0] if len(best) == 1 else None
@@ -190,14 +190,14 @@ def _odd_delimiter(sample: str, complete: bool) -> Dialect | None:
             continue
         # Columns are aligned by as many spaces as it takes.
         dialect = Dialect(delimiter, skipinitialspace=delimiter == " " and "   " in sample)
-        least = _MIN_WIDTH_OF_ODD.get(delimiter, 2)
+        min_width = _MIN_WIDTH_OF_ODD.get(delimiter, 2)
         reader = csv.reader(io.StringIO(sample, newline=""), **dialect.csv_options())
         rows = [row for row in reader if row]
         if not complete and len(rows) > 1:
             rows.pop()
         if (
             len(rows) >= _MIN_ROWS_OF_ODD
-            and len(rows[0]) >= least
+            and len(rows[0]) >= min_width
             and all(len(row) == len(rows[0]) for row in rows)
             and _are_columns(rows, delimiter)
         ):
@@ -221,7 +221,7 @@ def _are_columns(rows: list[list[str]], delimiter: str) -> bool:
             return True
         joined = [":".join(row) for row in rows[1:]]
         return not any(
-            re.search(r"\d:\d\d\b|://|\b[0-9a-fA-F]{2}:[0-9a-fA-F]{2}:", each) for each in joined
+            re.search(r"\d:\d\d\b|://|\b[0-9a-fA-F]{2}:[0-9a-fA-F]{2}:", line) for line in joined
         )
     if delimiter == " ":
         kinds = column_kinds(rows[1:], len(rows[0]))
@@ -230,19 +230,19 @@ def _are_columns(rows: list[list[str]], delimiter: str) -> bool:
     return True
 
 
-def _with_quoting(found: Dialect, sample: str, complete: bool) -> Dialect:
+def _with_quoting(base: Dialect, sample: str, complete: bool) -> Dialect:
     """Return a dialect with the quotation marks and escapes that its cells have."""
-    changed = found
+    changed = base
     if _ESCAPE in sample and len(_ESCAPED_QUOTE.findall(sample)) > 1:
-        changed = replace(found, escapechar=_ESCAPE)
-    elif _SINGLE_QUOTE in sample and _wraps_cells(found, sample):
-        changed = replace(found, quotechar=_SINGLE_QUOTE)
-    elif f'{found.delimiter} "' in sample and found.delimiter != " ":
-        rows = csv.reader(io.StringIO(sample, newline=""), **found.csv_options())
+        changed = replace(base, escapechar=_ESCAPE)
+    elif _SINGLE_QUOTE in sample and _wraps_cells(base, sample):
+        changed = replace(base, quotechar=_SINGLE_QUOTE)
+    elif f'{base.delimiter} "' in sample and base.delimiter != " ":
+        rows = csv.reader(io.StringIO(sample, newline=""), **base.csv_options())
         if any(cell.startswith(' "') and cell.endswith('"') for row in rows for cell in row):
-            changed = replace(found, skipinitialspace=True)
-    if changed is found or _n_alike(changed, sample, complete) < _n_alike(found, sample, complete):
-        return found
+            changed = replace(base, skipinitialspace=True)
+    if changed is base or _n_alike(changed, sample, complete) < _n_alike(base, sample, complete):
+        return base
     return changed
 
 
@@ -286,7 +286,7 @@ def _has_rare_delimiter(sample: str, complete: bool) -> bool:
 
 
 def _quoted_where_regular(
-    found: Dialect, sample: str, complete: bool, *, is_quoted: bool
+    dialect: Dialect, sample: str, complete: bool, *, is_quoted: bool
 ) -> Dialect:
     """Return a dialect with quoting if more rows are alike with it.
 
@@ -294,12 +294,12 @@ def _quoted_where_regular(
     cell opens with one by mistake. In the former case as many rows alike are enough: where there
     are no marks later either, cells are quoted as in most files.
     """
-    quoted = Dialect(found.delimiter)
+    quoted = Dialect(dialect.delimiter)
     n_alike = [
-        max(_row_widths(sample, found.delimiter, complete, each).values(), default=0)
-        for each in (quoted.quotechar, None)
+        max(_row_widths(sample, dialect.delimiter, complete, quotechar).values(), default=0)
+        for quotechar in (quoted.quotechar, None)
     ]
-    return quoted if n_alike[0] + (not is_quoted) > n_alike[1] else found
+    return quoted if n_alike[0] + (not is_quoted) > n_alike[1] else dialect
 
 
 def _row_widths(
@@ -332,12 +332,12 @@ def _detect_odd(sample: str) -> Dialect | None:
     from clevercsv.detect import Detector  # takes half a second to import, and few files need it
 
     try:
-        found = Detector().detect(sample, delimiters=[*DELIMITERS, *_RARE_DELIMITERS])
+        dialect = Detector().detect(sample, delimiters=[*DELIMITERS, *_RARE_DELIMITERS])
     except Exception:  # what an odd sample makes it raise is its own affair: the fallback serves
         return None
-    if found is None or not found.delimiter:
+    if dialect is None or not dialect.delimiter:
         return None
-    return Dialect(found.delimiter, found.quotechar or None, found.escapechar or None)
+    return Dialect(dialect.delimiter, dialect.quotechar or None, dialect.escapechar or None)
 
 
 def _most_regular(widths: dict[str, Counter[int]], expected: str) -> str:

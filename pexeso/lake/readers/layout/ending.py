@@ -103,8 +103,8 @@ def begin_of(text: str) -> str:
     >>> begin_of("Source: us"), begin_of("#free"), begin_of("* preliminary")
     ('source', '#', '* ')
     """
-    found = _BEGIN.match(text)
-    return found[1].casefold() if found else ""
+    match = _BEGIN.match(text)
+    return match[1].casefold() if match else ""
 
 
 def _is_sentence(text: str) -> bool:

@@ -90,5 +90,5 @@ def _is_aligned(lines: Sequence[str]) -> bool:
         places = [gap.end() for gap in _GAP.finditer(line)]
         begins.update(places)
         ends.update(place + len(line[place:].split(" ")[0]) for place in places)
-    most = max([*begins.values(), *ends.values()], default=0)
-    return most >= _MIN_ALIGNED * len(lines)
+    max_aligned = max([*begins.values(), *ends.values()], default=0)
+    return max_aligned >= _MIN_ALIGNED * len(lines)
