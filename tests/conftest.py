@@ -119,8 +119,8 @@ def lake_folder(
     def unpack(name: str) -> Path:
         if name not in unpacked:
             archives = ("tables.tar.gz", "versions.tar.gz")
-            found = [shared_lakes / name / each for each in archives]
-            archive = next((each for each in found if each.is_file()), found[0])
+            paths = [shared_lakes / name / file_name for file_name in archives]
+            archive = next((path for path in paths if path.is_file()), paths[0])
             if not archive.is_file():
                 pytest.skip(
                     f"the shared lake {name} (../shared/data/{name}/tables.tar.gz) is not on "

@@ -92,11 +92,11 @@ class Step:
 
     @property
     def _redirections(self) -> dict[str, str]:
-        words, found = shlex.split(self.command), {}
+        words, files = shlex.split(self.command), {}
         while len(words) > 2 and words[-2] in ("<", ">"):
             *words, sign, file = words
-            found[sign] = file
-        return found
+            files[sign] = file
+        return files
 
     @property
     def fails(self) -> bool:
@@ -106,34 +106,34 @@ class Step:
 
 def blocks(text: str) -> list[Block]:
     """Return the fenced blocks of a page, in order."""
-    found: list[Block] = []
+    page_blocks: list[Block] = []
     fence: str | None = None
     for number, line in enumerate(text.splitlines(), 1):
         match = _FENCE.match(line)
         if fence is None and match:
             fence, start, words, inside = match.group(1), number, tuple(match.group(2).split()), []
         elif fence is not None and line.rstrip() == fence:
-            found.append(Block(words, start, tuple(inside)))
+            page_blocks.append(Block(words, start, tuple(inside)))
             fence = None
         elif fence is not None:
             inside.append(line)
     if fence is not None:
         raise ValueError(f"the block that starts in line {start} has no end")
-    return found
+    return page_blocks
 
 
 def steps(block: Block) -> list[Step]:
     """Split a console block into commands and what is shown below each."""
-    found: list[Step] = []
+    commands: list[Step] = []
     for number, line in enumerate(block.lines, block.line + 1):
         if line.startswith("$ "):
-            found.append(Step(line[2:].strip(), number, ()))
-        elif not found:
+            commands.append(Step(line[2:].strip(), number, ()))
+        elif not commands:
             raise ValueError(f"line {number}: a console block must start with a command, '$ ...'")
         else:
-            last = found[-1]
-            found[-1] = Step(last.command, last.line, (*last.shown, line))
-    return found
+            last = commands[-1]
+            commands[-1] = Step(last.command, last.line, (*last.shown, line))
+    return commands
 
 
 def prose(text: str) -> str:

@@ -29,8 +29,8 @@ def shard_of(folder: Path, columns: Columns, *, deleted=(), parts=("overlap",), 
         place.mkdir(parents=True)
         types = [pa.string(), pa.int32(), pa.string()]
         arrays = [
-            pa.array(list(each), kind)
-            for each, kind in zip(zip(*rows, strict=True), types, strict=True)
+            pa.array(list(cells), kind)
+            for cells, kind in zip(zip(*rows, strict=True), types, strict=True)
         ]
         table = pa.table(arrays, fields)
         pq.write_table(table.take(random.permutation(len(table))), place / "part.parquet")
@@ -45,4 +45,4 @@ def overlaps(columns: Columns, query: set[str], k: int, *, hidden=()) -> list[tu
     counted = [
         (*name, len(query & tokens)) for name, tokens in columns.items() if name not in hidden
     ]
-    return sorted((each for each in counted if each[2]), key=lambda each: (-each[2], *each[:2]))[:k]
+    return sorted((row for row in counted if row[2]), key=lambda row: (-row[2], *row[:2]))[:k]

@@ -35,15 +35,15 @@ def watch_over_this_process() -> None:
 
 def marked(mark: str) -> list[psutil.Process]:
     """Return the processes of a run, without this one."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             value = process.environ().get(VARIABLE, "")
         except (psutil.Error, OSError):
             continue
         if f"{value}/".startswith(f"{mark}/") and process.pid != os.getpid():
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes
 
 
 def _has_ended(pid: int) -> bool:
@@ -57,7 +57,7 @@ def main(pid: int, mark: str) -> None:
     """Wait for the end of a process, then kill all of its run; some may start others meanwhile."""
     while not _has_ended(pid):
         time.sleep(LOOK_SECONDS)
-    while processes := [each for each in marked(mark) if not _has_ended(each.pid)]:
+    while processes := [process for process in marked(mark) if not _has_ended(process.pid)]:
         for process in processes:
             try:
                 process.kill()

@@ -36,9 +36,9 @@ class SmallStore:
         self._partitions, self._deleted, self.path = list(partitions), list(deleted), folder
         self.opened: list[int] = []
         if folder is not None:
-            for number, each in enumerate(partitions):
+            for number, partition in enumerate(partitions):
                 (folder / str(number)).mkdir()
-                write_arrays(folder / str(number), each["arrays"])
+                write_arrays(folder / str(number), partition["arrays"])
 
     @property
     def n_partitions(self) -> int:
@@ -121,14 +121,14 @@ class SmallLake:
             else count_needed(options.min_joinability, query.total(options))
         )
         counted = query.counted(options.joinability_of)
-        found = []
+        candidates = []
         for number, column in enumerate(self.columns):
             table, label = self.names[number]
             matched = near[:, list(column)].any(1).numpy()
             count = int(counted[matched].sum()) if len(column) else 0
             if count >= needed and number not in deleted and table != options.exclude_table:
-                found.append((-count, table, label, number))
-        best = sorted(found)[: options.k]
+                candidates.append((-count, table, label, number))
+        best = sorted(candidates)[: options.k]
         return [(number, -count) for count, _, _, number in best]
 
 

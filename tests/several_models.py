@@ -31,18 +31,18 @@ def build(lake, path, model, **options):
 def answers(index):
     """What searches and explanations give: all fields, pairs with their distances too."""
     options = {"min_joinability": 0.2, "k": "all"}
-    found = index.search(ASKED, **options).to_dict(explain=True)
+    document = index.search(ASKED, **options).to_dict(explain=True)
     exact = index.search(ASKED, exact=True, **options)
-    assert [match.table for match in exact] == [each["table"] for each in found["results"]]
-    table, column = found["results"][0]["table"], found["results"][0]["column"]
-    told = index.explain(ASKED, table, column).to_dict()
-    return found["results"], found["options"], told
+    assert [match.table for match in exact] == [match["table"] for match in document["results"]]
+    table, column = document["results"][0]["table"], document["results"][0]["column"]
+    explanation = index.explain(ASKED, table, column).to_dict()
+    return document["results"], document["options"], explanation
 
 
 def require_as_alone(both, alone):
     """Require that the index of both models answers as each index of one."""
-    told = {name: answers(both.with_model(name)) for name in MODELS}
-    assert told == {name: answers(alone[name]) for name in MODELS}
-    assert answers(both) == told["lexical"]
-    assert told["lexical"] != told["hashing"]
+    answers_by_model = {name: answers(both.with_model(name)) for name in MODELS}
+    assert answers_by_model == {name: answers(alone[name]) for name in MODELS}
+    assert answers(both) == answers_by_model["lexical"]
+    assert answers_by_model["lexical"] != answers_by_model["hashing"]
     assert both.check() == []

@@ -45,13 +45,13 @@ def rewrite_manifest(path, **changes):
     manifest.write_bytes(Manifest(**document).to_bytes())
 
 
-def found(result):
+def columns_of(result):
     return [(match.table, match.column, match.matched, match.total) for match in result]
 
 
 def test_columns_are_found_best_first_and_ties_by_table_then_column(index):
     result = index.search(PLACES, min_joinability=0.1)
-    assert found(result) == [
+    assert columns_of(result) == [
         ("cities.csv", "city", 3, 4),
         ("nested/capitals.tsv", "Capital", 3, 4),
         ("nested/companies.csv", "place", 3, 4),
@@ -61,30 +61,32 @@ def test_columns_are_found_best_first_and_ties_by_table_then_column(index):
 
 def test_values_count_once_as_they_are_normalised_and_empty_cells_do_not(index):
     values = ["Oslo", "OSLO", "Oslo", "Rome", "Xyzzyx", None, "", " - "]
-    assert found(index.search(values, min_joinability=2 / 3 - 1e-9))[0][2:] == (2, 3)
-    assert found(index.search(values, min_joinability=0.7)) == []
+    assert columns_of(index.search(values, min_joinability=2 / 3 - 1e-9))[0][2:] == (2, 3)
+    assert columns_of(index.search(values, min_joinability=0.7)) == []
     left = index.search(values, min_joinability=0.6, ignore_missing=True)
-    assert found(left)[0][2:] == (2, 3), "the model knows something about the letters of Xyzzyx"
+    assert columns_of(left)[0][2:] == (2, 3), (
+        "the model knows something about the letters of Xyzzyx"
+    )
 
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_rows_count_each_and_missing_ones_stay_in_the_total_unless_told(index, exact):
-    asked = {"joinability_of": "rows", "exact": exact}
-    share = {**asked, "min_joinability": 0.75}
-    assert found(index.search(["Oslo"] * 3 + ["Xyzzyx"], **share))[0][2:] == (3, 4)
+    options = {"joinability_of": "rows", "exact": exact}
+    share = {**options, "min_joinability": 0.75}
+    assert columns_of(index.search(["Oslo"] * 3 + ["Xyzzyx"], **share))[0][2:] == (3, 4)
     missing = ["Oslo", None, "", " - "]
-    assert found(index.search(missing, **asked, min_joinability=0.25))[0][2:] == (1, 4)
-    assert found(index.search(missing, **asked, min_joinability=0.3)) == []
-    told = index.search(missing, **asked, min_joinability=1, ignore_missing=True)
-    assert found(told)[0][2:] == (1, 1)
-    assert told.query["empty"] == 3
+    assert columns_of(index.search(missing, **options, min_joinability=0.25))[0][2:] == (1, 4)
+    assert columns_of(index.search(missing, **options, min_joinability=0.3)) == []
+    result = index.search(missing, **options, min_joinability=1, ignore_missing=True)
+    assert columns_of(result)[0][2:] == (1, 1)
+    assert result.query["empty"] == 3
 
 
 def test_what_joinability_counts_is_told(index):
     for counted, numbers in ((None, (2, 3)), ("rows", (3, 4))):
-        asked = {"max_distance": 0.0} | ({} if counted is None else {"joinability_of": counted})
+        options = {"max_distance": 0.0} | ({} if counted is None else {"joinability_of": counted})
         values = ["Oslo", "oslo", "Rome", "Xyzzyx"]
-        result = index.search(values, min_joinability=0.1, rerank=False, **asked)
+        result = index.search(values, min_joinability=0.1, rerank=False, **options)
         document = result.to_dict(explain=True)
         assert document["options"]["joinability_of"] == (counted or "values")
         first = document["results"][0]
@@ -92,7 +94,7 @@ def test_what_joinability_counts_is_told(index):
         assert first["joinability_of"] == (counted or "values")
         assert first["kinds"]["exact"]["matched"] == numbers[0]
         assert result.to_pandas()["joinability_of"][0] == (counted or "values")
-        explained = index.explain(values, "cities.csv", "city", **asked).match
+        explained = index.explain(values, "cities.csv", "city", **options).match
         assert (explained.matched, explained.total) == numbers
         assert explained.kinds().matched["exact"] == numbers[0]
 
@@ -111,10 +113,10 @@ def test_the_threshold_is_inclusive(index):
 
 
 def test_k_takes_the_best_and_keeps_the_order_of_ties(index):
-    everything = found(index.search(PLACES, k=100))
+    everything = columns_of(index.search(PLACES, k=100))
     for k in (1, 2, 3):
-        assert found(index.search(PLACES, k=k)) == everything[:k]
-    assert found(index.search(PLACES, k=2, min_joinability=0.9)) == []
+        assert columns_of(index.search(PLACES, k=k)) == everything[:k]
+    assert columns_of(index.search(PLACES, k=2, min_joinability=0.9)) == []
 
 
 def test_brute_force_gives_the_same_answer_and_pairs(index):
@@ -125,15 +127,15 @@ def test_brute_force_gives_the_same_answer_and_pairs(index):
         {"max_distance": 1.0},
     ):
         fast, exact = index.search(PLACES, **options), index.search(PLACES, exact=True, **options)
-        assert found(fast) == found(exact)
+        assert columns_of(fast) == columns_of(exact)
         assert [match.pairs() for match in fast] == [match.pairs() for match in exact]
 
 
 def test_decided_counts_are_lower_bounds_of_the_same_columns(index):
-    exact = {match[:2]: match[2] for match in found(index.search(PLACES, min_joinability=0.3))}
+    exact = {match[:2]: match[2] for match in columns_of(index.search(PLACES, min_joinability=0.3))}
     decided = {
         match[:2]: match[2]
-        for match in found(index.search(PLACES, min_joinability=0.3, counts="decide"))
+        for match in columns_of(index.search(PLACES, min_joinability=0.3, counts="decide"))
     }
     assert decided.keys() == exact.keys()
     assert all(2 <= decided[column] <= exact[column] for column in exact)
@@ -155,11 +157,11 @@ def test_two_spellings_of_one_value_each_have_their_pair(index):
 
 def test_a_file_of_the_lake_is_found_like_any_other_unless_excluded(index, small_lake):
     query = read_query(small_lake / "cities.csv", "city")
-    assert found(index.search(query, min_joinability=1)) == [("cities.csv", "city", 8, 8)]
+    assert columns_of(index.search(query, min_joinability=1)) == [("cities.csv", "city", 8, 8)]
     assert "cities.csv" not in {
         match.table for match in index.search(query, k=10, exclude_self=True)
     }
-    assert found(index.search(query, k=1, exclude_self=True)) == [
+    assert columns_of(index.search(query, k=1, exclude_self=True)) == [
         ("nested/companies.csv", "place", 5, 8)
     ]
 
@@ -170,7 +172,7 @@ def test_one_table_is_left_out_and_what_is_none_is_refused(index, small_lake):
     with pytest.raises(InputError, match=r"exclude_self leaves out 'cities\.csv', the query"):
         index.search(query, **both)
     same = {**both, "exclude_table": "cities.csv"}
-    assert found(index.search(query, k=1, **same)) == [("nested/companies.csv", "place", 5, 8)]
+    assert columns_of(index.search(query, k=1, **same)) == [("nested/companies.csv", "place", 5, 8)]
     for wrong in (5, ["cities.csv"]):
         with pytest.raises(InputError, match="exclude_table must be one table"):
             index.search(query, exclude_table=wrong)
@@ -202,25 +204,25 @@ def test_an_excluded_table_that_was_deleted_is_refused(copy, method):
 def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):
     path = tmp_path / "cities.csv"
     path.write_text("city\nOslo\n", encoding="utf-8")
-    assert found(index.search(read_query(path), k=1, exclude_self=True))[0][0] == "cities.csv"
+    assert columns_of(index.search(read_query(path), k=1, exclude_self=True))[0][0] == "cities.csv"
 
 
 def test_a_column_without_a_name_is_found_by_its_position(index):
-    assert found(index.search(["a", "b", "c", "d", "e"], min_joinability=1)) == [
+    assert columns_of(index.search(["a", "b", "c", "d", "e"], min_joinability=1)) == [
         ("nested/companies.csv", "#2", 5, 5)
     ]
 
 
 def test_an_empty_query_finds_nothing(index):
-    assert found(index.search([])) == []
-    assert found(index.search([None, ""], k=3)) == []
+    assert columns_of(index.search([])) == []
+    assert columns_of(index.search([None, ""], k=3)) == []
 
 
 def test_a_batch_answers_in_order_as_single_searches_do(index):
     queries = [PLACES, [], ["Norway", "Italy"], pd.Series(["a", "b"], name="letters")]
     batch = index.search_batch(queries, k=2)
-    assert [found(result) for result in batch] == [
-        found(index.search(query, k=2)) for query in queries
+    assert [columns_of(result) for result in batch] == [
+        columns_of(index.search(query, k=2)) for query in queries
     ]
     assert batch[3].query["column"] == "letters"
 
@@ -258,7 +260,7 @@ def test_results_become_a_data_frame(index):
 def test_switching_filters_off_changes_no_answer(index):
     full = index.search(PLACES, max_distance=0.2, min_joinability=0.3)
     bare = index.search(PLACES, max_distance=0.2, min_joinability=0.3, lemmas=())
-    assert found(full) == found(bare)
+    assert columns_of(full) == columns_of(bare)
     assert full.stats["distances"] < bare.stats["distances"]
 
 
@@ -271,7 +273,7 @@ def test_one_partition_and_many_give_the_same_answer(small_lake, small_index, sp
     for options in ({"min_joinability": 0.1}, {"k": 2}, {"k": 1, "exclude_table": "cities.csv"}):
         for query in (PLACES, ["Norway", "Italy"]):
             one, three = index.search(query, **options), many.search(query, **options)
-            assert found(one) == found(three)
+            assert columns_of(one) == columns_of(three)
             assert [match.pairs() for match in one] == [match.pairs() for match in three]
 
 
@@ -454,8 +456,8 @@ def test_a_join_tells_what_it_did(index):
 
 def test_a_result_joins_with_its_best_column(index):
     table = pd.DataFrame({"city": ["Oslo", "Rome"]})
-    found = index.search(table["city"], min_joinability=0.1)
-    assert found.join(table, how="inner").equals(found[0].join(table, how="inner"))
+    result = index.search(table["city"], min_joinability=0.1)
+    assert result.join(table, how="inner").equals(result[0].join(table, how="inner"))
     with pytest.raises(
         InputError, match="No column was found within distance 0, so there is none to join with"
     ):
@@ -469,7 +471,9 @@ def test_public_names_lead_here(index):
 
 
 def test_an_array_of_numpy_strings_is_a_query(index):
-    assert found(index.search(np.array(["Oslo", "Rome"]), k=1)) == [("cities.csv", "city", 2, 2)]
+    assert columns_of(index.search(np.array(["Oslo", "Rome"]), k=1)) == [
+        ("cities.csv", "city", 2, 2)
+    ]
 
 
 def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
@@ -479,14 +483,14 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
     assert match.kinds().matched == {"exact": 1, "spelling": 1, "meaning": 0}
     assert match.kinds().pairs["exact"] == 2
     assert match.matched == 2
-    found = match.word_contributions(1)
-    assert (found.words[0].label, found.words[0].share, found.n_words) == (
+    contributions = match.word_contributions(1)
+    assert (contributions.words[0].label, contributions.words[0].share, contributions.n_words) == (
         "helsinkii ~ helsinki",
         0.5,
         2,
     )
-    assert [each.query for each in match.unmatched()] == ["Xyzzyx", "--"]
-    assert [each.query for each in match.unmatched(1)] == ["Xyzzyx"]
+    assert [value.query for value in match.unmatched()] == ["Xyzzyx", "--"]
+    assert [value.query for value in match.unmatched(1)] == ["Xyzzyx"]
     with pytest.raises(InputError, match=r"A model is named by a text.* Got \['lexical'\]"):
         index.with_model(["lexical"])
     with pytest.raises(InputError, match=r"models must be a list of names\. Got 3\."):
@@ -500,13 +504,13 @@ def test_a_match_tells_its_kinds_its_words_and_what_is_left(index):
 
 
 def test_pairs_of_a_few_columns_can_be_found_alone(index):
-    found = index.search(PLACES, k=3)
-    found[0]._details.find([1])
-    assert list(found[0]._details._tables) == [1]
-    assert found[1].pairs() == index.search(PLACES, k=3)[1].pairs()
-    assert list(found[0]._details._tables) == [1]
-    assert found[0].pairs()[0].query == "Oslo"
-    assert sorted(found[0]._details._tables) == [0, 1, 2]
+    result = index.search(PLACES, k=3)
+    result[0]._details.find([1])
+    assert list(result[0]._details._tables) == [1]
+    assert result[1].pairs() == index.search(PLACES, k=3)[1].pairs()
+    assert list(result[0]._details._tables) == [1]
+    assert result[0].pairs()[0].query == "Oslo"
+    assert sorted(result[0]._details._tables) == [0, 1, 2]
 
 
 def test_a_search_by_all_methods_keeps_its_snapshot_while_the_index_is_refreshed(
@@ -521,6 +525,6 @@ def test_a_search_by_all_methods_keeps_its_snapshot_while_the_index_is_refreshed
         return begin(*given)
 
     monkeypatch.setattr(combined, "OverlapList", refreshed)
-    found = index.search(["Oslo", "Rome", "Madrid"], method="all")
+    result = index.search(["Oslo", "Rome", "Madrid"], method="all")
     assert index._answering is None
-    assert found.to_dict()["results"] == expected != []
+    assert result.to_dict()["results"] == expected != []

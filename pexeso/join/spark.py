@@ -231,29 +231,29 @@ class _File:
         return self._run(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
 
     def _types(self) -> tuple[pa.DataType, ...]:
-        task = partial(_read_types, lake_table=self._lake_table)
+        task = partial(_read_types, table=self._lake_table)
         (row,) = self._spark.range(0, 1, 1, 1).mapInArrow(task, "types binary").collect()
         return tuple(pa.ipc.read_schema(pa.py_buffer(bytes(row.types))).types)
 
     def _run(self, work: Work, schema: pa.Schema) -> DataFrame:
-        task = partial(_read_file, lake_table=self._lake_table, work=work)
+        task = partial(_read_file, table=self._lake_table, work=work)
         return self._spark.range(0, 1, 1, 1).mapInArrow(task, _in_spark(schema))
 
 
 def _read_file(
-    batches: Iterator[pa.RecordBatch], *, lake_table: FoundTable, work: Work
+    batches: Iterator[pa.RecordBatch], *, table: FoundTable, work: Work
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for _ in range(batch.num_rows):
-            yield from work(lake_table.joined_rows())
+            yield from work(table.joined_rows())
 
 
 def _read_types(
-    batches: Iterator[pa.RecordBatch], *, lake_table: FoundTable
+    batches: Iterator[pa.RecordBatch], *, table: FoundTable
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for _ in range(batch.num_rows):
-            _, columns = lake_table.read()
+            _, columns = table.read()
             schema = pa.schema([(f"c{at}", column.type) for at, column in enumerate(columns)])
             yield pa.RecordBatch.from_pydict({"types": [schema.serialize().to_pybytes()]})
 

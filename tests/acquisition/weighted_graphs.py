@@ -25,7 +25,7 @@ def weighted_graph(
     names = sorted({name for pair in weights for name in pair} | set(columns or {}))
     tables = [
         MarketTable.of(
-            name, pa.table({each: [1, 2] for each in ["k", name, *(columns or {}).get(name, "")]})
+            name, pa.table({label: [1, 2] for label in ["k", name, *(columns or {}).get(name, "")]})
         )
         for name in names
     ]

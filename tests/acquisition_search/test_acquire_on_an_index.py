@@ -68,7 +68,7 @@ def patients():
     return pd.DataFrame(
         {
             "zip": zips,
-            "asthma": ["yes" if each else "no" for each in ill],
+            "asthma": ["yes" if is_ill else "no" for is_ill in ill],
             "sex": random.choice(["f", "m"], 96),
             "days": np.where(ill, 12, 3) + random.integers(0, 4, 96) / 2,
         }
@@ -84,7 +84,7 @@ def places(spark, tmp_path_factory):
         path.parent.mkdir(parents=True, exist_ok=True)
         table.to_csv(path, index=False)
     (folder / "lake" / "twice.csv").write_text(
-        "zip,note,note\n" + "".join(f"{each},{'ab'[at % 2]},x\n" for at, each in enumerate(ZIPS))
+        "zip,note,note\n" + "".join(f"{code},{'ab'[at % 2]},x\n" for at, code in enumerate(ZIPS))
     )
     mine = folder / "patients.csv"
     patients().to_csv(mine, index=False)
@@ -118,17 +118,17 @@ def cumulative_entropy(values):
 
 
 def expected_correlation(rows, have, want, numeric):
-    known = rows.groupby([rows[each] for each in want], dropna=False)
-    measures = [(cumulative_entropy, rows[each]) for each in have if each in numeric]
-    texts = [each for each in have if each not in numeric]
+    known = rows.groupby([rows[column] for column in want], dropna=False)
+    measures = [(cumulative_entropy, rows[column]) for column in have if column in numeric]
+    texts = [column for column in have if column not in numeric]
     if texts:
         measures.append((entropy, rows[texts].apply(tuple, axis=1)))
-    told = [
+    gains = [
         measure(values)
         - math.fsum(len(at) / len(rows) * measure(values.loc[at]) for at in known.groups.values())
         for measure, values in measures
     ]
-    return math.fsum(told)
+    return math.fsum(gains)
 
 
 def expected_informativeness(left, right):
@@ -150,12 +150,12 @@ def expected_informativeness(left, right):
 
 def expected_quality(rows, plan, dependencies):
     correct = pd.Series(True, rows.index)
-    for each in (*plan.tables, *plan.own_tables):
-        for one in dependencies.get(each.table, ()):
-            if not {*one.left, one.right} <= set(each.columns):
+    for table in (*plan.tables, *plan.own_tables):
+        for one in dependencies.get(table.table, ()):
+            if not {*one.left, one.right} <= set(table.columns):
                 continue
-            left = [f"{each.table}:{name}" for name in one.left]
-            right = f"{each.table}:{one.right}"
+            left = [f"{table.table}:{name}" for name in one.left]
+            right = f"{table.table}:{one.right}"
             counts = rows.groupby([*left, right], dropna=False).size().reset_index(name="n")
             counts = counts.sort_values(["n", right], ascending=[False, True])
             best = counts.drop_duplicates(left).set_index(left)[right]
@@ -178,8 +178,8 @@ def joined(plan, tables):
     def with_join(rows, join):
         return rows.merge(
             named[join.right],
-            left_on=[f"{join.left}:{each}" for each in join.left_columns],
-            right_on=[f"{join.right}:{each}" for each in join.right_columns],
+            left_on=[f"{join.left}:{column}" for column in join.left_columns],
+            right_on=[f"{join.right}:{column}" for column in join.right_columns],
         )
 
     return reduce(with_join, plan.path, named[plan.have[0][0]])
@@ -209,7 +209,7 @@ def check(plan, tables, dependencies=None, *, numeric=(), priced=False):
     if dependencies is not None:
         assert plan.quality == pytest.approx(expected_quality(rows, plan, dependencies))
     price = math.fsum(
-        entropy(tables[each.table][column]) for each in plan.tables for column in each.columns
+        entropy(tables[table.table][column]) for table in plan.tables for column in table.columns
     )
     assert plan.price == (pytest.approx(price) if priced else 0)
 
@@ -223,25 +223,25 @@ def tables():
 def dependencies(index):
     market = Market.of(index._opened)
     joined_by = {name: ["zip", "state", "district"] for name in lake_tables()}
-    found = market.tables(["geo/zips.csv", "traffic.csv", "air.csv", "districts.csv"], joined_by)
-    return {each.name: tuple(each.dependencies) for each in found}
+    tables = market.tables(["geo/zips.csv", "traffic.csv", "air.csv", "districts.csv"], joined_by)
+    return {table.name: tuple(table.dependencies) for table in tables}
 
 
 @pytest.mark.parametrize("want", ["air.csv:smog", "state", "district", "mayor", "traffic"])
 def test_plans_are_worth_what_a_join_says(index, mine, tables, dependencies, want):
-    found = index.acquire(f"{mine}:asthma", want, prices="entropy", max_tables=4, k=50)
-    assert len(found) > 0
-    for plan in found:
+    plans = index.acquire(f"{mine}:asthma", want, prices="entropy", max_tables=4, k=50)
+    assert len(plans) > 0
+    for plan in plans:
         assert plan.optimal
         check(plan, tables, dependencies, priced=True)
     if want == "state":
         # The table of zip codes has a zip code with two states, which breaks its rule.
-        assert {plan.quality < 1 for plan in found if plan.want[0][0] == "geo/zips.csv"} == {True}
-    worth = [plan.correlation for plan in found]
+        assert {plan.quality < 1 for plan in plans if plan.want[0][0] == "geo/zips.csv"} == {True}
+    worth = [plan.correlation for plan in plans]
     assert worth == sorted(worth, reverse=True)
-    for plan in found:
-        better = [each for each in found if each.correlation > plan.correlation]
-        assert all(each.price > plan.price or each.quality < plan.quality for each in better)
+    for plan in plans:
+        better = [rival for rival in plans if rival.correlation > plan.correlation]
+        assert all(rival.price > plan.price or rival.quality < plan.quality for rival in better)
 
 
 @pytest.mark.parametrize(
@@ -256,46 +256,46 @@ def test_plans_are_worth_what_a_join_says(index, mine, tables, dependencies, wan
     ],
 )
 def test_columns_of_all_kinds_and_numbers(index, mine, tables, have, want):
-    found = index.acquire(f"{mine}:{have}", want, max_tables=4)
-    assert len(found) > 0
-    for plan in found:
+    plans = index.acquire(f"{mine}:{have}", want, max_tables=4)
+    assert len(plans) > 0
+    for plan in plans:
         check(plan, tables, numeric=["patients.csv:days"])
-    assert [column for _, column in found[0].have] == have.split(",")
-    assert len(found[0].want) == sum(each.count(",") + 1 for each in want)
+    assert [column for _, column in plans[0].have] == have.split(",")
+    assert len(plans[0].want) == sum(spec.count(",") + 1 for spec in want)
     if have == "days":
-        assert found.unit == "units of 'days'"
+        assert plans.unit == "units of 'days'"
     if have == "days,sex":
-        assert found.unit == "bits, and units of 'days'"
+        assert plans.unit == "bits, and units of 'days'"
 
 
 def test_columns_of_the_lake_that_tell_most_of_each_other(index, tables):
-    found = index.acquire(None, ["traffic.csv:traffic", "districts.csv:mayor"])
+    result = index.acquire(None, ["traffic.csv:traffic", "districts.csv:mayor"])
     rows = joined_want = tables["traffic.csv"].merge(tables["districts.csv"], on="district")
     expected = expected_correlation(rows, ["mayor"], ["traffic"], [])
-    assert found[0].correlation == pytest.approx(expected)
-    assert found[0].rows == len(joined_want)
-    assert found.query["table"] is None
+    assert result[0].correlation == pytest.approx(expected)
+    assert result[0].rows == len(joined_want)
+    assert result.query["table"] is None
 
 
 def test_a_column_of_the_lake_is_explained(index, tables):
-    found = index.acquire("survey.csv:happy", "traffic.csv:traffic")
-    assert found.query["table"] == "survey.csv"
-    check(found[0], tables)
-    assert "survey.csv" in {each.table for each in found[0].tables}
+    result = index.acquire("survey.csv:happy", "traffic.csv:traffic")
+    assert result.query["table"] == "survey.csv"
+    check(result[0], tables)
+    assert "survey.csv" in {table.table for table in result[0].tables}
 
 
 def test_without_a_wanted_column_there_is_one_plan_for_each(index, mine, tables):
-    found = index.acquire(f"{mine}:asthma", max_tables=3, k=50)
-    assert len({plan.want for plan in found}) == len(found)
-    assert {"state", "traffic"} & {plan.want[0][1] for plan in found}
-    for plan in found:
+    plans = index.acquire(f"{mine}:asthma", max_tables=3, k=50)
+    assert len({plan.want for plan in plans}) == len(plans)
+    assert {"state", "traffic"} & {plan.want[0][1] for plan in plans}
+    for plan in plans:
         check(plan, tables)
         assert 0 <= plan.chance < plan.correlation
         # Each row of the patients finds one row at most.
         assert plan.rows <= 96
     gains = [
         joined(plan, tables)["patients.csv:zip"].count() / 96 * (plan.correlation - plan.chance)
-        for plan in found
+        for plan in plans
     ]
     assert gains == sorted(gains, reverse=True)
     many = index.acquire(f"{mine}:asthma", max_fan_out=1000, max_tables=3, k=50)
@@ -304,19 +304,19 @@ def test_without_a_wanted_column_there_is_one_plan_for_each(index, mine, tables)
 
 def test_a_budget_that_is_too_small_names_the_least_that_would_do(index, mine, tables):
     all_plans = index.acquire(f"{mine}:asthma", "districts.csv:mayor", prices="entropy", k=50)
-    least = min(plan.price for plan in all_plans)
+    lowest = min(plan.price for plan in all_plans)
     spec = f"{mine}:asthma", "districts.csv:mayor"
-    assert index.acquire(*spec, prices="entropy", budget=least)[0].price == pytest.approx(least)
-    found = index.acquire(*spec, prices="entropy", budget=least - 0.01)
-    assert len(found) == 0
-    assert found.best_seen == {"price": pytest.approx(least)}
-    assert f"the least that a plan costs is {least:.6g}" in found.reason
+    assert index.acquire(*spec, prices="entropy", budget=lowest)[0].price == pytest.approx(lowest)
+    result = index.acquire(*spec, prices="entropy", budget=lowest - 0.01)
+    assert len(result) == 0
+    assert result.best_seen == {"price": pytest.approx(lowest)}
+    assert f"the least that a plan costs is {lowest:.6g}" in result.reason
 
 
 def test_tables_apart_are_named(index, mine):
-    found = index.acquire(f"{mine}:asthma", "apart.csv:moon")
-    assert len(found) == 0
-    assert "lead from 'asthma' of 'patients.csv' to 'moon' of 'apart.csv'" in found.reason
+    result = index.acquire(f"{mine}:asthma", "apart.csv:moon")
+    assert len(result) == 0
+    assert "lead from 'asthma' of 'patients.csv' to 'moon' of 'apart.csv'" in result.reason
 
 
 def test_a_bound_that_excludes_all_is_named(index, mine):
@@ -324,9 +324,9 @@ def test_a_bound_that_excludes_all_is_named(index, mine):
     spec = f"{mine}:asthma", "geo/zips.csv:state"
     [plan] = index.acquire(*spec, **only)
     assert plan.quality < 1
-    found = index.acquire(*spec, **only, min_quality=1)
-    assert (len(found), found.best_seen) == (0, {"quality": plan.quality})
-    assert found.reason == (
+    result = index.acquire(*spec, **only, min_quality=1)
+    assert (len(result), result.best_seen) == (0, {"quality": plan.quality})
+    assert result.reason == (
         "No plan keeps the bounds: min_quality of 1 excludes all plans: the best that one has is "
         f"{plan.quality:.6g}."
     )
@@ -338,17 +338,17 @@ def test_a_bound_that_excludes_all_is_named(index, mine):
     [plan] = index.acquire(lost, spec[1], columns="asthma", **only)
     assert plan.informativeness > 0
     bound = plan.informativeness / 2
-    found = index.acquire(lost, spec[1], columns="asthma", **only, max_informativeness=bound)
-    assert found.best_seen == {"informativeness": plan.informativeness}
-    assert f"max_informativeness of {bound:g} excludes all plans" in found.reason
+    result = index.acquire(lost, spec[1], columns="asthma", **only, max_informativeness=bound)
+    assert result.best_seen == {"informativeness": plan.informativeness}
+    assert f"max_informativeness of {bound:g} excludes all plans" in result.reason
 
 
 def test_a_listed_price_must_be_there_and_a_number_from_0(index, mine, tmp_path):
     spec = f"{mine}:asthma", "traffic.csv:traffic"
     listed = {name: dict.fromkeys(table.columns, 2.0) for name, table in lake_tables().items()}
     listed["*"] = {"*": 1.0}
-    found = index.acquire(*spec, prices=listed, max_tables=2)
-    assert found[0].price == 4.0
+    plans = index.acquire(*spec, prices=listed, max_tables=2)
+    assert plans[0].price == 4.0
     with pytest.raises(InputError, match=r"There is no price for .* of 'traffic\.csv'"):
         index.acquire(*spec, prices={"traffic.csv": {"zip": 1}}, max_tables=2)
     file = tmp_path / "prices.csv"
@@ -367,32 +367,32 @@ def test_a_listed_price_must_be_there_and_a_number_from_0(index, mine, tmp_path)
 def test_tables_without_rows(index, mine):
     with pytest.raises(QueryError, match="has no rows"):
         index.acquire({"zip": [], "x": []}, "traffic.csv:traffic", columns="x")
-    found = index.acquire(f"{mine}:asthma", "empty.csv:wind")
-    assert len(found) == 0
-    assert found.reason
+    result = index.acquire(f"{mine}:asthma", "empty.csv:wind")
+    assert len(result) == 0
+    assert result.reason
 
 
 def test_names_that_a_table_has_twice(index, mine):
-    found = index.acquire(f"{mine}:asthma", "twice.csv:#1", max_tables=2)
-    assert found[0].want == (("twice.csv", "#1"),)
+    plans = index.acquire(f"{mine}:asthma", "twice.csv:#1", max_tables=2)
+    assert plans[0].want == (("twice.csv", "#1"),)
     with pytest.raises(InputError, match="There is no column 'note'"):
         index.acquire(f"{mine}:asthma", "twice.csv:note")
 
 
 def test_joins_in_a_circle_are_answered_by_a_tree(index, mine, tables):
-    found = index.acquire(
+    plans = index.acquire(
         f"{mine}:asthma", ["geo/zips.csv:state", "districts.csv:mayor", "traffic.csv:noise"], k=50
     )
-    assert found.stats["joins"] >= 4
-    for plan in found:
+    assert plans.stats["joins"] >= 4
+    for plan in plans:
         names = {name for join in plan.path for name in (join.left, join.right)}
         assert len(plan.path) == len(names) - 1
         check(plan, tables)
 
 
 def test_what_may_mislead_is_said(index, mine):
-    found = index.acquire(f"{mine}:asthma", "air.csv:smog", max_tables=3)
-    assert any("keys repeat in both tables" in each for each in found[0].warnings)
+    plans = index.acquire(f"{mine}:asthma", "air.csv:smog", max_tables=3)
+    assert any("keys repeat in both tables" in warning for warning in plans[0].warnings)
     planet = index.acquire(f"{mine}:asthma", "planets.csv:planet", max_tables=2)
     assert planet[0].correlation == 0
     assert "planets.csv:planet has one value alone, which tells nothing." in planet[0].warnings
@@ -409,11 +409,11 @@ def test_what_may_mislead_is_said(index, mine):
 
 def test_a_copy_in_the_lake_is_left_out(index, places):
     copy = places[0].parent / "lake" / "survey.csv"
-    found = index.acquire(f"{copy}:happy", "traffic.csv:traffic")
-    assert found.stats["notes"] == [
+    plans = index.acquire(f"{copy}:happy", "traffic.csv:traffic")
+    assert plans.stats["notes"] == [
         "'survey.csv' of the lake is left out: it is the table that you have."
     ]
-    names = {name for plan in found for join in plan.path for name in (join.left, join.right)}
+    names = {name for plan in plans for join in plan.path for name in (join.left, join.right)}
     assert "survey.csv (yours)" in names
     assert "survey.csv" not in names
 
@@ -429,13 +429,13 @@ def test_joins_of_few_keys_are_not_sampled(index, mine):
 def test_all_faces_give_the_same_plans(places, index, mine, tmp_path):
     path, _ = places
     options = {"budget": 30, "prices": "entropy", "max_tables": 4}
-    found = index.acquire(f"{mine}:asthma", ["smog"], **options)
-    assert len(found) > 0
+    result = index.acquire(f"{mine}:asthma", ["smog"], **options)
+    assert len(result) > 0
     assert (
         AcquisitionSearches(open_without_models(path)).acquire(
             f"{mine}:asthma", ["smog"], **options
         )
-        == found
+        == result
     )
     page = tmp_path / "plans.html"
     done = CliRunner().invoke(
@@ -445,8 +445,8 @@ def test_all_faces_give_the_same_plans(places, index, mine, tmp_path):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     printed = json.loads(done.stdout)
-    assert printed["plans"] == json.loads(json.dumps(found.to_dict()["plans"]))
-    assert found[0].path[0].condition in page.read_text(encoding="utf-8")
+    assert printed["plans"] == json.loads(json.dumps(result.to_dict()["plans"]))
+    assert result[0].path[0].condition in page.read_text(encoding="utf-8")
     service = Service(keep_open=True)
     request = {"verb": "acquire", "index": str(path), "have": f"{mine}:asthma", "want": ["smog"]}
     for _ in range(2):

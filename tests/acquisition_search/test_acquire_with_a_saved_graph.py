@@ -55,12 +55,12 @@ def test_a_stale_file_is_brought_up_to_date(searches, graph, tmp_path):
     lake = {**LAKE, "alone.csv": {"code": ZIPS, "moon": ["new", "full", "full", "full"]}}
     del lake["direct.csv"]
     changed = AcquisitionSearches(small_index(tmp_path / "second", lake))
-    found = changed.acquire(PEOPLE, "moon", columns="sick", graph=graph)
-    assert found.stats["notes"] == [
+    result = changed.acquire(PEOPLE, "moon", columns="sick", graph=graph)
+    assert result.stats["notes"] == [
         f"The join graph of the lake, 3 tables with 2 joins, was brought up to date in '{graph}'."
     ]
-    assert found.plans == changed.acquire(PEOPLE, "moon", columns="sick").plans
-    assert found[0].share == pytest.approx(1)
+    assert result.plans == changed.acquire(PEOPLE, "moon", columns="sick").plans
+    assert result[0].share == pytest.approx(1)
     assert "direct.csv" not in load_graph(graph).fingerprints
     assert before.plans == changed.acquire(PEOPLE, "smog", columns="sick", graph=graph).plans
 
@@ -78,10 +78,10 @@ def test_what_is_no_graph_is_refused_and_stays(searches, graph, tmp_path):
 def test_exclusions_hold_with_a_file(searches, graph):
     options = {"columns": "sick", "graph": graph}
     searches.acquire(PEOPLE, "smog_level", **options)
-    found = searches.acquire(
+    plans = searches.acquire(
         PEOPLE, "smog_level", exclude_joins=[("direct.csv", "yours")], **options
     )
-    assert [len(plan.path) for plan in found] == [2]
+    assert [len(plan.path) for plan in plans] == [2]
     none = searches.acquire(
         PEOPLE, "smog_level", exclude_tables=["zips.csv"],
         exclude_joins=[("direct.csv", "yours")], **options,

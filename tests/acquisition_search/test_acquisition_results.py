@@ -26,8 +26,8 @@ GRAPH = natural_graph(
 
 def join(one, other, columns):
     edge = GRAPH.edge(one, other)
-    [found] = [each for each in edge.join_sets if set(each.left) == set(columns)]
-    return Join(edge.left, edge.right, found)
+    [chosen] = [join_set for join_set in edge.join_sets if set(join_set.left) == set(columns)]
+    return Join(edge.left, edge.right, chosen)
 
 
 def plan(joins, want, *, optimal=True, gap=0.0, n_rows=6, correlation=0.5):
@@ -59,33 +59,33 @@ def result(*plans, **more):
 
 
 def test_a_path_goes_from_your_table_outwards():
-    found = AcquisitionPlan.of(CHAIN, GRAPH, CODED)
-    assert [each.condition for each in found.path] == [
+    plan = AcquisitionPlan.of(CHAIN, GRAPH, CODED)
+    assert [step.condition for step in plan.path] == [
         "DS:Zipcode = D1:Zipcode",
         "D1:State = D2:State",
     ]
-    assert [each.table for each in found.tables] == ["D1", "D2"]
-    assert [each.sql for each in found.tables] == [
+    assert [table.table for table in plan.tables] == ["D1", "D2"]
+    assert [table.sql for table in plan.tables] == [
         'SELECT "State", "Zipcode" FROM "D1"',
         'SELECT "Disease", "State" FROM "D2"',
     ]
-    assert [(each.table, each.columns) for each in found.own_tables] == [("DS", ("Age", "Zipcode"))]
-    assert sum(each.price for each in found.tables) == pytest.approx(found.price)
-    assert [each.informativeness for each in found.path] == [
+    assert [(own.table, own.columns) for own in plan.own_tables] == [("DS", ("Age", "Zipcode"))]
+    assert sum(table.price for table in plan.tables) == pytest.approx(plan.price)
+    assert [step.informativeness for step in plan.path] == [
         pytest.approx(0.127783, abs=1e-6),
         pytest.approx(0.268494, abs=1e-6),
     ]
 
 
 def test_branches_come_one_after_the_other():
-    found = AcquisitionPlan.of(BRANCHES, GRAPH, CODED)
-    assert [each.condition for each in found.path] == [
+    plan = AcquisitionPlan.of(BRANCHES, GRAPH, CODED)
+    assert [step.condition for step in plan.path] == [
         "DS:Zipcode = D1:Zipcode",
         "D1:State = D2:State",
         "DS:Age = D4:Age",
         "D4:Gender,Race = D3:Gender,Race",
     ]
-    assert [each.table for each in found.tables] == ["D1", "D2", "D4", "D3"]
+    assert [table.table for table in plan.tables] == ["D1", "D2", "D4", "D3"]
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_branches_come_one_after_the_other():
     ],
 )
 def test_a_join_says_what_it_does_to_rows(rows, relation, words):
-    found = PlanJoin("a", ("x",), "b", ("x",), 0.5, *rows)
-    assert (found.relation, found.fan_out) == (relation, words)
+    plan_join = PlanJoin("a", ("x",), "b", ("x",), 0.5, *rows)
+    assert (plan_join.relation, plan_join.fan_out) == (relation, words)
 
 
 def test_rows_of_keys_are_those_of_the_side_that_is_shown():
@@ -116,15 +116,15 @@ def test_rows_of_keys_are_those_of_the_side_that_is_shown():
 
 
 def test_warnings_of_keys_that_multiply_and_few_rows():
-    found = AcquisitionPlan.of(CHAIN, GRAPH, CODED)
-    assert found.warnings == (
+    chain_plan = AcquisitionPlan.of(CHAIN, GRAPH, CODED)
+    assert chain_plan.warnings == (
         "In D1:State = D2:State keys repeat in both tables (up to 3 and 2 rows), so that rows "
         "multiply.",
         "The join has 6 rows: figures from so few rows say little of others.",
     )
     many = plan([join("D4", "DS", ["Age"])], [("D4", "Gender")], n_rows=FEW_ROWS)
     warnings = AcquisitionPlan.of(many, GRAPH, CODED).warnings
-    assert [each for each in warnings if "The join has" in each] == []
+    assert [warning for warning in warnings if "The join has" in warning] == []
 
 
 def test_warnings_of_columns_that_tell_nothing_or_everything():
@@ -134,7 +134,7 @@ def test_warnings_of_columns_that_tell_nothing_or_everything():
     ]
     graph = natural_graph(tables, coded := CodedColumns())
     edge = graph.edge("own", "t")
-    [keys] = [each for each in edge.join_sets if each.left == ("k",)]
+    [keys] = [join_set for join_set in edge.join_sets if join_set.left == ("k",)]
     for column, said in (
         ("one", "t:one has one value alone, which tells nothing."),
         (
@@ -144,8 +144,8 @@ def test_warnings_of_columns_that_tell_nothing_or_everything():
         ),
     ):
         tree = JoinTree.of([Join("own", "t", keys)], [("own", "x")], [("t", column)])
-        found = FoundPlan(tree, PlanMeasures(0, 0, 1, 0, 99), True, 0)
-        assert AcquisitionPlan.of(found, graph, coded).warnings == (said,)
+        found_plan = FoundPlan(tree, PlanMeasures(0, 0, 1, 0, 99), True, 0)
+        assert AcquisitionPlan.of(found_plan, graph, coded).warnings == (said,)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_warnings_of_columns_that_tell_nothing_or_everything():
     ],
 )
 def test_the_proof_in_words(optimal, gap, words):
-    found = plan([join("D4", "DS", ["Age"])], [("D4", "Gender")], optimal=optimal, gap=gap)
-    assert AcquisitionPlan.of(found, GRAPH, CODED).proof == words
+    found_plan = plan([join("D4", "DS", ["Age"])], [("D4", "Gender")], optimal=optimal, gap=gap)
+    assert AcquisitionPlan.of(found_plan, GRAPH, CODED).proof == words
 
 
 def test_what_is_told_is_a_share_of_what_is_unknown():
@@ -168,10 +168,10 @@ def test_what_is_told_is_a_share_of_what_is_unknown():
     shares = rows["Age"].value_counts(normalize=True)
     unknown = -sum(share * math.log2(share) for share in shares)
     assert len(rows) == 6
-    found = AcquisitionPlan.of(CHAIN, GRAPH, CODED)
-    assert found.uncertainty == pytest.approx(unknown)
-    assert found.share == pytest.approx(0.5 / unknown)
-    assert (found.chance, found.chance_share) == (None, None)
+    plan = AcquisitionPlan.of(CHAIN, GRAPH, CODED)
+    assert plan.uncertainty == pytest.approx(unknown)
+    assert plan.share == pytest.approx(0.5 / unknown)
+    assert (plan.chance, plan.chance_share) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -182,17 +182,17 @@ def test_what_is_told_is_a_share_of_what_is_unknown():
     ],
 )
 def test_a_plan_for_any_column_is_told_with_what_chance_tells(optimal, words):
-    found = AcquisitionPlan.of(replace(CHAIN, chance=0.25, optimal=optimal), GRAPH, CODED)
-    assert found.chance_share == pytest.approx(found.share / 2)
-    assert found.proof == words
-    told = AcquisitionResult.of(
+    plan = AcquisitionPlan.of(replace(CHAIN, chance=0.25, optimal=optimal), GRAPH, CODED)
+    assert plan.chance_share == pytest.approx(plan.share / 2)
+    assert plan.proof == words
+    answer = AcquisitionResult.of(
         FoundPlans((CHAIN,), n_trees=9, n_evaluated=4),
         Market(GRAPH, CODED),
         query={"have": ["Age"], "want": None},
         options={},
     )
-    assert (told.stats["columns"], told.stats["plans_measured"]) == (9, 4)
-    assert "plans_formed" not in told.stats
+    assert (answer.stats["columns"], answer.stats["plans_measured"]) == (9, 4)
+    assert "plans_formed" not in answer.stats
 
 
 def test_the_machine_form():
@@ -200,18 +200,18 @@ def test_the_machine_form():
     assert list(document) == [
         "query", "options", "plans", "n_more", "unit", "stats"
     ]  # fmt: skip
-    [found] = document["plans"]
-    assert list(found)[:11] == [
+    [plan] = document["plans"]
+    assert list(plan)[:11] == [
         "tables", "path", "price", "correlation", "share", "chance", "chance_share", "quality",
         "informativeness", "optimal", "gap",
     ]  # fmt: skip
-    assert found["tables"][0] == {
+    assert plan["tables"][0] == {
         "table": "D1",
         "columns": ["State", "Zipcode"],
         "sql": 'SELECT "State", "Zipcode" FROM "D1"',
         "price": pytest.approx(0.811278 + 1.5, abs=1e-6),
     }
-    assert found["path"][1] == {
+    assert plan["path"][1] == {
         "left": "D1",
         "left_columns": ["State"],
         "right": "D2",
@@ -224,8 +224,8 @@ def test_the_machine_form():
         "fan_out": "keys repeat in both tables (up to 3 and 2 rows), so that rows multiply",
         "condition": "D1:State = D2:State",
     }
-    assert (found["correlation"], found["quality"], found["optimal"]) == (0.5, 0.75, True)
-    assert found["want"] == [{"table": "D2", "column": "Disease"}]
+    assert (plan["correlation"], plan["quality"], plan["optimal"]) == (0.5, 0.75, True)
+    assert plan["want"] == [{"table": "D2", "column": "Disease"}]
     assert document["stats"] == {
         "tables": 5, "joins": 5, "plans_formed": 9, "plans_measured": 4, "stopped": "",
         "seconds": 1.25, "sampled": False,
@@ -233,25 +233,25 @@ def test_the_machine_form():
 
 
 def test_without_a_plan_there_is_a_reason():
-    found = result(reason="The budget is too small.", best_seen={"price": 7.5})
-    assert (len(found), found.reason) == (0, "The budget is too small.")
-    assert found.best_seen == {"price": 7.5}
-    document = found.to_dict()
+    answer = result(reason="The budget is too small.", best_seen={"price": 7.5})
+    assert (len(answer), answer.reason) == (0, "The budget is too small.")
+    assert answer.best_seen == {"price": 7.5}
+    document = answer.to_dict()
     assert (document["plans"], document["reason"]) == ([], "The budget is too small.")
-    assert repr(found) == "AcquisitionResult(no plan: The budget is too small.)"
-    assert len(found.to_pandas()) == found.to_arrow().num_rows == 0
+    assert repr(answer) == "AcquisitionResult(no plan: The budget is too small.)"
+    assert len(answer.to_pandas()) == answer.to_arrow().num_rows == 0
 
 
 def test_plans_are_a_sequence_and_told_as_tables():
-    found = AcquisitionResult.of(
+    answer = AcquisitionResult.of(
         FoundPlans((CHAIN, BRANCHES)), Market(GRAPH, CODED), query={}, options={}, k=1
     )
-    assert (len(found), found.n_more) == (1, 1)
-    assert found[0] == next(iter(found)) == found[:1][0]
-    frame = found.to_pandas()
+    assert (len(answer), answer.n_more) == (1, 1)
+    assert answer[0] == next(iter(answer)) == answer[:1][0]
+    frame = answer.to_pandas()
     assert frame["path"][0] == ["DS:Zipcode = D1:Zipcode", "D1:State = D2:State"]
-    assert frame.to_dict("records") == found.to_arrow().to_pylist()
-    assert repr(found) == (
+    assert frame.to_dict("records") == answer.to_arrow().to_pylist()
+    assert repr(answer) == (
         f"AcquisitionResult(1 plan, the best with 0.5 bits for a price of {CHAIN.measures.price:g})"
     )
 
@@ -263,6 +263,6 @@ def test_numbers_to_be_explained_change_the_unit():
     tree = JoinTree.of(
         [Join("own", "t", graph.edge("own", "t").join_sets[0])], [("own", "x")], [("t", "y")]
     )
-    found = FoundPlans((FoundPlan(tree, PlanMeasures(0, 0, 1, 0, 1), True, 0),))
-    told = AcquisitionResult.of(found, Market(graph, coded), query={}, options={})
-    assert told.unit == "units of 'x'"
+    found_plans = FoundPlans((FoundPlan(tree, PlanMeasures(0, 0, 1, 0, 1), True, 0),))
+    answer = AcquisitionResult.of(found_plans, Market(graph, coded), query={}, options={})
+    assert answer.unit == "units of 'x'"

@@ -32,46 +32,46 @@ def conditions(plan):
 
 
 def test_a_file_is_explained_by_a_table_two_joins_away(searches, people):
-    found = searches.acquire(f"{people}:sick", "states.csv:smog", budget=10)
-    assert conditions(found[0]) == [
+    result = searches.acquire(f"{people}:sick", "states.csv:smog", budget=10)
+    assert conditions(result[0]) == [
         "people.csv:zip = zips.csv:zip",
         "zips.csv:state = states.csv:state",
     ]
-    assert found.query == {
+    assert result.query == {
         "file": str(people),
         "table": "people.csv",
         "have": ["sick"],
         "rows": 40,
         "want": ["states.csv:smog"],
     }
-    assert [each.table for each in found[0].own_tables] == ["people.csv"]
+    assert [table.table for table in result[0].own_tables] == ["people.csv"]
     # New Jersey has two rows of smog, so that its ten people count twice.
-    assert found[0].rows == 50
-    assert found.options["budget"] == 10.0
-    assert found.options["max_informativeness"] is None
+    assert result[0].rows == 50
+    assert result.options["budget"] == 10.0
+    assert result.options["max_informativeness"] is None
 
 
 @pytest.mark.parametrize("make", [dict, pd.DataFrame, pa.table])
 def test_tables_in_memory(searches, make):
-    found = searches.acquire(make(PEOPLE), ["direct.csv:smog_level"], columns=["sick"])
-    assert conditions(found[0]) == ["yours:zip = direct.csv:zip"]
+    result = searches.acquire(make(PEOPLE), ["direct.csv:smog_level"], columns=["sick"])
+    assert conditions(result[0]) == ["yours:zip = direct.csv:zip"]
     # Sick: 10 of 40; half of the people, the sick among them, have level a.
-    assert found[0].correlation == pytest.approx(H_SICK - 0.5)
-    assert found.query["file"] is None
+    assert result[0].correlation == pytest.approx(H_SICK - 0.5)
+    assert result.query["file"] is None
 
 
 def test_without_a_wanted_column_all_that_joins_reach_are_ranked(searches, people):
-    found = searches.acquire(f"{people}:sick", max_fan_out=2)
-    assert found.query["want"] is None
+    result = searches.acquire(f"{people}:sick", max_fan_out=2)
+    assert result.query["want"] is None
     # The state tells who lives in New Jersey, and so does its smog, in rows that are more evenly
     # sick: New Jersey has two rows of smog.
-    assert [plan.want[0] for plan in found[:2]] == [("states.csv", "smog"), ("zips.csv", "state")]
-    assert [plan.share for plan in found[:2]] == [pytest.approx(1), pytest.approx(1)]
-    assert found[1].correlation == pytest.approx(H_SICK)
-    assert all(0 <= plan.chance < plan.correlation for plan in found)
-    assert len({plan.want for plan in found}) == len(found) > 1
+    assert [plan.want[0] for plan in result[:2]] == [("states.csv", "smog"), ("zips.csv", "state")]
+    assert [plan.share for plan in result[:2]] == [pytest.approx(1), pytest.approx(1)]
+    assert result[1].correlation == pytest.approx(H_SICK)
+    assert all(0 <= plan.chance < plan.correlation for plan in result)
+    assert len({plan.want for plan in result}) == len(result) > 1
     best = searches.acquire(f"{people}:sick", max_fan_out=2, k=1)
-    assert (best.plans, best.n_more) == (found.plans[:1], len(found) - 1)
+    assert (best.plans, best.n_more) == (result.plans[:1], len(result) - 1)
 
 
 def test_joins_multiply_no_rows_unless_columns_are_wanted(searches, people):
@@ -79,37 +79,37 @@ def test_joins_multiply_no_rows_unless_columns_are_wanted(searches, people):
     assert searches.acquire(spec).options["max_fan_out"] == 1.0
     assert {plan.want for plan in searches.acquire(spec)} == {(("zips.csv", "state"),)}
     assert searches.acquire(spec, "smog").options["max_fan_out"] is None
-    found = searches.acquire(spec, "smog", max_fan_out=1)
-    assert len(found) == 0
-    assert "max_fan_out of 1 excludes all plans: the least rows of one key" in found.reason
-    assert found.best_seen == {"fan_out": 2.0}
+    result = searches.acquire(spec, "smog", max_fan_out=1)
+    assert len(result) == 0
+    assert "max_fan_out of 1 excludes all plans: the least rows of one key" in result.reason
+    assert result.best_seen == {"fan_out": 2.0}
 
 
 def test_wanted_columns_are_named_with_their_table_or_alone(searches, people):
     for want in ("smog", ["smog"], ["states.csv:smog"], "states.csv:smog"):
-        found = searches.acquire(f"{people}:sick", want)
-        assert found[0].want == (("states.csv", "smog"),)
+        result = searches.acquire(f"{people}:sick", want)
+        assert result[0].want == (("states.csv", "smog"),)
     for want in ("states.csv:smog,flag", "smog,flag", ["smog", "flag"]):
-        found = searches.acquire(f"{people}:sick", want)
-        assert found[0].want == (("states.csv", "smog"), ("states.csv", "flag"))
+        result = searches.acquire(f"{people}:sick", want)
+        assert result[0].want == (("states.csv", "smog"), ("states.csv", "flag"))
         table = "states.csv:" if ":" in str(want) else ""
-        assert found.query["want"] == [f"{table}smog", f"{table}flag"]
+        assert result.query["want"] == [f"{table}smog", f"{table}flag"]
     assert searches.acquire(f"{people}:sick", "zip").query["want"] == ["zip"]
 
 
 def test_columns_of_the_lake_can_be_explained_too(searches):
-    found = searches.acquire("zips.csv:zip", "states.csv:smog")
-    assert found[0].have == (("zips.csv", "zip"),)
-    assert [each.table for each in found[0].tables] == ["zips.csv", "states.csv"]
-    assert found[0].own_tables == ()
+    result = searches.acquire("zips.csv:zip", "states.csv:smog")
+    assert result[0].have == (("zips.csv", "zip"),)
+    assert [table.table for table in result[0].tables] == ["zips.csv", "states.csv"]
+    assert result[0].own_tables == ()
 
 
 def test_your_copy_in_the_lake_is_left_out(tmp_path):
     index = small_index(tmp_path, {**LAKE, "people.csv": PEOPLE})
     searches, spec = AcquisitionSearches(index), f"{tmp_path / 'lake' / 'people.csv'}:sick"
-    found = searches.acquire(spec, "smog_level")
-    assert found.options["exclude_tables"] == ["people.csv"]
-    assert [each.table for each in found[0].own_tables] == ["people.csv (yours)"]
+    result = searches.acquire(spec, "smog_level")
+    assert result.options["exclude_tables"] == ["people.csv"]
+    assert [table.table for table in result[0].own_tables] == ["people.csv (yours)"]
     # Whoever has it calls it by its name in the lake.
     for own in ("people.csv", "people.csv (yours)"):
         far = searches.acquire(spec, "smog_level", exclude_joins=[("direct.csv", own)])
@@ -122,13 +122,13 @@ def test_another_table_of_the_same_name_stays(tmp_path, people):
     index = small_index(
         tmp_path, {**LAKE, "people.csv": {"zip": ZIPS, "bed": ["soft", "hard", "hard", "hard"]}}
     )
-    found = AcquisitionSearches(index).acquire(f"{people}:sick", "people.csv:bed")
-    assert conditions(found[0]) == ["people.csv (yours):zip = people.csv:zip"]
+    result = AcquisitionSearches(index).acquire(f"{people}:sick", "people.csv:bed")
+    assert conditions(result[0]) == ["people.csv (yours):zip = people.csv:zip"]
 
 
 def test_exclusions(searches, people):
     spec = f"{people}:sick"
-    assert "direct.csv" in {each.table for each in searches.acquire(spec, "smog_level")[0].tables}
+    assert "direct.csv" in {table.table for table in searches.acquire(spec, "smog_level")[0].tables}
     without = searches.acquire(spec, "smog_level", exclude_tables=["zips.csv"])
     assert not any("zips.csv" in str(plan.path) for plan in without)
     assert without.options["exclude_tables"] == ["zips.csv"]
@@ -147,12 +147,12 @@ def test_listed_prices_and_budgets(searches, people, tmp_path):
         "table,column,price\n"
         + "".join(f"{name},{column},2\n" for name, columns in LAKE.items() for column in columns)
     )
-    found = searches.acquire(f"{people}:sick", "smog_level", prices=prices, budget=4)
-    assert (found[0].price, found.options["prices"]) == (4.0, str(prices))
-    assert [each.price for each in found[0].tables] == [4.0]
+    result = searches.acquire(f"{people}:sick", "smog_level", prices=prices, budget=4)
+    assert (result[0].price, result.options["prices"]) == (4.0, str(prices))
+    assert [table.price for table in result[0].tables] == [4.0]
     mapping = {name: dict.fromkeys(columns, 2) for name, columns in LAKE.items()}
     same = searches.acquire(f"{people}:sick", "smog_level", prices=mapping, budget=4)
-    assert (same.plans, same.options["prices"]) == (found.plans, "listed")
+    assert (same.plans, same.options["prices"]) == (result.plans, "listed")
     poor = searches.acquire(f"{people}:sick", "smog_level", prices=prices, budget=3.5)
     assert len(poor) == 0
     assert poor.best_seen == {"price": 4.0}
@@ -160,8 +160,8 @@ def test_listed_prices_and_budgets(searches, people, tmp_path):
 
 
 def test_no_path_is_an_answer(searches, people):
-    found = searches.acquire(f"{people}:sick", "alone.csv:moon")
-    assert found.reason == (
+    result = searches.acquire(f"{people}:sick", "alone.csv:moon")
+    assert result.reason == (
         "No joins of at most 6 tables (max_tables) lead from 'sick' of 'people.csv' to 'moon' of "
         "'alone.csv'. 'people.csv' joins no table that leads there; 'alone.csv' joins no table "
         "that leads there."
@@ -171,8 +171,8 @@ def test_no_path_is_an_answer(searches, people):
 def test_whole_numbers_of_numpy_are_options_as_those_of_python_are(searches, people):
     numbers = {"k": 2, "seed": 1, "max_tables": 4}
     of_numpy = {name: np.int64(number) for name, number in numbers.items()}
-    found = searches.acquire(f"{people}:sick", "smog_level", **of_numpy)
-    assert {name: json.loads(json.dumps(found.options))[name] for name in numbers} == numbers
+    result = searches.acquire(f"{people}:sick", "smog_level", **of_numpy)
+    assert {name: json.loads(json.dumps(result.options))[name] for name in numbers} == numbers
 
 
 @pytest.mark.parametrize(

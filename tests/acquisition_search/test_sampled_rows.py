@@ -66,8 +66,8 @@ def test_plans_are_measured_on_the_rows_of_the_sample():
     assert expected.n_rows == 2 * sampled.rows_of(tree, "other").sum()
     samples = Market(graph, coded, sampled)
     for method in ("exact", "published"):
-        [found] = plans_of(samples, request, Limits(method)).plans
-        assert found.measures == expected
+        [plan] = plans_of(samples, request, Limits(method)).plans
+        assert plan.measures == expected
     whole = plans_of(Market(graph, coded), request, Limits()).plans[0].measures
     assert whole.n_rows == 2 * N
     assert expected.correlation == pytest.approx(whole.correlation, abs=0.05)
@@ -81,9 +81,9 @@ def test_a_sample_without_rows_has_no_plan():
     request = AcquisitionRequest(
         (Terminal.of(graph, "x", "mine"),), (Terminal.of(graph, "y", "other"),)
     )
-    found = plans_of(Market(graph, coded, SampledPlans(graph, 1e-9, 0, coded)), request, Limits())
-    assert found.plans == ()
-    assert "no join of them has a row" in found.reason
+    outcome = plans_of(Market(graph, coded, SampledPlans(graph, 1e-9, 0, coded)), request, Limits())
+    assert outcome.plans == ()
+    assert "no join of them has a row" in outcome.reason
     assert (
         candidates_of(
             Market(graph, coded, SampledPlans(graph, 1e-9, 0, coded)), request.have, {}, Limits()

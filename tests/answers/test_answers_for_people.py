@@ -40,7 +40,7 @@ def index(spark, tmp_path_factory):
 
 def folded(result):
     return {
-        f"{match.table}:{match.column}": [each.table for each in match.copies] for match in result
+        f"{match.table}:{match.column}": [copy.table for copy in match.copies] for match in result
     }
 
 
@@ -72,14 +72,14 @@ def test_every_search_gives_twenty_lines_and_all_when_asked(index, method):
 
 def test_numbers_of_numpy_are_told_as_plain_json(index):
     k, yes, share = np.int64(3), np.True_, np.float32(0.5)
-    for found in (
+    for result in (
         index.search(WORDS, method="all", k=k, min_joinability=share, fold_copies=yes),
         index.search(WORDS, method="containment", k=k, min_joinability=share, verify=yes),
         index.graph(method="semantic", k=k, min_joinability=share, max_distance=share),
         index.graph(method="overlap", k=k, fold_copies=yes),
         index.acquire({"city": WORDS}, columns="city", max_seconds=np.float32(60), k=k),
     ):
-        document = found.to_dict()
+        document = result.to_dict()
         assert json.loads(json.dumps(document)) == document
 
 
@@ -100,17 +100,17 @@ def test_batches_and_json_give_the_same(index):
 
 
 def test_where_nothing_is_found_the_nearest_and_what_is_left_out_are_told(index):
-    asked = [*ODD, *WORDS[:2]]
-    found = index.search(asked, max_distance=0.05)
-    assert not len(found)
-    hints = found.hints()
-    assert [(each.matched, each.total) for each in hints.nearest] == [(2, 7)] * 3
-    assert all(each.max_distance == 0.05 for each in hints.nearest)
+    query = [*ODD, *WORDS[:2]]
+    result = index.search(query, max_distance=0.05)
+    assert not len(result)
+    hints = result.hints()
+    assert [(near.matched, near.total) for near in hints.nearest] == [(2, 7)] * 3
+    assert all(near.max_distance == 0.05 for near in hints.nearest)
     assert any(group.reason == "numbers" for group in hints.left_out)
-    contained = index.contain(asked).hints()
-    assert [(each.matched, each.max_distance) for each in contained.nearest] == [(2, None)] * 3
+    contained = index.contain(query).hints()
+    assert [(near.matched, near.max_distance) for near in contained.nearest] == [(2, None)] * 3
     document = Service().answer(
-        {"verb": "search", "index": str(index.path), "query": asked, "max_distance": 0.05}
+        {"verb": "search", "index": str(index.path), "query": query, "max_distance": 0.05}
     )
     assert len(document["hints"]["nearest"]) == 3
     assert ASK["semantic"](index).hints().nearest == ()
@@ -122,8 +122,8 @@ def test_the_command_line_says_it(index, tmp_path):
     mine.write_text("place\n" + "".join(f"{word}\n" for word in WORDS), encoding="utf-8")
 
     def shown(*options):
-        asked = ["search", str(index.path), f"{mine}:place", "--max-distance", "0.05", *options]
-        return CliRunner().invoke(cli, asked, prog_name="pexeso")
+        arguments = ["search", str(index.path), f"{mine}:place", "--max-distance", "0.05", *options]
+        return CliRunner().invoke(cli, arguments, prog_name="pexeso")
 
     lines = shown().stdout.splitlines()
     assert lines[0].split() == [

@@ -59,33 +59,33 @@ def index(request, spark, tmp_path_factory):
     )
 
 
-def names_of(found):
-    return [(match.table, match.column) for match in found]
+def names_of(matches):
+    return [(match.table, match.column) for match in matches]
 
 
-def put_together(index, values, **asked):
+def put_together(index, values, **options):
     """Return rank and evidence of every column that some search finds, best first."""
     alone = {"k": "all", "fold_copies": False}
     meaning = {}
     for model in index.models:
-        by_model = index.with_model(model).search(values, rerank=False, **alone, **asked)
+        by_model = index.with_model(model).search(values, rerank=False, **alone, **options)
         for match in by_model:
             name = (match.table, match.column)
             meaning[name] = max(match.joinability, meaning.get(name, 0))
     overlap = {(m.table, m.column): m.containment for m in index.overlap(values, **alone)}
     transform = {
         (m.table, m.column): m.joinability
-        for m in index.search(values, method="transform", **FEW, **alone, **asked)
+        for m in index.search(values, method="transform", **FEW, **alone, **options)
     }
     ranked = []
     for name in {*meaning, *overlap, *transform}:
         by_meaning, equal = meaning.get(name, 0), overlap.get(name, 0)
         share = max(by_meaning, equal, transform.get(name, 0))
         ranked.append((-share, -min(by_meaning, equal), *name, by_meaning or None, equal or None))
-    return sorted(ranked, key=lambda each: each[:4])
+    return sorted(ranked, key=lambda row: row[:4])
 
 
-def told(found):
+def fields_of(matches):
     return [
         (
             -match.share,
@@ -95,7 +95,7 @@ def told(found):
             None if match.meaning is None else match.meaning.joinability,
             None if match.equal_text is None else match.equal_text.containment,
         )
-        for match in found
+        for match in matches
     ]
 
 
@@ -117,13 +117,13 @@ def steps(request, monkeypatch):
 def test_the_k_best_are_those_of_the_whole_list(index, steps, seed):
     drawn = random.Random(seed)
     values = query_of(drawn)
-    asked = {"min_joinability": drawn.choice((0.2, 0.5))}
-    every = index.search(values, method="all", **FEW, k="all", fold_copies=False, **asked)
-    assert told(every) == put_together(index, values, **asked)
+    options = {"min_joinability": drawn.choice((0.2, 0.5))}
+    every = index.search(values, method="all", **FEW, k="all", fold_copies=False, **options)
+    assert fields_of(every) == put_together(index, values, **options)
     assert every.n_more == 0
     for k in (1, 2, 3, 7):
-        some = index.search(values, method="all", **FEW, k=k, fold_copies=False, **asked)
-        assert told(some) == told(every)[:k]
+        some = index.search(values, method="all", **FEW, k=k, fold_copies=False, **options)
+        assert fields_of(some) == fields_of(every)[:k]
         assert some.n_more in (None, len(every) - len(some))
         assert [match.found_by for match in some] == [match.found_by for match in every[:k]]
 
@@ -135,7 +135,7 @@ def test_lines_of_copies_are_those_of_the_whole_list(index, steps, seed):
     every = index.search(values, method="all", **FEW, k="all", min_joinability=0.2)
     for k in (1, 3, 6):
         some = index.search(values, method="all", **FEW, k=k, min_joinability=0.2)
-        assert told(some) == told(every)[:k]
+        assert fields_of(some) == fields_of(every)[:k]
         for line, whole in zip(some, every, strict=False):
             assert {*names_of(line.copies)} <= {*names_of(whole.copies)}
 
@@ -145,9 +145,12 @@ def test_without_a_smallest_share_the_best_are_those_that_match_most(index, step
     values = query_of(random.Random(seed))
     whole = put_together(index, values, min_joinability=0.000001)
     for k in (1, 4, 9):
-        assert told(index.search(values, method="all", **FEW, k=k, fold_copies=False)) == whole[:k]
+        assert (
+            fields_of(index.search(values, method="all", **FEW, k=k, fold_copies=False))
+            == whole[:k]
+        )
     usual = index.search(values, method="all", **FEW, fold_copies=False)
-    assert told(usual) == put_together(index, values, min_joinability=0.5)[:20]
+    assert fields_of(usual) == put_together(index, values, min_joinability=0.5)[:20]
 
 
 def test_evidence_of_columns_that_another_search_named_is_that_of_their_own(index, monkeypatch):
@@ -158,11 +161,11 @@ def test_evidence_of_columns_that_another_search_named_is_that_of_their_own(inde
         (match.table, match.column): match
         for match in model.search(values, k=200, rerank=False, fold_copies=False)
     }
-    found = [
-        each for each in index.search(values, method="all", **FEW, k=5) if each.meaning is not None
+    matches = [
+        hit for hit in index.search(values, method="all", **FEW, k=5) if hit.meaning is not None
     ]
-    assert found
-    for match in found:
+    assert matches
+    for match in matches:
         by_first = match.by_model[index.models[0]] if match.by_model else match.meaning
         expected = alone[match.table, match.column]
         assert by_first == expected

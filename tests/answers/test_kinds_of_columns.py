@@ -42,15 +42,15 @@ CODES = {f"parts-{seed}.csv": codes(seed, 40) for seed in range(6)}
 def index(request, spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "lake").mkdir()
-    for number, (name, found) in enumerate(LAKE.items()):
-        cells = [each.strftime(FORMS[number % len(FORMS)]) for each in found]
+    for number, (name, dates) in enumerate(LAKE.items()):
+        cells = [date.strftime(FORMS[number % len(FORMS)]) for date in dates]
         rows = "".join(f'"{cell}",{at}.5\n' for at, cell in enumerate(cells))
         (folder / "lake" / name).write_text(f"day,rain\n{rows}", encoding="utf-8")
-    for name, found in NUMBERS.items():
-        rows = "".join(f"{each},guest {each % 7}\n" for each in found)
+    for name, rooms in NUMBERS.items():
+        rows = "".join(f"{room},guest {room % 7}\n" for room in rooms)
         (folder / "lake" / name).write_text(f"room,guest\n{rows}", encoding="utf-8")
-    for number, (name, found) in enumerate(CODES.items()):
-        cells = [each if number % 2 else f" {each.lower()}" for each in found]
+    for number, (name, values) in enumerate(CODES.items()):
+        cells = [code if number % 2 else f" {code.lower()}" for code in values]
         rows = "".join(f"{cell},part {at % 3}\n" for at, cell in enumerate(cells))
         (folder / "lake" / name).write_text(f"code,part\n{rows}", encoding="utf-8")
     rules = ColumnRules(kinds=("text", "date", "number"))
@@ -62,7 +62,7 @@ def found_in(result, column):
 
 
 def shared(query, lake):
-    counts = {name: len(set(query) & set(found)) for name, found in lake.items()}
+    counts = {name: len(set(query) & set(values)) for name, values in lake.items()}
     return {name: n for name, n in counts.items() if n}
 
 
@@ -70,15 +70,15 @@ def shared(query, lake):
 def test_dates_match_where_they_are_equal(index):
     for seed in range(20, 26):
         query = days(seed, 15)
-        asked = [each.strftime(FORMS[seed % len(FORMS)]) for each in query]
-        result = index.search(asked, k=50, fold_copies=False)
+        texts = [date.strftime(FORMS[seed % len(FORMS)]) for date in query]
+        result = index.search(texts, k=50, fold_copies=False)
         assert found_in(result, "day") == shared(query, LAKE)
         assert result.options.max_distance == 0.0
         assert result.options.advice.why == "the values are dates, and near dates are other dates."
         [(table, matched), *_] = found_in(result, "day").items()
-        explained = index.explain(asked, table, "day")
+        explained = index.explain(texts, table, "day")
         assert (explained.match.matched, explained.options.max_distance) == (matched, 0.0)
-        [batched] = index.search_batch([asked], k=50, fold_copies=False)
+        [batched] = index.search_batch([texts], k=50, fold_copies=False)
         assert found_in(batched, "day") == shared(query, LAKE)
 
 
@@ -122,8 +122,8 @@ def test_what_is_asked_for_is_done(index):
 def test_edges_of_a_graph_are_those_of_searches(index, column, lake):
     edges = index.graph(method="semantic", min_joinability=0.05, fold_copies=False).to_pandas()
     ours = edges[(edges.left_column == column) & (edges.right_column == column)]
-    found = {(each.left_table, each.right_table): each.matched for each in ours.itertuples()}
-    assert found == {
+    counts = {(edge.left_table, edge.right_table): edge.matched for edge in ours.itertuples()}
+    assert counts == {
         (one, other): len(set(left) & set(right))
         for one, left in lake.items()
         for other, right in lake.items()

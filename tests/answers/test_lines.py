@@ -54,18 +54,18 @@ def test_lines_are_those_of_plain_loops(seed, folds, monkeypatch):
     lake = small_lake(seed)
     scan = scan_of(lake.store(OPTIONS), OPTIONS)
     queries = [query_of(lake.vectors[start : start + 8], [1] * 8) for start in (0, 20, 40)]
-    asked = [
+    requested = [
         search_options({"max_distance": 0.0, **given})
         for given in ({"k": 4}, {"min_joinability": 0.2}, {"k": "all", "min_joinability": None})
     ]
-    found = find_lines(partial(search_store, scan), scan, queries, asked, folds=folds)
-    for query, options, each in zip(queries, asked, found, strict=True):
+    answers = find_lines(partial(search_store, scan), scan, queries, requested, folds=folds)
+    for query, options, answer in zip(queries, requested, answers, strict=True):
         every = lake.answer("euclidean", query, replace(options, k=None))
         expected = lines_by_loops(lake, every) if folds else [[number] for number, _ in every]
-        lines = [[hit.column_id for hit in line] for line in each.lines]
+        lines = [[hit.column_id for hit in line] for line in answer.lines]
         if options.min_joinability is None and options.k == 4:
             assert [line[0] for line in lines] == [line[0] for line in expected[:4]]
-            assert each.n_more in (None, len(expected) - 4)
+            assert answer.n_more in (None, len(expected) - 4)
         else:
             assert lines == expected
-            assert each.n_more == 0
+            assert answer.n_more == 0

@@ -46,7 +46,7 @@ def companies(spark, tmp_path_factory):
     return build_index(lake, lake.parent / "lake.pexeso", model="lexical")
 
 
-def found(index, values, **options):
+def similarity_by_table(index, values, **options):
     options = {"max_distance": 1.0, "min_joinability": None, "k": 9, **options}
     return {match.table: match.similarity for match in index.search(values, **options)}
 
@@ -73,10 +73,10 @@ def test_it_is_that_of_brute_force(index, numbers_at_once, monkeypatch):
 
 
 def test_the_order_follows_it_and_nothing_is_lost(companies):
-    asked = {"max_distance": 0.45, "min_joinability": None, "joinability_of": "rows"}
+    options = {"max_distance": 0.45, "min_joinability": None, "joinability_of": "rows"}
     values = [*COMPANIES, *["Vandelay"] * 10]  # most rows match the column that has half of them
-    plain = companies.search(values, rerank=False, **asked)
-    ranked = companies.search(values, **asked)
+    plain = companies.search(values, rerank=False, **options)
+    ranked = companies.search(values, **options)
     assert (plain[0].table, ranked[0].table) == ("half.csv", "names.csv")
     assert {match.table for match in ranked} == {match.table for match in plain}
     shown = [round(match.similarity, 2) for match in ranked]
@@ -107,21 +107,21 @@ def test_nothing_found_is_ranked_without_complaint(index):
 
 
 def test_it_does_not_depend_on_thresholds_and_rows(companies):
-    strict = found(companies, COMPANIES, max_distance=0.0)["half.csv"]
-    assert strict == found(companies, COMPANIES * 2 + COMPANIES[:1] * 7)["half.csv"]
+    strict = similarity_by_table(companies, COMPANIES, max_distance=0.0)["half.csv"]
+    assert strict == similarity_by_table(companies, COMPANIES * 2 + COMPANIES[:1] * 7)["half.csv"]
     assert strict == pytest.approx(0.5, abs=0.1)
 
 
 def test_names_with_a_suffix_are_a_perfect_join_and_the_suffix_alone_is_none(companies):
-    alike = found(companies, [f"{name} Inc" for name in COMPANIES])
+    alike = similarity_by_table(companies, [f"{name} Inc" for name in COMPANIES])
     assert alike["names.csv"] > 0.9
     assert alike.get("others.csv", 0.0) < 0.1
-    assert found(companies, COMPANIES)["names.csv"] == 1.0
+    assert similarity_by_table(companies, COMPANIES)["names.csv"] == 1.0
 
 
 def test_misspelt_names_are_above_a_column_with_some_of_them(companies):
     misspelt = [f"{name[:3]}{name[2:]}" for name in COMPANIES]
-    alike = found(companies, misspelt)
+    alike = similarity_by_table(companies, misspelt)
     assert alike["names.csv"] > 0.5
     assert alike["names.csv"] > 1.5 * alike["half.csv"] > 0
 
@@ -129,16 +129,16 @@ def test_misspelt_names_are_above_a_column_with_some_of_them(companies):
 def test_several_spellings_of_each_value_are_a_join_too(companies):
     spellings = [*COMPANIES, *(f"{name} Inc" for name in COMPANIES), *map(str.upper, COMPANIES)]
     spellings += [f"{name[:3]}{name[2:]}" for name in COMPANIES]
-    assert found(companies, spellings)["names.csv"] > 0.8
+    assert similarity_by_table(companies, spellings)["names.csv"] > 0.8
 
 
 def test_python_a_batch_and_the_service_agree(companies):
-    asked = {"max_distance": 0.4, "k": 5, "min_joinability": 0.1}
+    options = {"max_distance": 0.4, "k": 5, "min_joinability": 0.1}
     values = [f"{name} Inc" for name in COMPANIES]
-    alone = companies.search(values, **asked).to_dict()["results"]
-    [batch] = companies.search_batch([values], **asked)
+    alone = companies.search(values, **options).to_dict()["results"]
+    [batch] = companies.search_batch([values], **options)
     assert batch.to_dict()["results"] == alone
-    request = {"index": str(companies.path), **asked}
+    request = {"index": str(companies.path), **options}
     service = Service()
     searched = service.answer({"verb": "search", "query": values, **request})
     [in_batch] = service.answer({"verb": "batch", "queries": [{"values": values}], **request})[
@@ -167,12 +167,12 @@ def alike(spark, tmp_path_factory):
 
 @pytest.mark.parametrize("folds", [True, False])
 def test_of_equally_joinable_columns_the_most_similar_are_found(alike, folds):
-    asked = {"max_distance": 0.5, "fold_copies": folds}
-    every = alike.search(COMPANIES, k="all", min_joinability=0.01, **asked)
+    options = {"max_distance": 0.5, "fold_copies": folds}
+    every = alike.search(COMPANIES, k="all", min_joinability=0.01, **options)
     assert len({match.joinability for match in every}) > 1
     place = {match.table: number for number, match in enumerate(every)}
     best = sorted(every, key=lambda match: (-match.joinability, place[match.table]))
     assert [match.table for match in best] != sorted(match.table for match in best)
     for k in (1, 2, 5, 30):
         expected = sorted((match.table for match in best[:k]), key=place.__getitem__)
-        assert [match.table for match in alike.search(COMPANIES, k=k, **asked)] == expected
+        assert [match.table for match in alike.search(COMPANIES, k=k, **options)] == expected

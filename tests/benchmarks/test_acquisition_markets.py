@@ -241,10 +241,10 @@ def test_the_largest_table_has_as_many_rows_as_asked_for():
 
 
 def test_the_market_like_tpce_is_the_same_on_every_machine():
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, table in tpce.tpce_tables(1000, seed=5):
-        told.update(repr((name, table.to_pydict())).encode())
-    assert told.hexdigest()[:16] == TPCE_HASH
+        digest.update(repr((name, table.to_pydict())).encode())
+    assert digest.hexdigest()[:16] == TPCE_HASH
 
 
 TPCE_HASH = "f77cfb2f59ae885c"
@@ -290,20 +290,20 @@ def test_join_columns_have_parts_of_one_domain():
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_a_market_is_read_as_it_was_written(tmp_path, file_format):
     made = dict(tpce.tpce_tables(1000))
-    told = write_market(
+    summary = write_market(
         tmp_path, tpce.ABOUT, made.items(), options={"seed": 0}, file_format=file_format
     )
-    found = read_market(tmp_path)
-    assert found.about == tpce.ABOUT
-    assert found.options == {"seed": 0}
-    assert found.schemas == {name: tuple(made[name].column_names) for name in sorted(made)}
+    market = read_market(tmp_path)
+    assert market.about == tpce.ABOUT
+    assert market.options == {"seed": 0}
+    assert market.schemas == {name: tuple(made[name].column_names) for name in sorted(made)}
     for name, table in made.items():
-        assert found.tables[name].to_pydict() == table.to_pydict()
+        assert market.tables[name].to_pydict() == table.to_pydict()
         prices = column_prices(table)
-        assert {c: found.prices[name, c] for c in table.column_names} == prices
-        assert told[name]["price"] == pytest.approx(sum(prices.values()), rel=1e-12)
-        assert told[name]["rows"] == table.num_rows
-    assert sum(len(table.column_names) for table in made.values()) == len(found.prices)
+        assert {c: market.prices[name, c] for c in table.column_names} == prices
+        assert summary[name]["price"] == pytest.approx(sum(prices.values()), rel=1e-12)
+        assert summary[name]["rows"] == table.num_rows
+    assert sum(len(table.column_names) for table in made.values()) == len(market.prices)
 
 
 def test_a_price_is_the_entropy_of_a_column():
@@ -322,25 +322,25 @@ def test_dependencies_are_one_for_each_attribute():
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_the_command_tells_of_a_market_and_keeps_it(tmp_path, monkeypatch, file_format):
     monkeypatch.setattr(report, "RESULTS", tmp_path / "results")
-    asked = ["acquisition", "tpce", "--rows", "1000", "--seed", "5", "--format", file_format]
-    run = CliRunner().invoke(main, [*asked, "--folder", str(tmp_path), "--write"])
+    arguments = ["acquisition", "tpce", "--rows", "1000", "--seed", "5", "--format", file_format]
+    run = CliRunner().invoke(main, [*arguments, "--folder", str(tmp_path), "--write"])
     assert run.exit_code == 0, run.output
-    told = json.loads(run.output)
+    document = json.loads(run.output)
     assert json.loads((tmp_path / "results" / "acquisition" / "tpce.json").read_text()) == {
-        **told,
+        **document,
         "origin": ANY,
     }
-    assert {"machine", "seed", "options", "seconds"} <= set(told)
-    assert [len(query["shortest"]) for query in told["queries"].values()] == [3, 5, 8]
-    assert sum(table["damaged"] for table in told["tables"].values()) == 20
+    assert {"machine", "seed", "options", "seconds"} <= set(document)
+    assert [len(query["shortest"]) for query in document["queries"].values()] == [3, 5, 8]
+    assert sum(table["damaged"] for table in document["tables"].values()) == 20
     assert str(tmp_path) not in run.output
-    found = read_market(tmp_path / "tpce")
-    assert found.options == {"seed": 5, "rows": 1000}
+    market = read_market(tmp_path / "tpce")
+    assert market.options == {"seed": 5, "rows": 1000}
     made = dict(tpce.tpce_tables(1000, seed=5))
     assert {name: table.num_rows for name, table in made.items()} == {
-        name: table["rows"] for name, table in told["tables"].items()
+        name: table["rows"] for name, table in document["tables"].items()
     }
-    assert all(found.tables[name].to_pydict() == made[name].to_pydict() for name in made)
+    assert all(market.tables[name].to_pydict() == made[name].to_pydict() for name in made)
 
 
 def test_an_unknown_part_is_refused():

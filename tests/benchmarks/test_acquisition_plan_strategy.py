@@ -22,13 +22,13 @@ TASKS = ("regression", "classification")
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_planted_is_chosen_and_most_noise_is_not(task, seed):
     made = planted(seed, task=task, n_rows=400, n_true=3)
-    found = plan(made.base, made.target, made.candidates, task, seed)
-    assert "true-0" in found.names
-    assert sum(name.startswith("true") for name in found.names) >= 2
-    assert sum(name.startswith("noise") for name in found.names) <= 1
-    assert found.fits == 0
-    assert found.seconds > 0
-    assert found.names == plan(made.base, made.target, made.candidates, task, seed).names
+    choice = plan(made.base, made.target, made.candidates, task, seed)
+    assert "true-0" in choice.names
+    assert sum(name.startswith("true") for name in choice.names) >= 2
+    assert sum(name.startswith("noise") for name in choice.names) <= 1
+    assert choice.fits == 0
+    assert choice.seconds > 0
+    assert choice.names == plan(made.base, made.target, made.candidates, task, seed).names
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -93,19 +93,19 @@ def test_targets_are_measured_beside_the_published_strategies(monkeypatch):
 
     monkeypatch.setattr("benchmarks.acquisition.held_back.planted", small)
     monkeypatch.setattr("benchmarks.acquisition.features._TREES", 5)
-    [found] = measured_targets(("planted-regression",), splits=1)["targets"]
-    assert set(PUBLISHED) < set(found["strategies"])
-    assert set(found["against"]) == set(OURS)
+    [target] = measured_targets(("planted-regression",), splits=1)["targets"]
+    assert set(PUBLISHED) < set(target["strategies"])
+    assert set(target["against"]) == set(OURS)
     for model in MODELS:
-        mine = found["strategies"]["plan"]
-        assert found["against"]["plan"][model]["gain"] == mine["gain"][model]
+        mine = target["strategies"]["plan"]
+        assert target["against"]["plan"][model]["gain"] == mine["gain"][model]
         seconds = np.mean(mine["seconds"])
         assert mine["gain_per_second"][model] == pytest.approx(mine["gain"][model] / seconds)
-        assert found["strategies"]["enrich"]["gain_per_second"][model] is None
-    lines = target_tables({"targets": [found]}).splitlines()
+        assert target["strategies"]["enrich"]["gain_per_second"][model] is None
+    lines = target_tables({"targets": [target]}).splitlines()
     gains = [line for line in lines if line.startswith("| planted-regression |")]
     assert len(gains) == len(MODELS) + 1
-    mine = found["strategies"]["plan"]
+    mine = target["strategies"]["plan"]
     assert f"| {mine['gain']['trees']:+.3f} |" in gains[0]
     assert f"{len(mine['names'][0]):.1f}, {mine['seconds'][0]:.2f}, " in gains[-1]
     assert "-" in gains[-1].split("|")[-2]

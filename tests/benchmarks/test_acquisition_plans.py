@@ -107,26 +107,26 @@ def test_all_searches_find_the_best_of_plans_measured_one_by_one(setting, result
         request = setting.request(query)
         evaluator = Evaluator(setting.graph, request, setting.coded)
         measured = [evaluator.measures(tree) for tree in TreeSearch(setting.graph, request)]
-        best = max(each.correlation for each in measured if each.n_rows)
-        found = result["queries"][query.name]
-        assert found["exact"]["plan"]["correlation"] == pytest.approx(best, abs=1e-12)
-        assert found["exact"]["proved"]
-        assert found["front"]["all_proved"]
-        assert found["all_plans"]["difference"] == pytest.approx(0, abs=1e-12)
-        assert found["all_plans"]["measured"] == len(measured) == found["prices"]["plans"]
-        assert found["published"]["difference"] >= -1e-12
-        assert found["unbounded"]["plan"]["tables"]
+        best = max(measures.correlation for measures in measured if measures.n_rows)
+        outcome = result["queries"][query.name]
+        assert outcome["exact"]["plan"]["correlation"] == pytest.approx(best, abs=1e-12)
+        assert outcome["exact"]["proved"]
+        assert outcome["front"]["all_proved"]
+        assert outcome["all_plans"]["difference"] == pytest.approx(0, abs=1e-12)
+        assert outcome["all_plans"]["measured"] == len(measured) == outcome["prices"]["plans"]
+        assert outcome["published"]["difference"] >= -1e-12
+        assert outcome["unbounded"]["plan"]["tables"]
 
 
 def test_prices_are_those_of_all_plans_and_of_all_tables(setting):
     query = setting.market.about.queries[1]
-    found = price_range(setting, query)
+    bounds = price_range(setting, query)
     prices = [
         tree.price(setting.graph) for tree in TreeSearch(setting.graph, setting.request(query))
     ]
-    assert (found["least"], found["most"]) == (min(prices), max(prices))
-    assert found["least"] < found["most"] < found["market"]
-    assert found["market"] == pytest.approx(sum(setting.market.prices.values()))
+    assert (bounds["least"], bounds["most"]) == (min(prices), max(prices))
+    assert bounds["least"] < bounds["most"] < bounds["market"]
+    assert bounds["market"] == pytest.approx(sum(setting.market.prices.values()))
 
 
 def test_budgets_below_the_least_price_are_not_searched(result):
@@ -176,15 +176,15 @@ def test_plans_of_samples_are_scored_on_whole_tables(setting):
     request = setting.request(query)
     graph, rows_of = sampled_graph(setting.graph, setting.coded, 0.3)
     for search in (published_search, all_measured):
-        found = search(setting, request, graph=graph, rows_of=rows_of)
+        outcome = search(setting, request, graph=graph, rows_of=rows_of)
         evaluator = Evaluator(setting.graph, request, setting.coded)
         whole = [
             evaluator.measures(on_whole(setting.graph, tree)) for tree in TreeSearch(graph, request)
         ]
-        plan = found["plan"]
-        told = plan["correlation"], plan["informativeness"], plan["rows"]
-        assert told in [(one.correlation, one.informativeness, one.n_rows) for one in whole]
-        assert found["estimate"] != found["plan"]["correlation"]
+        plan = outcome["plan"]
+        figures = plan["correlation"], plan["informativeness"], plan["rows"]
+        assert figures in [(one.correlation, one.informativeness, one.n_rows) for one in whole]
+        assert outcome["estimate"] != outcome["plan"]["correlation"]
 
 
 def test_what_takes_too_long_is_told(setting):
@@ -198,8 +198,8 @@ def test_what_takes_too_long_is_told(setting):
 
 def test_long_runs_are_not_repeated(monkeypatch):
     runs = []
-    found, seconds = timed(lambda: runs.append(0) or len(runs), 3)
-    assert (found, seconds["repeats"]) == (3, 3)
+    n_runs, seconds = timed(lambda: runs.append(0) or len(runs), 3)
+    assert (n_runs, seconds["repeats"]) == (3, 3)
     monkeypatch.setattr("benchmarks.acquisition.planning.PATIENCE", -1.0)
     assert timed(lambda: 0, 3)[1]["repeats"] == 1
 
@@ -213,17 +213,17 @@ def test_differences_are_shares_of_the_optimum():
 
 def test_resampled_joins_come_to_the_whole_one(market, setting, result, monkeypatch):
     query = market.about.queries[1]
-    found = result["queries"]["long"]["resampling"]
+    outcome = result["queries"]["long"]["resampling"]
     request = setting.request(query)
     evaluator = Evaluator(setting.graph, request, setting.coded)
     plans = [tree for tree in TreeSearch(setting.graph, request) if len(tree.tables) > 2]
     largest = max(plans, key=evaluator.n_rows)
-    assert found["rows"] == evaluator.n_rows(largest)
-    assert [row["rho"] for row in found["kept"]] == [0.5, 1.0]
-    assert found["kept"][0]["difference"] > 0
-    assert found["kept"][1]["difference"] == 0
+    assert outcome["rows"] == evaluator.n_rows(largest)
+    assert [row["rho"] for row in outcome["kept"]] == [0.5, 1.0]
+    assert outcome["kept"][0]["difference"] > 0
+    assert outcome["kept"][1]["difference"] == 0
     whole = evaluator.measures(largest).correlation
-    assert found["kept"][1]["correlation"] == pytest.approx(whole, abs=1e-9)
+    assert outcome["kept"][1]["correlation"] == pytest.approx(whole, abs=1e-9)
     assert result["queries"]["short"]["resampling"] is None
     monkeypatch.setattr(resampling, "MOST_ROWS", 10)
     assert resampled(setting, query, (1.0,)) is None
@@ -262,13 +262,13 @@ def test_the_command_measures_markets_and_prints_tables(market, monkeypatch, tmp
     assert printed.output == nothing.format("plans") + nothing.format("held-back")
     run = CliRunner().invoke(main, ["acquisition", "plans", "--repeats", "1", "--write"])
     assert run.exit_code == 0, run.output
-    told = json.loads(run.output)
+    document = json.loads(run.output)
     assert json.loads((tmp_path / "acquisition" / "plans.json").read_text()) == {
-        **told,
+        **document,
         "origin": ANY,
     }
     printed = CliRunner().invoke(main, ["acquisition", "--tables"])
-    assert printed.output == plan_tables(told) + "\n" + nothing.format("held-back")
+    assert printed.output == plan_tables(document) + "\n" + nothing.format("held-back")
 
 
 def test_markets_of_a_folder_are_made_once_for_their_options(market, monkeypatch, tmp_path):
@@ -288,7 +288,7 @@ def test_markets_of_a_folder_are_made_once_for_their_options(market, monkeypatch
     kept = {"folder": tmp_path, "seed": 0, "file_format": "parquet"}
     for scale, expected in ((1, ["tpch", "tpce"]), (1, []), (2, ["tpch"])):
         made.clear()
-        found = list(command._markets({"scale": scale, "rows": 5}, kept))
-        assert [one.about.name for one in found] == ["tpch", "tpce"]
+        markets = list(command._markets({"scale": scale, "rows": 5}, kept))
+        assert [one.about.name for one in markets] == ["tpch", "tpce"]
         assert made == expected
-        assert found[0].options == {"seed": 0, "scale": scale}
+        assert markets[0].options == {"seed": 0, "scale": scale}

@@ -114,8 +114,8 @@ def test_one_at_a_time_drops_what_is_not_needed(monkeypatch):
     base = pd.DataFrame({"target": np.arange(6.0)})
     columns = {name: np.arange(6.0) for name in "abc"}
     worth[(2,)] = 0.2
-    found = one_at_a_time(base, "target", columns, "regression", 0, queries=50)
-    assert found.names == ("b", "c")
+    choice = one_at_a_time(base, "target", columns, "regression", 0, queries=50)
+    assert choice.names == ("b", "c")
 
 
 def test_all_joins_keeps_the_best_number(monkeypatch):
@@ -130,8 +130,8 @@ def test_all_joins_keeps_the_best_number(monkeypatch):
     base = pd.DataFrame({"target": np.arange(6.0)})
     columns = {f"c{at:02}": np.arange(6.0) for at in range(23)}
     for best in range(24):
-        found = strategies.all_joins(base, "target", columns, "regression", 0)
-        assert found.names == tuple(columns)[:best]
+        choice = strategies.all_joins(base, "target", columns, "regression", 0)
+        assert choice.names == tuple(columns)[:best]
 
 
 def test_random_injection_keeps_what_is_ahead_of_all_noise_more_often_than_a_share(monkeypatch):
@@ -150,8 +150,8 @@ def test_random_injection_keeps_what_is_ahead_of_all_noise_more_often_than_a_sha
     base = pd.DataFrame({"target": np.arange(6.0)})
     columns = {name: np.arange(6.0) for name in "abc"}
     # Ahead of the noise in all, in half and in none of ten: never c, and from .6 on only a.
-    found = strategies.random_injection(base, "target", columns, "regression", 0)
-    assert found.names == ("a",)
+    choice = strategies.random_injection(base, "target", columns, "regression", 0)
+    assert choice.names == ("a",)
 
 
 def test_noise_is_as_the_rows_are():
@@ -164,8 +164,8 @@ def test_noise_is_as_the_rows_are():
 
 
 def test_standardised_columns_have_mean_0_and_deviation_1():
-    found = standardised(np.array([[1.0, 5.0], [3.0, np.nan], [np.nan, 5.0]]))
-    assert found.tolist() == [[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
+    matrix = standardised(np.array([[1.0, 5.0], [3.0, np.nan], [np.nan, 5.0]]))
+    assert matrix.tolist() == [[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -183,11 +183,11 @@ def test_sparse_weights_are_those_of_what_counts(task):
 
 def test_features_are_of_the_base_table_first():
     base = pd.DataFrame({"t": [1.0, 2.0, 3.0], "a": ["x", "y", None], "same": [1, 1, 1]})
-    found = features_of(base, "t", {"b": [1, None, 3]}, "regression")
-    assert found.names == ("a", "b")
-    assert (found.own, found.candidates, found.texts.tolist()) == ([0], [1], [True, False])
-    assert np.array_equal(found.matrix, [[0, 1], [1, np.nan], [np.nan, 3]], equal_nan=True)
-    assert found.values.tolist() == [1, 2, 3]
+    features = features_of(base, "t", {"b": [1, None, 3]}, "regression")
+    assert features.names == ("a", "b")
+    assert (features.own, features.candidates, features.texts.tolist()) == ([0], [1], [True, False])
+    assert np.array_equal(features.matrix, [[0, 1], [1, np.nan], [np.nan, 3]], equal_nan=True)
+    assert features.values.tolist() == [1, 2, 3]
 
 
 def test_validation_counts_its_fits_once(problem):
@@ -231,12 +231,12 @@ def test_gains_are_over_the_base_table(problem, result):
 
 
 def test_a_strategy_is_held_against_the_best_published_one(result):
-    told = against_published(result, "plan")
+    comparison = against_published(result, "plan")
     for model in MODELS:
         mine, theirs = (result["strategies"][name]["gain"][model] for name in ("plan", "all joins"))
-        assert told[model]["best"] == "all joins"
-        assert told[model]["at_least"] == (mine >= theirs)
-        assert 0 <= told[model]["wins"] <= 2
+        assert comparison[model]["best"] == "all joins"
+        assert comparison[model]["at_least"] == (mine >= theirs)
+        assert 0 <= comparison[model]["wins"] <= 2
     assert not against_published(result, "nothing")["trees"]["at_least"]
     with pytest.raises(InputError, match="beside published"):
         against_published(result, "all joins")
@@ -274,8 +274,8 @@ def test_rows_of_candidates_are_those_of_the_base_table():
 
 def test_trees_learn_from_few_rows():
     made = planted(0, n_rows=50, n_true=1, n_noise=0)
-    told = judged(made, {"plan": the_truth}, splits=3)
-    assert told["strategies"]["plan"]["gain"]["trees"] > 0.2
+    outcome = judged(made, {"plan": the_truth}, splits=3)
+    assert outcome["strategies"]["plan"]["gain"]["trees"] > 0.2
 
 
 def test_what_is_no_candidate_is_refused(problem):
@@ -288,11 +288,11 @@ def test_what_is_no_candidate_is_refused(problem):
 def test_planted_columns_are_what_they_say():
     made = planted(3, n_rows=2000, n_true=2, n_noise=5)
     target = made.base["target"]
-    told = {
+    correlations = {
         name: abs(column.astype(float).abs().corr(target)) if name == "true-1" else None
         for name, column in made.candidates.items()
     }
-    assert told["true-1"] > 0.3
+    assert correlations["true-1"] > 0.3
     assert abs(made.candidates["true-0"].corr(target)) > 0.5
     assert abs(made.candidates["noise-0"].corr(target)) < 0.1
     assert made.candidates["noise-4"].dropna().isin(["red", "green", "blue"]).all()
@@ -304,12 +304,12 @@ def test_planted_columns_are_what_they_say():
 
 
 def test_the_demo_target_is_joined_by_equal_text(tmp_path):
-    found = real_problem(DEMO, tmp_path)
-    assert (found.target, found.task) == ("days", "regression")
-    assert found.candidates
-    assert all(len(column) == len(found.base) for column in found.candidates.values())
-    assert not set(found.candidates) & set(found.base.columns)
-    assert "country" not in found.base.columns
+    demo = real_problem(DEMO, tmp_path)
+    assert (demo.target, demo.task) == ("days", "regression")
+    assert demo.candidates
+    assert all(len(column) == len(demo.base) for column in demo.candidates.values())
+    assert not set(demo.candidates) & set(demo.base.columns)
+    assert "country" not in demo.base.columns
     with pytest.raises(LakeError, match="'nowhere'"):
         real_problem("nowhere", tmp_path)
 
@@ -317,15 +317,15 @@ def test_the_demo_target_is_joined_by_equal_text(tmp_path):
 def test_the_command_judges_the_published_strategies(monkeypatch, tmp_path):
     monkeypatch.setattr(held_back, "planted", lambda seed, task: planted(seed, task=task, **SMALL))
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    asked = ["acquisition", "held-back", "--targets", "planted-regression", "--splits", "1"]
-    run = CliRunner().invoke(main, [*asked, "--write"])
+    arguments = ["acquisition", "held-back", "--targets", "planted-regression", "--splits", "1"]
+    run = CliRunner().invoke(main, [*arguments, "--write"])
     assert run.exit_code == 0, run.output
-    told = json.loads(run.output)
+    output = json.loads(run.output)
     assert json.loads((tmp_path / "acquisition" / "held-back.json").read_text()) == {
-        **told,
+        **output,
         "origin": ANY,
     }
-    [target] = told["targets"]
+    [target] = output["targets"]
     assert (target["problem"], target["rows"]) == ("planted-regression", 60)
     assert set(target["strategies"]) == set(STRATEGIES)
     wrong = CliRunner().invoke(main, ["acquisition", "held-back", "--targets", "planted"])
@@ -341,9 +341,9 @@ SMALL = {"n_rows": 60, "n_true": 1, "n_noise": 2}
 def test_real_targets_are_joined_by_equal_text(tmp_path):
     if not all((SHARED / name / "tables.tar.gz").is_file() for name in LAKES):
         pytest.skip("the real lakes are not on this machine")
-    found = real_problem("hate-crimes", tmp_path)
-    assert found.task == "regression"
-    assert len(found.base) == 50
-    assert len(found.candidates) > 100
-    assert not {"state", found.target} & set(found.candidates)
-    assert all(len(column) == 50 for column in found.candidates.values())
+    hate_crimes = real_problem("hate-crimes", tmp_path)
+    assert hate_crimes.task == "regression"
+    assert len(hate_crimes.base) == 50
+    assert len(hate_crimes.candidates) > 100
+    assert not {"state", hate_crimes.target} & set(hate_crimes.candidates)
+    assert all(len(column) == 50 for column in hate_crimes.candidates.values())

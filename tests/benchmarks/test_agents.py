@@ -13,17 +13,17 @@ def tasks(name, number):
 
 
 def test_as_many_tasks_are_drawn_as_asked_and_the_same_again():
-    found = {"wikitables": tasks("wikitables", 500), "autofj": tasks("autofj", 25)}
-    drawn = draw(found, 0, 100)
+    tasks_by_data = {"wikitables": tasks("wikitables", 500), "autofj": tasks("autofj", 25)}
+    drawn = draw(tasks_by_data, 0, 100)
     assert len(drawn) == len({(task.data, task.query) for task in drawn}) == 100
     assert sum(task.data == "autofj" for task in drawn) == 20
-    assert draw(found, 0, 100) == drawn != draw(found, 1, 100)
+    assert draw(tasks_by_data, 0, 100) == drawn != draw(tasks_by_data, 1, 100)
     assert len(draw({"autofj": tasks("autofj", 25)}, 0, 12)) == 12
 
 
 def test_the_first_data_set_fills_up_what_others_lack():
-    found = {name: tasks(name, 300 if name == "wikitables" else 3) for name in DRAWN}
-    assert sum(task.data == "wikitables" for task in draw(found, 0, 200)) == 191
+    tasks_by_data = {name: tasks(name, 300 if name == "wikitables" else 3) for name in DRAWN}
+    assert sum(task.data == "wikitables" for task in draw(tasks_by_data, 0, 200)) == 191
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_candidates_without_truth_are_passed_over(listed, reached):
 def test_a_summary_counts_by_data_set_and_names_what_was_wrong():
     right = Outcome("autofj", "a:x", True, "b:y", 3, 900, 500, 0.5)
     wrong = Outcome("countries", "c:x", False, None, 1, 100, 100, 0.1, "no table")
-    told = summary([right, right, wrong])
-    assert (told["right"], told["share"], told["most_calls"]) == (2, 0.6667, 3)
-    assert told["by_data"]["countries"] == {"tasks": 1, "right": 0}
-    assert told["wrong"] == [
+    totals = summary([right, right, wrong])
+    assert (totals["right"], totals["share"], totals["most_calls"]) == (2, 0.6667, 3)
+    assert totals["by_data"]["countries"] == {"tasks": 1, "right": 0}
+    assert totals["wrong"] == [
         {"data": "countries", "query": "c:x", "reached": None, "error": "no table"}
     ]
 

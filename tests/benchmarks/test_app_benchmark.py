@@ -24,8 +24,8 @@ def test_tables_of_one_list_of_names_join_and_others_do_not(tmp_path):
 
 
 def test_figures_are_medians_and_ratios_of_the_same_round():
-    found = {"search": [0.1, 0.2, 0.4], "slider": [0.2, 0.2, 0.4], "paste": [0.1, 0.4, 1.6]}
-    figures = told(found)
+    seconds = {"search": [0.1, 0.2, 0.4], "slider": [0.2, 0.2, 0.4], "paste": [0.1, 0.4, 1.6]}
+    figures = told(seconds)
     assert figures["slider"] == {"median_ms": 200.0, "q95_ms": 380.0}
     assert figures["slider_over_search"]["median"] == 1.0
     assert figures["paste_over_search"]["median"] == 2.0

@@ -47,7 +47,7 @@ def test_all_algorithms_agree_on_the_random_lake(small_lake):
     assert set(result["algorithms"]) == set(names)
     assert set(result["ratios_to_pexeso"]) == set(names) - {"pexeso"}
     for name, ratio in result["ratios_to_pexeso"].items():
-        medians = [result["algorithms"][each]["median_seconds"] for each in (name, "pexeso")]
+        medians = [result["algorithms"][method]["median_seconds"] for method in (name, "pexeso")]
         assert ratio == pytest.approx(medians[0] / medians[1])
     assert set(result["processor_ratios_to_pexeso"]) == set(result["ratios_to_pexeso"])
     values = result["algorithms"]["pexeso"]
@@ -97,7 +97,7 @@ def test_a_batch_is_one_call_and_every_query_column_in_it_is_checked(small_lake)
         assert values["recall"] == 1.0
     one_by_one = run_benchmark(small_lake, candidates, Settings(queries=12, repeats=1))
     assert result["columns_found"] == one_by_one["columns_found"]
-    work = [each["algorithms"]["brute_gemm"]["distances"] for each in (result, one_by_one)]
+    work = [run["algorithms"]["brute_gemm"]["distances"] for run in (result, one_by_one)]
     # Values that stand in several query columns are compared once.
     assert 0 < work[0] <= work[1] == small_lake.n_values * result["query_values"] / 12
     medians = [result["algorithms"][name]["median_seconds"] for name in ("brute_gemm", "pexeso")]
@@ -131,7 +131,7 @@ def test_one_wrong_answer_in_a_batch_is_found(small_lake):
         def query_batch(self, queries):
             right = [oracle_answer(small_lake, query) for query in queries]
             right[4] = {0: 10**6}
-            return [(torch.tensor(list(each)), torch.tensor(list(each.values()))) for each in right]
+            return [(torch.tensor(list(hits)), torch.tensor(list(hits.values()))) for hits in right]
 
     result = run_benchmark(
         small_lake, [Candidate("wrong", WrongOnce, True, {}, {})], Settings(queries=6, batched=True)
@@ -407,14 +407,14 @@ class MadeUp:
 
 
 def test_a_scale_is_passed_on_only_where_it_is_asked_for(monkeypatch):
-    asked = []
+    requests = []
     monkeypatch.setattr(
         "benchmarks.source.data_set",
-        lambda name, **given: (asked.append((name, given)), MadeUp(given.get("scale", 1)))[1],
+        lambda name, **given: (requests.append((name, given)), MadeUp(given.get("scale", 1)))[1],
     )
     assert Source("swdc", seed=3).variant == "50d"
     assert Source("swdc", dimensions=50, scale=0.1).variant == "50d-x0.1"
-    assert asked == [
+    assert requests == [
         ("swdc", {"model": "fasttext", "seed": 3}),
         ("swdc", {"model": "fasttext", "seed": 0, "dimensions": 50, "scale": 0.1}),
     ]

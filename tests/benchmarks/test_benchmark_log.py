@@ -10,9 +10,9 @@ HEADINGS = re.findall(r"^## (.*)$", TEXT, re.MULTILINE)
 
 
 def test_every_entry_has_a_number_and_a_date_in_order():
-    found = [re.fullmatch(r"(\d+)\. \S.* \((\d{4}-\d\d-\d\d)\)", heading) for heading in HEADINGS]
-    assert len(found) >= 37
-    assert [heading for heading, match in zip(HEADINGS, found, strict=True) if not match] == []
-    assert [int(match[1]) for match in found] == list(range(1, len(found) + 1))
-    dates = [datetime.date.fromisoformat(match[2]) for match in found]
+    matches = [re.fullmatch(r"(\d+)\. \S.* \((\d{4}-\d\d-\d\d)\)", heading) for heading in HEADINGS]
+    assert len(matches) >= 37
+    assert [heading for heading, match in zip(HEADINGS, matches, strict=True) if not match] == []
+    assert [int(match[1]) for match in matches] == list(range(1, len(matches) + 1))
+    dates = [datetime.date.fromisoformat(match[2]) for match in matches]
     assert dates == sorted(dates)

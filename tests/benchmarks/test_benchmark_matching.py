@@ -138,8 +138,8 @@ def test_candidates_are_decided_as_defined_in_any_order():
     vectors = torch.from_numpy(lake.vectors)
     values = torch.randperm(5000, generator=torch.Generator().manual_seed(0))
     queries = torch.zeros_like(values)
-    found, members = decide_candidates(queries, values, query, vectors, tau)
+    kept_queries, members = decide_candidates(queries, values, query, vectors, tau)
     right = METRIC.distances(query, vectors) <= tau
     assert 0 < len(members) < 5000
     assert torch.equal(members, values[right[values]])
-    assert not found.any()
+    assert not kept_queries.any()

@@ -126,8 +126,8 @@ def test_float64_overrules_the_first_algorithm():
     answers = {"a": [{1: 1}, {2: 2}], "b": [{1: 1}, {2: 2}]}
     queries = [query(name="first"), query(name="second")]
     assert compare(answers, ["a", "b"], {}, queries) == []
-    found = compare(answers, ["a", "b"], {1: {2: 3}}, queries)
-    assert [str(each) for each in found] == [
+    mismatches = compare(answers, ["a", "b"], {1: {2: 3}}, queries)
+    assert [str(mismatch) for mismatch in mismatches] == [
         f"{name} and float64 differ on query 1 (second): column 2 has 2 matches, not 3 (1 in all)"
         for name in "ab"
     ]
@@ -154,7 +154,7 @@ def hand_made_lake():
 
 
 def test_the_oracle_counts_rows_with_a_match():
-    asked = BenchmarkQuery(
+    benchmark_query = BenchmarkQuery(
         "q",
         torch.tensor([[1.0, 0, 0], [0, 0, 1.0]]),
         torch.tensor([4, 1]),
@@ -162,7 +162,7 @@ def test_the_oracle_counts_rows_with_a_match():
         max_distance=0.06,
         needed=1,
     )
-    assert oracle_answer(hand_made_lake(), asked) == {0: 4, 1: 1}
+    assert oracle_answer(hand_made_lake(), benchmark_query) == {0: 4, 1: 1}
 
 
 def test_the_oracle_is_asked_within_its_bound_and_once_at_least():
@@ -195,7 +195,7 @@ def test_a_result_is_one_file_named_by_what_was_asked(tmp_path):
     assert read_result(path) is None
     write_result(path, {"agree": True})
     assert read_result(path) == {"agree": True, "origin": ANY}
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
     batch = result_path(
         tmp_path, "web", "fasttext-100d", ["pexeso"], Settings(queries=1000, batched=True)
     )

@@ -137,9 +137,9 @@ def test_a_program_of_its_own_finds_this_code_before_others(monkeypatch, before)
     monkeypatch.delenv("PYTHONPATH", raising=False)
     if before is not None:
         monkeypatch.setenv("PYTHONPATH", before)
-    found = environment_with_this_code()
-    assert found["PYTHONPATH"] == os.pathsep.join([str(ROOT), *([before] if before else [])])
-    assert found["OTHER"] == "kept"
+    environment = environment_with_this_code()
+    assert environment["PYTHONPATH"] == os.pathsep.join([str(ROOT), *([before] if before else [])])
+    assert environment["OTHER"] == "kept"
 
 
 def test_a_command_line_is_free_of_the_machine():

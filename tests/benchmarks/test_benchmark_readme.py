@@ -57,9 +57,9 @@ def test_every_sweep_is_declared():
 def test_every_command_is_understood(command):
     name, *arguments = shlex.split(command)
     context = click.Context(main)
-    found = main.get_command(context, name)
-    assert found is not None
-    found.make_context(name, arguments, parent=context)  # refuses options that are none
+    subcommand = main.get_command(context, name)
+    assert subcommand is not None
+    subcommand.make_context(name, arguments, parent=context)  # refuses options that are none
 
 
 def test_links_lead_somewhere():

@@ -34,14 +34,14 @@ class Scaled(RandomData):
 @pytest.fixture
 def small_random(monkeypatch):
     """The data set `random`, small; gives the dimensions and scales that were asked for."""
-    asked = []
+    requests = []
 
     def make(name, *, model="fasttext", dimensions=16, seed=0, scale=1.0):
-        asked.append((dimensions, scale))
+        requests.append((dimensions, scale))
         return Scaled(round(60 * scale), round(600 * scale), dimensions, 4, seed)
 
     monkeypatch.setattr("benchmarks.source.data_set", make)
-    return asked
+    return requests
 
 
 def sweep(over, values=(), algorithms=("brute_gemm",), **more):
@@ -53,10 +53,10 @@ def test_the_declared_sweeps_can_be_run():
     assert {"ablation", "pivots", "axes", "tau", "joinability", "columns", "dimensions"} <= set(
         sweeps
     )
-    for each in sweeps.values():
+    for declared_sweep in sweeps.values():
         pytest.importorskip("faiss")
-        candidates = load_candidates(each.algorithms, CPU)
-        for argument in filter(None, (each.x, each.lines)):
+        candidates = load_candidates(declared_sweep.algorithms, CPU)
+        for argument in filter(None, (declared_sweep.x, declared_sweep.lines)):
             assert all(
                 argument in candidate.build_arguments | candidate.query_arguments
                 for candidate in candidates
@@ -68,7 +68,7 @@ def test_the_declared_sweeps_can_be_run():
 
 
 def lemmas_of(grid):
-    return [set(each.query_arguments["lemmas"]) for each in load_candidates([grid], CPU)]
+    return [set(candidate.query_arguments["lemmas"]) for candidate in load_candidates([grid], CPU)]
 
 
 def test_an_ablation_leaves_out_every_lemma_once_and_has_each_alone():
@@ -117,7 +117,7 @@ def test_declarations_that_cannot_be_run_are_refused(tmp_path, declared, says):
 def test_a_sweep_of_the_question_builds_once(small_random, monkeypatch):
     from benchmarks.algorithms.brute_gemm.module import BruteGemm
 
-    builds, asked = [], set()
+    builds, questions = [], set()
     build, query = BruteGemm.build, BruteGemm.query
     monkeypatch.setattr(
         BruteGemm, "build", lambda self, *given: (builds.append(1), build(self, *given))
@@ -125,15 +125,15 @@ def test_a_sweep_of_the_question_builds_once(small_random, monkeypatch):
     monkeypatch.setattr(
         BruteGemm,
         "query",
-        lambda self, one: (asked.add((one.name, one.max_distance)), query(self, one))[1],
+        lambda self, one: (questions.add((one.name, one.max_distance)), query(self, one))[1],
     )
     result = run_sweep(sweep("max_distance", (0, 0.05, 0.2)), Source("random"), TINY)
     assert (result["agree"], len(builds), len(result["lakes"])) == (True, 1, 1)
     assert [row["x"] for row in result["rows"]] == [0, 0.05, 0.2]
-    found = [row["columns_found"] for row in result["rows"]]
-    assert found[0] < found[2], "a larger distance must find more columns, else nothing was varied"
-    assert {distance for _, distance in asked} == {0, 0.05, 0.2}
-    assert len({name for name, _ in asked}) == 4, "the same query columns at every point"
+    hits = [row["columns_found"] for row in result["rows"]]
+    assert hits[0] < hits[2], "a larger distance must find more columns, else nothing was varied"
+    assert {distance for _, distance in questions} == {0, 0.05, 0.2}
+    assert len({name for name, _ in questions}) == 4, "the same query columns at every point"
     assert result["growth"] is None
     json.dumps(result)
 
@@ -164,26 +164,26 @@ def test_a_sweep_over_arguments_has_a_row_for_each_point(small_random):
     assert {row["line"] for row in rows} == {
         f"n_levels = {row['arguments']['n_levels'] or 'chosen'}" for row in rows
     }
-    assert {each["others"]["n_pivots"] for each in result["choices"]} == {3, 5, 7}
-    assert all(each["chosen"] in range(1, 13) for each in result["choices"])
+    assert {decision["others"]["n_pivots"] for decision in result["choices"]} == {3, 5, 7}
+    assert all(decision["chosen"] in range(1, 13) for decision in result["choices"])
 
 
 def test_indexes_of_one_place_of_the_axis_are_held_at_a_time(small_random, monkeypatch):
     from benchmarks.algorithms.pexeso.module import Pexeso
 
-    held, most, build = weakref.WeakSet(), [], Pexeso.build
+    held, counts, build = weakref.WeakSet(), [], Pexeso.build
 
     def counted(self, lake, arguments):
         build(self, lake, arguments)
         held.add(self._partition)
         gc.collect()
-        most.append(len(held))
+        counts.append(len(held))
 
     def two_lines(algorithms, device):
         return [
-            each
-            for each in load_candidates(algorithms, device)
-            if each.build_arguments["n_levels"] in (2, 4)
+            candidate
+            for candidate in load_candidates(algorithms, device)
+            if candidate.build_arguments["n_levels"] in (2, 4)
         ]
 
     monkeypatch.setattr(Pexeso, "build", counted)
@@ -191,7 +191,7 @@ def test_indexes_of_one_place_of_the_axis_are_held_at_a_time(small_random, monke
     few = Settings(queries=1, repeats=1, threads=1)
     declared = replace(known_sweeps()["pivots"], choice=None)
     run_sweep(declared, Source("random"), few)
-    assert most == [1, 2] * 3
+    assert counts == [1, 2] * 3
 
 
 def test_points_of_an_ablation_are_called_by_what_they_lack(small_random):
@@ -217,13 +217,13 @@ def test_a_sweep_over_columns_asks_the_same_and_tells_the_growth(small_random):
     growth = result["growth"]
     assert growth["limit_per_10x_columns"] == 1e-9
     times = [row["median_seconds"] for row in result["rows"] if row["algorithm"] == "pexeso"]
-    told = growth["algorithms"]["pexeso"]
-    assert told["factor_per_10x_columns"] == pytest.approx(
+    pexeso_growth = growth["algorithms"]["pexeso"]
+    assert pexeso_growth["factor_per_10x_columns"] == pytest.approx(
         times[2] / times[0]
     )  # from 6 to 60 columns
-    assert told["within_limit"] is False
-    assert set(told) == {"factor_per_10x_columns", "steps", "within_limit"}
-    first = told["steps"][0]
+    assert pexeso_growth["within_limit"] is False
+    assert set(pexeso_growth) == {"factor_per_10x_columns", "steps", "within_limit"}
+    first = pexeso_growth["steps"][0]
     assert (first["from_columns"], first["to_columns"]) == (6, 30)
     assert first["factor_per_10x_columns"] ** np.log10(5) == pytest.approx(times[1] / times[0])
     assert "times the time for ten times the columns" in report.sweep_table(result)
@@ -253,8 +253,8 @@ def test_a_difference_says_at_which_point(small_random, monkeypatch):
     assert result["agree"] is False
     assert result["differences"]
     assert all(
-        each.startswith("max_distance 0.2: brute_gemm and float64 differ")
-        for each in result["differences"]
+        difference.startswith("max_distance 0.2: brute_gemm and float64 differ")
+        for difference in result["differences"]
     )
 
 
@@ -268,8 +268,8 @@ def test_a_cut_lake_keeps_columns_whole():
     for number, name in enumerate(part.columns):
         old = list(lake.columns).index(name)
         ours, theirs = (
-            slice(*each.column_offsets[place : place + 2])
-            for each, place in ((part, number), (lake, old))
+            slice(*side.column_offsets[place : place + 2])
+            for side, place in ((part, number), (lake, old))
         )
         assert np.array_equal(
             part.vectors[part.column_values[ours]], lake.vectors[lake.column_values[theirs]]
@@ -315,17 +315,17 @@ def test_a_sweep_over_rows_asks_the_same_columns(small_random):
 
 
 def test_every_step_of_growth_must_keep_within_the_limit():
-    def told(*seconds):
+    def growth_of(*seconds):
         rows = [
-            {"algorithm": "a", "columns": 10 ** (1 + place), "median_seconds": each}
-            for place, each in enumerate(seconds)
+            {"algorithm": "a", "columns": 10 ** (1 + place), "median_seconds": median}
+            for place, median in enumerate(seconds)
         ]
         return growth(rows, 6)["algorithms"]["a"]
 
-    assert told(1, 1, 7)["factor_per_10x_columns"] == pytest.approx(7**0.5)
-    assert told(1, 1, 7)["within_limit"] is False
-    assert told(1, 5, 25)["within_limit"] is True
-    assert told(1) == {"factor_per_10x_columns": None, "steps": [], "within_limit": None}
+    assert growth_of(1, 1, 7)["factor_per_10x_columns"] == pytest.approx(7**0.5)
+    assert growth_of(1, 1, 7)["within_limit"] is False
+    assert growth_of(1, 5, 25)["within_limit"] is True
+    assert growth_of(1) == {"factor_per_10x_columns": None, "steps": [], "within_limit": None}
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.1, float("nan")])
@@ -534,13 +534,13 @@ def test_what_a_build_chooses_is_held_against_the_best_of_what_was_given(small_r
     assert result["agree"]
     open_row = [row for row in result["rows"] if row["arguments"]["n_levels"] is None]
     [row] = open_row
-    [told] = result["choices"]
-    assert told["others"]["n_pivots"] == 5
-    assert told["argument"] == "n_levels"
-    assert told["chosen"] == row["chosen"]["n_levels"]
-    assert told["chosen"] in range(1, 13)
-    assert told["best"] in range(1, 9)
-    assert f"chosen {told['chosen']}, best {told['best']}" in report.sweep_table(result)
+    [decision] = result["choices"]
+    assert decision["others"]["n_pivots"] == 5
+    assert decision["argument"] == "n_levels"
+    assert decision["chosen"] == row["chosen"]["n_levels"]
+    assert decision["chosen"] in range(1, 13)
+    assert decision["best"] in range(1, 9)
+    assert f"chosen {decision['chosen']}, best {decision['best']}" in report.sweep_table(result)
 
 
 def test_a_choice_that_was_not_among_the_points_has_no_ratio():

@@ -94,15 +94,15 @@ def test_a_child_that_nobody_waits_for_counts_as_what_was_seen():
 
 def test_processes_and_memory_are_those_of_the_system():
     own = psutil.Process()
-    found = read_processes()[own.pid]
-    assert found.parent == own.ppid()
+    process = read_processes()[own.pid]
+    assert process.parent == own.ppid()
     times = own.cpu_times()
-    assert found.own == pytest.approx(times.user + times.system, abs=0.5)
+    assert process.own == pytest.approx(times.user + times.system, abs=0.5)
     assert memory_of(own.pid) == pytest.approx(own.memory_full_info().pss, rel=0.1)
     assert memory_of(2**22 + 1) == 0
 
 
-def taken(n, fixed):
+def build_of(n, fixed):
     """Return what a build of n tables took, at 2 s a table, 3 ms a pair, and something fixed."""
     stages = {
         "read": {"processor_seconds": fixed + 2.0 * n, "driver_processor_seconds": fixed},
@@ -123,7 +123,10 @@ def taken(n, fixed):
 
 
 def test_constants_are_what_one_more_takes():
-    alone, less = constants_of(taken(100, 50.0)), constants_of(taken(100, 50.0), taken(10, 50.0))
+    alone, less = (
+        constants_of(build_of(100, 50.0)),
+        constants_of(build_of(100, 50.0), build_of(10, 50.0)),
+    )
     assert alone["seconds"]["read"] == {"of": "tables", "each": 2.5, "driver": 0.5}
     assert less["seconds"]["read"] == {"of": "tables", "each": 2.0, "driver": 0.0}
     assert less["seconds"]["partition"]["each"] == pytest.approx(0.003)
@@ -136,27 +139,27 @@ def test_constants_are_what_one_more_takes():
 
 
 def test_a_billion_columns_are_products():
-    found = scaled(constants_of(taken(100, 50.0), taken(10, 50.0)))
-    assert found["assumed"] == {**A_BILLION, "workers": 40, "cores": 640}
-    read, partition = found["stages"]["read"], found["stages"]["partition"]
+    estimate = scaled(constants_of(build_of(100, 50.0), build_of(10, 50.0)))
+    assert estimate["assumed"] == {**A_BILLION, "workers": 40, "cores": 640}
+    read, partition = estimate["stages"]["read"], estimate["stages"]["partition"]
     assert read["core_seconds"] == pytest.approx(2 * 100e6)
     assert read["minutes"] == pytest.approx(2 * 100e6 / 640 / 60, abs=0.01)
     assert partition["core_seconds"] == pytest.approx(0.003 * 30e9)
     assert partition["driver_minutes"] == pytest.approx(0.001 * 30e9 / 60, abs=0.01)
-    assert found["core_seconds"] == pytest.approx(2 * 100e6 + 0.003 * 30e9)
-    assert found["index_bytes"] == 20 * 12_300_000_000 + 8 * 30_000_000_000 + 7 * 1_000_000_000
-    assert found["scratch_bytes"] == 40 * 30_000_000_000
+    assert estimate["core_seconds"] == pytest.approx(2 * 100e6 + 0.003 * 30e9)
+    assert estimate["index_bytes"] == 20 * 12_300_000_000 + 8 * 30_000_000_000 + 7 * 1_000_000_000
+    assert estimate["scratch_bytes"] == 40 * 30_000_000_000
 
 
 def test_every_kind_of_difference_is_named():
     truth = [{("t", "a"): 3, ("t", "b"): 2}, {}, {("u", "a"): 1}]
     assert differences(truth, truth, "here") == []
-    found = [{("t", "a"): 4}, {("t", "c"): 1}, {("u", "a"): 1}]
-    told = [
-        (each["query"], each["column"], each["expected"], each["found"])
-        for each in differences(truth, found, "here")
+    answers = [{("t", "a"): 4}, {("t", "c"): 1}, {("u", "a"): 1}]
+    reported = [
+        (difference["query"], difference["column"], difference["expected"], difference["found"])
+        for difference in differences(truth, answers, "here")
     ]
-    assert told == [(0, "a", 3, 4), (0, "b", 2, None), (1, "c", None, 1)]
+    assert reported == [(0, "a", 3, 4), (0, "b", 2, None), (1, "c", None, 1)]
     assert differences(truth, truth[:2], "here") == [
         {"way": "here", "expected_lines": 3, "found_lines": 2}
     ]
@@ -205,16 +208,16 @@ def test_sigterm_ends_a_run_as_an_exception_does():
 
 def result_of(columns, agree=True):
     """Return a result as a run makes it, of a lake of some columns."""
-    build = taken(columns // 10, 50.0)
+    build = build_of(columns // 10, 50.0)
     ran = {
         "seconds": 9.0,
         "processor_seconds": {"all": 12.0, "driver": 3.0},
         "peak_bytes": {"driver": 10**9, "together": 2 * 10**9},
         "peak_disk_bytes": {"scratch": build["scratch_bytes"]},
     }
-    stages = {name: {"seconds": 1.0, **each} for name, each in build["stages"].items()}
+    stages = {name: {"seconds": 1.0, **stage} for name, stage in build["stages"].items()}
     counts = build["counts"]
-    found = {
+    result = {
         "lake": {
             "columns": columns,
             "tables": counts["tables"],
@@ -230,14 +233,14 @@ def result_of(columns, agree=True):
         "differences": 0 if agree else 1,
         "first_differences": [] if agree else [{"way": "here", "query": 3}],
     }
-    return found | arithmetic(found, None)
+    return result | arithmetic(result, None)
 
 
 def test_the_smaller_lake_of_a_result_is_taken_off():
-    found = arithmetic(result_of(1000), result_of(100))
-    assert found["constants"]["less_those_of_columns"] == 100
-    assert found["constants"]["seconds"]["read"]["each"] == 2.0
-    alike = found["a_billion_columns"]["like_this_lake"]["assumed"]
+    figures = arithmetic(result_of(1000), result_of(100))
+    assert figures["constants"]["less_those_of_columns"] == 100
+    assert figures["constants"]["seconds"]["read"]["each"] == 2.0
+    alike = figures["a_billion_columns"]["like_this_lake"]["assumed"]
     assert alike["tables"] == 100_000_000
     assert alike["pairs"] == 10_000_000_000
 
@@ -256,16 +259,16 @@ def test_the_command_tells_and_keeps_a_result(agree, status, tmp_path, monkeypat
 
 
 def test_what_is_declared_is_what_the_commands_write():
-    declared = [each for each in known_results() if each.name == "cluster" and each.commands]
+    declared = [entry for entry in known_results() if entry.name == "cluster" and entry.commands]
     assert len(declared) == 2
-    for each in declared:
-        (line,) = each.commands
+    for entry in declared:
+        (line,) = entry.commands
         name, *arguments = shlex.split(line.removeprefix("python -m benchmarks "))
         known = command.cluster_command.make_context(
             name, [word for word in arguments if not word.endswith(".json") and word != "--less"]
         ).params
         fields = {key: known[key] for key in ("columns", "queries", "workers", "partitions")}
-        assert each.holds(Path("cluster", f"{Asked(**fields).name}.json"))
+        assert entry.holds(Path("cluster", f"{Asked(**fields).name}.json"))
 
 
 @pytest.mark.parametrize(
@@ -281,7 +284,7 @@ def test_what_cannot_be_made_is_refused(arguments, said):
 @pytest.mark.long
 def test_a_small_run_agrees_and_leaves_no_process(tmp_path):
     before = {process.pid for process in psutil.Process().children(recursive=True)}
-    asked = Asked(
+    setup = Asked(
         columns=500,
         queries=20,
         workers=1,
@@ -290,10 +293,10 @@ def test_a_small_run_agrees_and_leaves_no_process(tmp_path):
         driver_memory="700m",
         conf=("spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",),
     )
-    result = running.run(asked, tmp_path, lambda text: None)
+    result = running.run(setup, tmp_path, lambda text: None)
     assert result["agree"], result["first_differences"]
     assert result["answers"] > 60
-    assert {way: each["answers"] for way, each in result["batch"].items()} == {
+    assert {way: batch["answers"] for way, batch in result["batch"].items()} == {
         "cluster": result["answers"],
         "here": result["answers"],
     }

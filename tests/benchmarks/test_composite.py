@@ -30,18 +30,18 @@ def test_cells_have_the_form_in_which_they_are_compared(lake):
 
 
 def test_every_way_is_measured_and_trends_are_those_of_the_paper(lake):
-    asked = [str(lake), "--queries", "4"]
-    done = CliRunner().invoke(composite_command, asked, catch_exceptions=False)
-    told = json.loads(done.output)
+    arguments = [str(lake), "--queries", "4"]
+    done = CliRunner().invoke(composite_command, arguments, catch_exceptions=False)
+    results = json.loads(done.output)
     for m in (2, 3):
-        found = told[f"{m} columns"]
-        assert sum(found["choice"]["chosen"].values()) == 4
-        assert set(found["choice"]) == {"queries", "chosen", "auto", *FOUR}
-        filters = found["filters"]
+        result = results[f"{m} columns"]
+        assert sum(result["choice"]["chosen"].values()) == 4
+        assert set(result["choice"]) == {"queries", "chosen", "auto", *FOUR}
+        filters = result["filters"]
         assert set(filters) == set(WAYS)
         assert len({filters[name]["probes"] for name in WAYS if name != "MCR"}) == 1
         assert all(filters[name]["precision"] >= filters["SCR"]["precision"] for name in WAYS)
-        entries = found["entries"]
+        entries = result["entries"]
         assert entries["best"] == entries["postings"] <= entries["cardinality"] <= entries["worst"]
 
 
@@ -73,5 +73,5 @@ def test_drawn_keys_are_of_the_table_that_is_left_out():
 
 def test_probes_are_counted_near_what_is_wanted():
     rows = power_law_rows(2000)
-    found = probing(rows, drawn_questions(rows, 2, 20), 100)
-    assert found["bloom"]["probes"] == found["xash"]["probes"] > 0
+    counts = probing(rows, drawn_questions(rows, 2, 20), 100)
+    assert counts["bloom"]["probes"] == counts["xash"]["probes"] > 0

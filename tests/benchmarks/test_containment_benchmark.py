@@ -38,7 +38,7 @@ def lake_of(sets, queries, own=None):
 @pytest.mark.parametrize("data", long_but(["power"], ["planted", "power"]))
 def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys, data):
     monkeypatch.setitem(sys.modules, "datasketch", None)
-    asked = [
+    arguments = [
         "--data",
         data,
         "--sets",
@@ -50,7 +50,7 @@ def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys,
         "--baselines",
         "--datasketch",
     ]
-    assert main(asked) == 0
+    assert main(arguments) == 0
     out, err = capsys.readouterr()
     result = json.loads(out)
     assert "datasketch is left out: it is not installed" in err
@@ -96,7 +96,7 @@ def test_the_rival_is_asked_the_same(capsys):
 
 def test_the_rival_is_asked_where_it_finds_as_much(capsys):
     pytest.importorskip("datasketch", reason="datasketch is not installed")
-    asked = [
+    arguments = [
         "--sets",
         "300",
         "--queries",
@@ -112,7 +112,7 @@ def test_the_rival_is_asked_where_it_finds_as_much(capsys):
     assert (
         main(
             [
-                *asked,
+                *arguments,
                 "--equal-recall",
                 "0.9",
                 "--lower",
@@ -172,7 +172,7 @@ def test_an_index_with_no_buckets_but_those_asked_for_answers_alike(threshold):
 
 def test_a_thin_index_is_measured(capsys):
     pytest.importorskip("datasketch", reason="datasketch is not installed")
-    asked = [
+    arguments = [
         "--sets",
         "100",
         "--queries",
@@ -184,7 +184,7 @@ def test_a_thin_index_is_measured(capsys):
         "--builds",
         "0",
     ]
-    assert main([*asked, "--equal-recall", "1", "--lower", "0.0"]) == 0
+    assert main([*arguments, "--equal-recall", "1", "--lower", "0.0"]) == 0
     result = json.loads(capsys.readouterr().out)["datasketch"]
     assert result["thin"] is True
     assert result["pexeso_build_seconds"] == []
@@ -240,10 +240,10 @@ def test_a_scan_counts_and_scores_leave_out_queries_without_answers():
     lake = lake_of([[1, 2, 3], [], [3, 9], [2, 3]], [[2, 3], [50, 60]], own=[3, -1])
     assert scan(lake, lake.queries[0]).tolist() == [2, 0, 1, 2]
     assert right_answer(lake, 0, scan(lake, lake.queries[0]), 0.5).tolist() == [0, 2]
-    found = scores(
+    averages = scores(
         lake, [np.array([0, 1]), np.array([], int)], [np.array([0, 2]), np.array([], int)]
     )
-    assert (found["recall"], found["precision"], found["answered"]) == (0.5, 0.5, 0.5)
+    assert (averages["recall"], averages["precision"], averages["answered"]) == (0.5, 0.5, 0.5)
 
 
 def test_padding_makes_small_sets_hard_to_find():
@@ -259,8 +259,8 @@ def test_padding_makes_small_sets_hard_to_find():
     padded = asymmetric(index, lake, 1)
     signed = shortened(padded.signatures)
     assert signed[-1].tolist() == index.signatures[-1].tolist()  # the largest is as it was
-    least = padded.signatures[:-1].astype(float) / 2**32
-    assert least.mean() == pytest.approx(1 / 50_001, rel=0.1)
+    minima = padded.signatures[:-1].astype(float) / 2**32
+    assert minima.mean() == pytest.approx(1 / 50_001, rel=0.1)
     # W7: with r = 1, b = 256 and M / q = 1000 the chance is 0.226.
     agree = (signed[0] == index.signatures[0]).sum()
     assert agree <= 4

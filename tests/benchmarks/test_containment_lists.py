@@ -30,12 +30,12 @@ def test_numbers_follow_frequency_and_lists_ascend():
     assert lists.lists.set_tokens.tolist() == [0, 2, 1, 2, 2]
 
 
-@pytest.mark.parametrize("most", [100, 2**12, 2**20, 2**63])
-def test_lists_are_the_same_whether_upper_bits_tell_tokens_apart_or_not(most):
+@pytest.mark.parametrize("limit", [100, 2**12, 2**20, 2**63])
+def test_lists_are_the_same_whether_upper_bits_tell_tokens_apart_or_not(limit):
     # Below 2**12 the upper bits of 3,000 places' keys tell nothing, below 2**20 little: both ways
     # to put hashes in order are taken.
     rng = np.random.default_rng(5)
-    sets = [np.unique(rng.integers(0, most, 30, dtype=np.uint64)) for _ in range(100)]
+    sets = [np.unique(rng.integers(0, limit, 30, dtype=np.uint64)) for _ in range(100)]
     lists = build_hashed_lists(*ragged(sets))
     assert (lists.hashes == np.unique(np.concatenate(sets))).all()
     for row in (0, 50, 99):

@@ -51,21 +51,21 @@ def test_w6_areas():
 
 def areas(ratio, threshold, bands, rows):
     """Integrate by adaptive quadrature."""
-    most = min(1.0, ratio)
+    max_containment = min(1.0, ratio)
 
     def chance(t):
         return float(candidate_probability(jaccard_of(t, ratio), bands, rows))
 
-    positives = quad(chance, 0, min(threshold, most), limit=200)[0]
-    return positives, quad(lambda t: 1 - chance(t), threshold, most, limit=200)[
+    positives = quad(chance, 0, min(threshold, max_containment), limit=200)[0]
+    return positives, quad(lambda t: 1 - chance(t), threshold, max_containment, limit=200)[
         0
-    ] if most > threshold else 0.0
+    ] if max_containment > threshold else 0.0
 
 
 @given(st.floats(0.05, 500), st.floats(0.01, 1), st.integers(1, 64), st.integers(1, 8))
 def test_areas_are_those_of_an_independent_integrator(ratio, threshold, bands, rows):
-    found = false_areas(ratio, threshold, np.array([bands]), np.array([rows]))
-    assert np.abs(np.concatenate(found) - areas(ratio, threshold, bands, rows)).max() < 1e-5
+    integrals = false_areas(ratio, threshold, np.array([bands]), np.array([rows]))
+    assert np.abs(np.concatenate(integrals) - areas(ratio, threshold, bands, rows)).max() < 1e-5
 
 
 @pytest.mark.parametrize(("ratio", "threshold"), [(1.0, 0.5), (3.3, 0.8), (40.0, 0.2), (0.6, 0.9)])
@@ -89,10 +89,10 @@ def test_it_loses_supersets_at_high_thresholds_and_never_turns_to_lists():
         EnsembleOptions(permutations=64, partitions=2),
     )
     tuner = SourceTuner(permutations=64)
-    found = [
+    hits = [
         row in index.search(query, 0.9, tuner=tuner, route="bands").sets
         for row, query in enumerate(queries)
     ]
     kept = [row in index.search(query, 0.9).sets for row, query in enumerate(queries)]
-    assert np.mean(found) < 0.1
+    assert np.mean(hits) < 0.1
     assert all(kept)

@@ -97,7 +97,7 @@ def judged(lake):
 def test_pairs_are_judged_as_the_truth_says(judged):
     assert judged.keys == [(name, 0) for name in TABLES]
     classes = judged.classes(
-        *(np.array(each) for each in zip(*np.ndindex(5, 5), strict=True))
+        *(np.array(numbers) for numbers in zip(*np.ndindex(5, 5), strict=True))
     ).reshape(5, 5)
     expected = np.full((5, 5), NEGATIVE)
     expected[0, 1] = expected[1, 0] = BY_TEXT
@@ -139,11 +139,11 @@ def test_a_truth_without_anything_to_find_is_refused(lake, tmp_path):
 
 @pytest.mark.lakes
 def test_the_shared_lake_has_the_pairs_that_its_description_counts(lake_folder, shared_lakes):
-    found = read_judged(
+    wikitables = read_judged(
         lake_folder("wikitables"), shared_lakes / "wikitables" / "join_pairs.tsv.gz"
     )
-    counts = {label: len(pairs) for label, pairs in found.labels.items()}
-    assert (found.n_columns, len(found.queries)) == (1949, 627)
+    counts = {label: len(pairs) for label, pairs in wikitables.labels.items()}
+    assert (wikitables.n_columns, len(wikitables.queries)) == (1949, 627)
     assert (counts[BY_TEXT] + counts[BY_MEANING], counts[BY_MEANING]) == (5117, 468)
 
 
@@ -192,15 +192,15 @@ def test_measures_are_those_of_their_definition(measure, definition):
     pytest.importorskip("rapidfuzz")
 
     @given(VALUES, VALUES, st.sampled_from([0.3, 0.5, 0.7]))
-    def check(values, others, least):
-        for against, found in (
-            (values, similar.whole(measure(values, values, least), len(values))),
-            (others, sp.vstack(list(measure(values, others, least)))),
+    def check(values, others, min_similarity):
+        for against, similarities in (
+            (values, similar.whole(measure(values, values, min_similarity), len(values))),
+            (others, sp.vstack(list(measure(values, others, min_similarity)))),
         ):
             expected = np.array([[definition(left, right) for right in against] for left in values])
-            clear = abs(expected - least) > 1e-6
-            wanted = np.where(expected >= least, expected, 0)
-            np.testing.assert_allclose(found.toarray()[clear], wanted[clear], atol=1e-5)
+            clear = abs(expected - min_similarity) > 1e-6
+            wanted = np.where(expected >= min_similarity, expected, 0)
+            np.testing.assert_allclose(similarities.toarray()[clear], wanted[clear], atol=1e-5)
 
     check()
 
@@ -210,9 +210,9 @@ def test_equal_and_rare_words_count():
     np.testing.assert_array_equal(
         sp.vstack(list(similar.equal(values, values, 1.0))).toarray(), np.eye(4)
     )
-    found = similar.whole(similar.tfidf(values, values, 0.3), len(values)).toarray()
-    np.testing.assert_allclose(np.diag(found), 1, atol=1e-6)
-    assert found[0, 3] > found[0, 1] > found[0, 2] == 0
+    similarities = similar.whole(similar.tfidf(values, values, 0.3), len(values)).toarray()
+    np.testing.assert_allclose(np.diag(similarities), 1, atol=1e-6)
+    assert similarities[0, 3] > similarities[0, 1] > similarities[0, 2] == 0
 
 
 @pytest.mark.parametrize("measure", [measure for measure, _ in methods.MEASURES.values()])
@@ -239,7 +239,7 @@ def random_judged(seed: int, n_columns: int = 30) -> tuple[Judged, sp.csr_matrix
     ]
     pairs = generator.permutation(n_columns * n_columns)[:120]
     labels = {BY_TEXT: pairs[:60], BY_MEANING: pairs[60:90], NOT_JUDGED: pairs[90:]}
-    labels = {label: np.sort(each[each % (n_columns + 1) != 0]) for label, each in labels.items()}
+    labels = {label: np.sort(part[part % (n_columns + 1) != 0]) for label, part in labels.items()}
     judged = Judged([(f"t{number}", 0) for number in range(n_columns)], texts, labels)
     return judged, incidence([column.to_pylist() for column in texts])[1]
 
@@ -252,7 +252,7 @@ def test_columns_are_found_by_counting_similar_values(seed):
         generator.random((held.shape[1],) * 2) < 0.2
     )
     np.fill_diagonal(alike, 1)
-    [found] = found_by_values(judged, held, sp.csr_matrix(alike), [0.6])
+    [hits] = found_by_values(judged, held, sp.csr_matrix(alike), [0.6])
     values = [set(held[number].indices) for number in range(judged.n_columns)]
     expected = {}
     for query, candidate in np.ndindex(judged.n_columns, judged.n_columns):
@@ -261,8 +261,8 @@ def test_columns_are_found_by_counting_similar_values(seed):
             expected[query, candidate] = matches / len(values[query])
     returned = dict(
         zip(
-            zip(found.query.tolist(), found.candidate.tolist(), strict=True),
-            found.joinability,
+            zip(hits.query.tolist(), hits.candidate.tolist(), strict=True),
+            hits.joinability,
             strict=True,
         )
     )
@@ -319,10 +319,10 @@ def test_ranking_is_scored_as_defined():
     }
     judged = Judged([(f"t{number}", 0) for number in range(4)], [], labels)
     query, candidate = np.array([0, 0, 0, 1]), np.array([1, 3, 2, 2])
-    found = Found(
+    hits = Found(
         0.1, query, candidate, np.array([0.5, 1.0, 0.4, 0.9]), judged.classes(query, candidate)
     )
-    average, recall = ranked(judged, found)
+    average, recall = ranked(judged, hits)
     # Query 0 has its two pairs first and second, as the third is not judged; query 1 misses its
     # only one.
     assert (average, recall) == ((1 + 0) / 2, (1 + 0) / 2)
@@ -330,9 +330,9 @@ def test_ranking_is_scored_as_defined():
 
 def test_intervals_hold_the_scores():
     judged, _ = random_judged(3)
-    found = random_founds(judged, 3)[0]
-    precision, recall, by_meaning = rates(found, truth_of(judged, np.arange(judged.n_columns)))
-    bounds = intervals(judged, found)
+    hits = random_founds(judged, 3)[0]
+    precision, recall, by_meaning = rates(hits, truth_of(judged, np.arange(judged.n_columns)))
+    bounds = intervals(judged, hits)
     for name, score in (
         ("precision", precision),
         ("recall", recall),
@@ -375,8 +375,8 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(
         for ours, theirs in zip(founds, searched(judged, index, methods.DISTANCES), strict=True):
             for name in ("query", "candidate", "joinability", "label"):
                 ordered = [
-                    getattr(found, name)[np.lexsort((found.candidate, found.query))]
-                    for found in (ours, theirs)
+                    getattr(hits, name)[np.lexsort((hits.candidate, hits.query))]
+                    for hits in (ours, theirs)
                 ]
                 np.testing.assert_allclose(*ordered, rtol=1e-6)
     result = measure(
@@ -385,10 +385,10 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(
     assert list(result["methods"]) == list(METHODS[:-1])
     assert result["skipped"] == {"sentence": "No sentence model was given (--sentence-model)."}
     assert result["methods"]["equi"]["semantic_only_recall"] == 0
-    told = {name: scores.get("model") for name, scores in result["methods"].items()}
-    assert (told["pexeso"], told["pexeso-pq"]) == ("lexical", "hashing, 256 dimensions")
-    assert told["fasttext"] == "fasttext, 100 dimensions"
-    assert told["tf-idf-normalised"] is None
+    models = {name: scores.get("model") for name, scores in result["methods"].items()}
+    assert (models["pexeso"], models["pexeso-pq"]) == ("lexical", "hashing, 256 dimensions")
+    assert models["fasttext"] == "fasttext, 100 dimensions"
+    assert models["tf-idf-normalised"] is None
     assert result["methods"][AUTOMATIC]["advice"] == shop.index().advise().to_dict()
     assert tables_of(result).count("\n| ") == len(METHODS)  # a heading, and all but one
     [drawn] = plot_result(result, tmp_path / "plots")
@@ -418,16 +418,16 @@ def test_no_measure_has_fewer_thresholds_to_choose_among_than_pexeso_by_much():
 
 @pytest.mark.spark
 def test_pairs_are_ranked_by_the_similarity_of_a_search(shop, judged):
-    index, found = shop.index(), ranked_pairs(judged, shop.index())
+    index, pairs = shop.index(), ranked_pairs(judged, shop.index())
     number_of = numbers_of(judged.keys, index)
-    assert len(found.query)
-    for query in np.unique(found.query).tolist():
+    assert len(pairs.query)
+    for query in np.unique(pairs.query).tolist():
         alone = index.search(judged.texts[query], max_distance=0.9, k="all", fold_copies=False)
         similarity = {number_of[match.column_id]: match.similarity for match in alone}
-        own = found.query == query
+        own = pairs.query == query
         np.testing.assert_allclose(
-            found.joinability[own],
-            [0.3 + 0.7 * similarity[other] for other in found.candidate[own].tolist()],
+            pairs.joinability[own],
+            [0.3 + 0.7 * similarity[other] for other in pairs.candidate[own].tolist()],
         )
 
 
@@ -437,8 +437,8 @@ def test_a_curve_has_the_highest_recall_at_each_precision():
     truth = truth_of(judged, np.arange(judged.n_columns))
     points = [rates(f.from_joinability(j), truth) for f in founds for j in JOINABILITIES]
     expected = [
-        max((recall for p, recall, _ in points if p >= least), default=0)
-        for least in CURVE_PRECISIONS
+        max((recall for p, recall, _ in points if p >= min_precision), default=0)
+        for min_precision in CURVE_PRECISIONS
     ]
     np.testing.assert_allclose(np.array(curve_of(judged, founds))[:, 0], expected, atol=1e-4)
 

@@ -14,7 +14,7 @@ from benchmarks.effectiveness.stored import RESULTS, merged, store, stored_resul
 from benchmarks.report import read_result
 from pexeso.errors import InputError
 
-STORED = {name: found for name in DATA if (found := stored_result(RESULTS, name)) is not None}
+STORED = {name: stored for name in DATA if (stored := stored_result(RESULTS, name)) is not None}
 
 
 def values(f1: float) -> dict[str, object]:
@@ -78,9 +78,9 @@ def test_the_commands_that_are_shown_are_understood(tmp_path, monkeypatch):
     for command in COMMANDS:
         module, *arguments = shlex.split(command)[2:]
         studies = (combined_study, lexical_study, model_study, score_study)
-        own = {each.__name__: each.main for each in studies}
-        found = own.get(module, main)
-        found.make_context(module, arguments)  # refuses options that are none
+        own = {study.__name__: study.main for study in studies}
+        study_main = own.get(module, main)
+        study_main.make_context(module, arguments)  # refuses options that are none
 
 
 def test_measured_parts_are_replaced_and_the_rest_stays():

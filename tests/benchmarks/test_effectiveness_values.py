@@ -122,7 +122,7 @@ def test_a_join_by_hand(folder):
 
 def random_joined(seed: int, n_tasks: int, n: int = 40) -> list[Joined]:
     generator = np.random.default_rng(seed)
-    found = []
+    tasks = []
     for number in range(n_tasks):
         similarity = generator.random(n).astype(np.float32)
         credit = (generator.random(n) < similarity).astype(float)
@@ -130,14 +130,14 @@ def random_joined(seed: int, n_tasks: int, n: int = 40) -> list[Joined]:
         equal = has_partner & (generator.random(n) < 0.3)
         thresholds = [0.1, 0.3, 0.5, 0.7, 0.9]
         args = (similarity, credit, np.zeros(n, np.int64), has_partner, equal, thresholds)
-        found.append(Joined(f"t{number}", f"t{number}", *args))
-    return found
+        tasks.append(Joined(f"t{number}", f"t{number}", *args))
+    return tasks
 
 
-def f1_by_hand(joined: Joined, least: float, some: np.ndarray) -> float:
-    taken = (joined.similarity >= least) & some
-    precision = joined.credit[taken].sum() / taken.sum() if taken.any() else 1
-    recall = joined.credit[taken].sum() / (joined.has_partner & some).sum()
+def f1_by_hand(joined: Joined, min_similarity: float, some: np.ndarray) -> float:
+    hits = (joined.similarity >= min_similarity) & some
+    precision = joined.credit[hits].sum() / hits.sum() if hits.any() else 1
+    recall = joined.credit[hits].sum() / (joined.has_partner & some).sum()
     return 2 * precision * recall / (precision + recall) if precision + recall else 0
 
 
@@ -148,16 +148,16 @@ def test_thresholds_are_chosen_on_other_tasks():
     assert scores["chosen_on"] == "other tasks"
     everything = np.ones(40, bool)
     f1s = np.array(
-        [[f1_by_hand(each, least, everything) for least in thresholds] for each in joined]
+        [[f1_by_hand(task, threshold, everything) for threshold in thresholds] for task in joined]
     )
     for fold in joining.drawn_folds(np.arange(7)):
         rest = np.setdiff1d(np.arange(7), fold)
-        least = thresholds[best_threshold(f1s[rest])]
+        best = thresholds[best_threshold(f1s[rest])]
         for number in fold:
             own = scores["tasks"][f"t{number}"]
-            assert own["thresholds"] == [least]
+            assert own["thresholds"] == [best]
             assert own["f1"] == pytest.approx(
-                f1_by_hand(joined[number], least, everything), abs=1e-4
+                f1_by_hand(joined[number], best, everything), abs=1e-4
             )
     assert scores["f1"] == pytest.approx(
         np.mean([own["f1"] for own in scores["tasks"].values()]), abs=1e-3
@@ -170,15 +170,15 @@ def test_of_few_tasks_thresholds_are_chosen_on_other_values():
     [joined] = random_joined(1, 1)
     thresholds = tuple(joined.similarities)
     scores = scores_of_values([joined], thresholds)
-    taken = np.zeros(40, bool)
+    hits = np.zeros(40, bool)
     for fold in joining.drawn_folds(np.arange(40)):
         rest = np.ones(40, bool)
         rest[fold] = False
-        f1s = np.array([[f1_by_hand(joined, least, rest) for least in thresholds]])
-        taken[fold] = joined.similarity[fold] >= thresholds[best_threshold(f1s)]
-    assert scores["precision"] == pytest.approx(joined.credit[taken].sum() / taken.sum(), abs=1e-4)
+        f1s = np.array([[f1_by_hand(joined, threshold, rest) for threshold in thresholds]])
+        hits[fold] = joined.similarity[fold] >= thresholds[best_threshold(f1s)]
+    assert scores["precision"] == pytest.approx(joined.credit[hits].sum() / hits.sum(), abs=1e-4)
     other = joined.has_partner & ~joined.has_equal_partner
-    expected = joined.credit[taken & other].sum() / other.sum()
+    expected = joined.credit[hits & other].sum() / other.sum()
     assert scores["recall_of_other_spellings"] == pytest.approx(expected, abs=1e-4)
 
 
@@ -290,10 +290,10 @@ def test_watched_pairs_are_told_for_each_way_to_set_thresholds():
     class Nothing:
         query = candidate = np.array([], np.int64)
 
-    told = watched_pairs(
+    outcomes = watched_pairs(
         {"tuned": Pairs, "automatic": Nothing}, {"a -> b": (1, 2), "a -> c": (1, 1)}
     )
-    assert told == {
+    assert outcomes == {
         "a -> b": {"tuned": True, "automatic": False},
         "a -> c": {"tuned": False, "automatic": False},
     }
@@ -306,18 +306,18 @@ def test_codes_find_the_recall_that_they_are_cut_for():
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     vectors[0] = 0
     quantised = Quantised(vectors)
-    asked, coded = quantised.asked(vectors), quantised.coded(vectors)
-    told = asked @ coded.T
+    queries, coded = quantised.asked(vectors), quantised.coded(vectors)
+    products = queries @ coded.T
     distances = np.linalg.norm(vectors[1:, None] - coded[None, 1:, :8], axis=2)
-    np.testing.assert_allclose(told[1:, 1:], 1 - distances**2 / 2, atol=1e-5)
-    assert told[0].max() == 0
-    assert told[:, 0].max() <= 0
+    np.testing.assert_allclose(products[1:, 1:], 1 - distances**2 / 2, atol=1e-5)
+    assert products[0].max() == 0
+    assert products[:, 0].max() <= 0
     cut, lower = quantised.cuts([0.8, 0.5])
     assert lower < cut
     assert quantised.cuts([1.1]) == [1.1], "no pair is so near"
     exact = vectors @ vectors.T
     np.fill_diagonal(exact, 0)
-    assert (told >= cut)[exact >= 0.8].mean() == pytest.approx(PQ_RECALL, abs=0.01)
+    assert (products >= cut)[exact >= 0.8].mean() == pytest.approx(PQ_RECALL, abs=0.01)
 
 
 @pytest.mark.lakes

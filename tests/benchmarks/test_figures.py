@@ -139,8 +139,8 @@ def lab(tmp_path):
         path.parent.mkdir(parents=True)
     (tmp_path / "README.md").write_text("# A\n", encoding="utf-8")
     page.write_text("# A\n\n<!-- figures: lexical/*.json -->\n\nTook 12 ms (2.5x).\n", "utf-8")
-    told = {"machine": {"date": "2026-01-02T03:04:05"}, "seconds": 0.0123, "over": {"it": 2.46}}
-    result.write_text(json.dumps(told), encoding="utf-8")
+    figures = {"machine": {"date": "2026-01-02T03:04:05"}, "seconds": 0.0123, "over": {"it": 2.46}}
+    result.write_text(json.dumps(figures), encoding="utf-8")
     return tmp_path
 
 
@@ -173,7 +173,7 @@ def test_results_that_are_not_there_are_told(lab):
 
 def test_links_to_results_are_sources_and_code_is_no_text():
     text = "# A\n[this](../../benchmarks/results/app.json)\n\n2x\n\n```\n3x\n```\n"
-    assert [(each.text, each.results) for each in blocks(text)] == [("2x", ("app.json",))]
+    assert [(section.text, section.results) for section in blocks(text)] == [("2x", ("app.json",))]
     assert figures_of("at 1/20, ms") == []
     assert figures_of("| a, ms |\n|---|\n| 8.5 |") == [("8.5", "ms")]
     written = "# A\n<!-- measured: b -->\n2x\n<!-- end -->\n"
@@ -192,11 +192,11 @@ def test_precision_and_recall_beside_the_papers_are_those_of_the_result():
             "pexeso": ("pexeso-folded", "pexeso"),
             "pexeso-pq": ("", "pexeso-pq"),
         }.get(method, (method, f"{method}-normalised"))
-        for told, recall, source in (
+        for rates, recall, source in (
             (folded, by_meaning, of_folded),
             (normalised, by_meaning_normalised, of_normalised),
         ):
-            figures = [each.strip() for each in (*told.split("/"), recall) if each.strip()]
+            figures = [text.strip() for text in (*rates.split("/"), recall) if text.strip()]
             keys = ("precision", "recall", "semantic_only_recall_at_p90")
             scores = [result["methods"][source][key] for key in keys] if source else []
             assert figures == [f"{score:.3f}".removeprefix("0") for score in scores], method

@@ -147,17 +147,17 @@ def test_some_are_renewed_by_name(lab):
 
 
 def test_a_command_that_renews_nothing_is_told(lab):
-    told = yaml.safe_load((lab / "results.yml").read_text())
-    told["benchmarks"]["slow"]["runs"][0]["command"] = "python -c pass"
-    (lab / "results.yml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    declarations = yaml.safe_load((lab / "results.yml").read_text())
+    declarations["benchmarks"]["slow"]["runs"][0]["command"] = "python -c pass"
+    (lab / "results.yml").write_text(yaml.safe_dump(declarations), encoding="utf-8")
     assert renewed(lab, "slow")[0] == ["python -c pass: slow.json is stale still: not made yet"]
 
 
 def test_a_command_whose_variable_is_not_set_is_passed_over(lab, monkeypatch):
     monkeypatch.delenv("NO_SUCH_FOLDER", raising=False)
-    told = yaml.safe_load((lab / "results.yml").read_text())
-    told["benchmarks"]["slow"]["runs"][0]["command"] = "python make.py $NO_SUCH_FOLDER"
-    (lab / "results.yml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    declarations = yaml.safe_load((lab / "results.yml").read_text())
+    declarations["benchmarks"]["slow"]["runs"][0]["command"] = "python make.py $NO_SUCH_FOLDER"
+    (lab / "results.yml").write_text(yaml.safe_dump(declarations), encoding="utf-8")
     [problem] = renewed(lab, "slow")[0]
     assert problem.endswith("passed over, since the variable NO_SUCH_FOLDER is not set")
     monkeypatch.setenv("NO_SUCH_FOLDER", "a b")
@@ -165,9 +165,9 @@ def test_a_command_whose_variable_is_not_set_is_passed_over(lab, monkeypatch):
 
 
 def test_a_program_that_is_not_there_is_told(lab):
-    told = yaml.safe_load((lab / "results.yml").read_text())
-    told["benchmarks"]["slow"]["runs"][0]["command"] = "no-such-program --at-all"
-    (lab / "results.yml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    declarations = yaml.safe_load((lab / "results.yml").read_text())
+    declarations["benchmarks"]["slow"]["runs"][0]["command"] = "no-such-program --at-all"
+    (lab / "results.yml").write_text(yaml.safe_dump(declarations), encoding="utf-8")
     [problem] = renewed(lab, "slow")[0]
     assert "no-such-program could not be run" in problem
 
@@ -212,9 +212,9 @@ def test_a_result_that_nothing_is_declared_for_is_told(lab):
 
 
 def test_results_without_a_command_are_made_by_their_own(lab):
-    told = yaml.safe_load((lab / "results.yml").read_text())
-    told["benchmarks"]["any"] = {"code": ["core"], "runs": [{"results": "any-*.json"}]}
-    (lab / "results.yml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    declarations = yaml.safe_load((lab / "results.yml").read_text())
+    declarations["benchmarks"]["any"] = {"code": ["core"], "runs": [{"results": "any-*.json"}]}
+    (lab / "results.yml").write_text(yaml.safe_dump(declarations), encoding="utf-8")
     origin = {"code": "old", "command": "python make.py any-1.json pexeso/core"}
     (lab / "results" / "any-1.json").write_text(json.dumps({"origin": origin}), encoding="utf-8")
     [state] = chosen(stand(lab), ["any"])
@@ -225,8 +225,8 @@ def test_results_without_a_command_are_made_by_their_own(lab):
 
 @pytest.mark.parametrize("made", [{"results": "a.json", "comand": "b"}, {"command": "b"}])
 def test_a_wrong_declaration_is_refused(lab, made):
-    told = {"code": {}, "benchmarks": {"wrong": {"code": ["pexeso"], "runs": [made]}}}
-    (lab / "results.yml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    declarations = {"code": {}, "benchmarks": {"wrong": {"code": ["pexeso"], "runs": [made]}}}
+    (lab / "results.yml").write_text(yaml.safe_dump(declarations), encoding="utf-8")
     with pytest.raises(InputError, match="wrong"):
         read_declared(lab / "results.yml")
 
@@ -260,8 +260,8 @@ def test_every_declared_command_is_understood():
     for words in commands:
         if words[1:3] == ["-m", "benchmarks"]:
             context = click.Context(main)
-            found = main.get_command(context, words[3])
-            found.make_context(words[3], words[4:], parent=context)
+            command = main.get_command(context, words[3])
+            command.make_context(words[3], words[4:], parent=context)
         elif words[1:2] == ["-m"]:
             assert (ROOT / words[2].replace(".", "/")).with_suffix(".py").is_file() or (
                 ROOT / words[2].replace(".", "/") / "__main__.py"
@@ -283,20 +283,20 @@ def test_declared_names_of_runs_are_those_that_the_commands_write():
             continue
         context = click.Context(main)
         command = main.get_command(context, words[3])
-        asked = command.make_context(words[3], words[4:], parent=context).params
-        threads = asked["threads"]
-        kind = "b" if asked["batch"] else "q"
-        number = asked["batch"] or asked["queries"] or 100
+        flags = command.make_context(words[3], words[4:], parent=context).params
+        threads = flags["threads"]
+        kind = "b" if flags["batch"] else "q"
+        number = flags["batch"] or flags["queries"] or 100
         name = Path(one.patterns[0]).name
         assert name.endswith(
-            f"_{kind}{number}_d0.06_j0.6_r{asked['repeats']}_s{asked['seed']}_cpu_t{threads}.json"
+            f"_{kind}{number}_d0.06_j0.6_r{flags['repeats']}_s{flags['seed']}_cpu_t{threads}.json"
         )
-        assert one.patterns[0].split("/")[0] == asked["data"]
-        assert ("-x0.1" in name) == (asked["scale"] == 0.1)
+        assert one.patterns[0].split("/")[0] == flags["data"]
+        assert ("-x0.1" in name) == (flags["scale"] == 0.1)
         if words[3] == "sweep":
-            assert name.startswith(f"sweep-{asked['name']}_")
+            assert name.startswith(f"sweep-{flags['name']}_")
         else:
-            assert f"_{asked['algorithms'].replace(':', '-').replace(',', '+')}_" in name
+            assert f"_{flags['algorithms'].replace(':', '-').replace(',', '+')}_" in name
         checked += 1
     assert checked >= 14
 
@@ -336,7 +336,7 @@ def digests_differ(one, code):
 def changed_by(code):
     """Return the benchmarks of which a result is stale with other code."""
     by_code = {one.code: one for one in known_results()}
-    differ = {each: digests_differ(one, code) for each, one in by_code.items()}
+    differ = {own_code: digests_differ(one, code) for own_code, one in by_code.items()}
     return {one.name for one in known_results() if differ[one.code]}
 
 

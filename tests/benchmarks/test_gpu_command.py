@@ -107,9 +107,9 @@ sys.exit(main(["--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.00
         for path in tmp_path.glob("cpu*.json")
     }
     whole = json.loads(lines[-1])
-    assert [told["data"] for told in whole["data"]] == data
-    for told in whole["data"]:
-        assert results.pop(told["data"])["data"] == [told]
+    assert [data_set["data"] for data_set in whole["data"]] == data
+    for data_set in whole["data"]:
+        assert results.pop(data_set["data"])["data"] == [data_set]
     assert not results
     assert whole["data"][-1]["columns_found"] >= 20
     swdc = whole["data"][0]
@@ -125,10 +125,10 @@ sys.exit(main(["--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.00
     assert swdc["lake"]["values"] == 8600
     assert swdc["checked"] == 5
     assert swdc["single"]["queries"] == 5
-    assert [each["queries"] for each in swdc["single"]["by_size"]] == [1] * 5
+    assert [group["queries"] for group in swdc["single"]["by_size"]] == [1] * 5
     assert swdc["single"]["work"]["bytes_read"] > 0
     typical = swdc["typical"]
-    assert [each["queries"] for each in typical["batches"]] == [1, 6]
+    assert [batch["queries"] for batch in typical["batches"]] == [1, 6]
     assert {round(size / 16.7) for size in typical["values_of_each"]} == {1}
     assert typical["checked"] == typical["single"]["queries"] == 5
     ways = {"fused", "fused_kernel", "fused_kernel_in_a_batch", "float32", "bfloat16", "float16"}
@@ -192,10 +192,10 @@ def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch, step, kept
     clock, wanted = Clock(300), Wanted(OPTIONS, queries=3, batch=3)
     result = run_data_set("swdc", 0.0005, wanted, CPU, ("torch",), CEILINGS, clock, 1e6)
     assert list(result["typical"]) == kept
-    assert [each["part"] for each in clock.left_out] == ["the rest of swdc"]
+    assert [omission["part"] for omission in clock.left_out] == ["the rest of swdc"]
     machine = {"device": "cpu", "packages": {"torch": "2"}}
-    told = {"machine": machine, "checks": [], "ceilings": {}, "left_out": [], "seconds": 1.0}
-    lines = table({**told, "data": [result]}).splitlines()
+    facts = {"machine": machine, "checks": [], "ceilings": {}, "left_out": [], "seconds": 1.0}
+    lines = table({**facts, "data": [result]}).splitlines()
     assert any(line.startswith("swdc  typical, ") for line in lines)
 
 
@@ -257,7 +257,7 @@ def test_products_of_torch_must_give_the_right_answers():
     answers = run_brute_force(lake, lake.typical, None).answers
     figures = measure_products(lake, lake.typical, answers)
     assert list(figures) == ["float32", "bfloat16", "float16"]
-    assert all(each["queries"] == 3 and each["median_seconds"] > 0 for each in figures.values())
+    assert all(speed["queries"] == 3 and speed["median_seconds"] > 0 for speed in figures.values())
     columns, counts = answers[1]
     wrong = [answers[0], (columns, counts + 1), answers[2]]
     with pytest.raises(checks.WrongAnswerError, match="swdc, products in float32, column of"):
@@ -274,7 +274,7 @@ def test_products_without_room_are_left_out(monkeypatch):
 def test_zeros_behind_vectors_change_no_pair():
     lake = small_lake()
     vectors, query = lake.parts[0].partition.vectors, lake.typical[0]
-    found = []
+    matches = []
     for width in (50, 64):
         piece = brute._Piece(0, vectors, brute.padded(vectors, width, torch.float32))
         rounded = piece.round(query.vectors)
@@ -283,9 +283,9 @@ def test_zeros_behind_vectors_change_no_pair():
         match = brute._Match(
             ProductFinder(piece.rounded), piece, query.vectors, rounded, low, high, query.tau
         )
-        found.append({tuple(pair) for pair in torch.stack(match(), 1).tolist()})
-    assert found[0] == found[1]
-    assert len(found[0]) >= len(query)
+        matches.append({tuple(pair) for pair in torch.stack(match(), 1).tolist()})
+    assert matches[0] == matches[1]
+    assert len(matches[0]) >= len(query)
 
 
 def test_what_does_not_fit_is_made_smaller_or_left_out():

@@ -32,12 +32,12 @@ def test_times_are_told_for_each_distance(tmp_path, monkeypatch):
     )
     *measured, head, first, second, third = done.output.splitlines()[:6]
     assert head.startswith("3")
-    told = [json.loads(line) for line in (*measured, first, second, third)]
-    assert [each["max_distance"] for each in told] == [0.4, 0.4, 0.06, 0.2, 0.4]
+    timings = [json.loads(line) for line in (*measured, first, second, third)]
+    assert [timing["max_distance"] for timing in timings] == [0.4, 0.4, 0.06, 0.2, 0.4]
     result = json.loads((tmp_path / "lexical" / "speed.json").read_text("utf-8"))
-    assert [rows[0] for rows in result["index"]["threads"].values()] == told[:2]
-    assert result["planted"]["400"]["measured"] == told[2:]
-    assert f"{told[-1]['microseconds_a_value']:,} µs" in tables_of(result).splitlines()[-1]
+    assert [rows[0] for rows in result["index"]["threads"].values()] == timings[:2]
+    assert result["planted"]["400"]["measured"] == timings[2:]
+    assert f"{timings[-1]['microseconds_a_value']:,} µs" in tables_of(result).splitlines()[-1]
 
 
 def test_the_page_has_the_figures_of_the_kept_result():

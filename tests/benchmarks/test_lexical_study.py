@@ -122,17 +122,17 @@ def test_products_are_those_of_dense_vectors():
     vectors = vectors_of(VALUES)
     expected = vectors.toarray() @ vectors.toarray().T
     for some in (vectors, vectors.toarray()):
-        found = np.array([row.copy() for row in products(some, some)])
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        cosines = np.array([row.copy() for row in products(some, some)])
+        np.testing.assert_allclose(cosines, expected, atol=1e-12)
 
 
 def test_the_best_of_each_column_is_kept():
     vectors = vectors_of(VALUES)
     held = sp.csr_matrix(np.array([[1, 0, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [0, 1, 0, 0, 0, 0]]))
-    found = best_by_column(vectors, vectors, held, 0.3).toarray()
+    similarities = best_by_column(vectors, vectors, held, 0.3).toarray()
     dense = vectors.toarray() @ vectors.toarray().T
     best = np.array([np.where(row, dense, 0).max(1) for row in held.toarray()]).T
-    np.testing.assert_allclose(found, np.where(best >= 0.3, best, 0), atol=1e-12)
+    np.testing.assert_allclose(similarities, np.where(best >= 0.3, best, 0), atol=1e-12)
 
 
 def test_a_misspelling_is_one_edit_away():
@@ -147,10 +147,10 @@ def test_misspellings_are_drawn_by_a_seed_and_are_no_values():
     lakes = {"a": ["berlin", "bern", "x1y2z3", "new york", "usa"], "b": ["hamburg", "hamburgs"]}
     drawn = drawn_misspellings(lakes, 3, seed=5)
     assert drawn == drawn_misspellings(lakes, 3, seed=5)
-    assert sum(len(each.originals) for each in drawn.values()) == 3
-    for lake, each in drawn.items():
-        assert set(each.originals) <= {"berlin", "bern", "hamburg", "hamburgs"}
-        assert not set(each.misspellings) & set(lakes[lake])
+    assert sum(len(draw.originals) for draw in drawn.values()) == 3
+    for lake, draw in drawn.items():
+        assert set(draw.originals) <= {"berlin", "bern", "hamburg", "hamburgs"}
+        assert not set(draw.misspellings) & set(lakes[lake])
 
 
 def test_variants_and_unrelated_words():
@@ -166,27 +166,27 @@ def test_the_nearest_unrelated_value_is_looked_for_in_the_lake_and_in_the_column
     values = ["berlin", "berlin germany", "bern", "merlot"]
     vectors = vectors_of(values)
     cosines = (vectors @ vectors.T).toarray()[0]
-    (found,) = nearest_unrelated(vectors[[0]], ["berlin"], vectors, values, 0.01)
-    assert found == pytest.approx(max(cosines[2], cosines[3]))
-    (found,) = nearest_unrelated(
+    (cosine,) = nearest_unrelated(vectors[[0]], ["berlin"], vectors, values, 0.01)
+    assert cosine == pytest.approx(max(cosines[2], cosines[3]))
+    (cosine,) = nearest_unrelated(
         vectors[[0]], ["berlin"], vectors, values, 0.01, within=[np.array([0, 1, 3])]
     )
-    assert found == pytest.approx(cosines[3])
+    assert cosine == pytest.approx(cosines[3])
 
 
-def task(asked, others, pairs):
+def task(queries, others, pairs):
     rows, columns = zip(*pairs, strict=True)
-    partners = incidence_of(rows, columns, (len(asked), len(others)))
-    return Task("t", "t", pa.array(asked), pa.array(others), partners)
+    partners = incidence_of(rows, columns, (len(queries), len(others)))
+    return Task("t", "t", pa.array(queries), pa.array(others), partners)
 
 
 def test_values_are_scored_at_each_distance():
-    asked, others = ["berlin", "berlni"], ["berlin", "hamburg"]
-    values = sorted({*asked, *others})
+    queries, others = ["berlin", "berlni"], ["berlin", "hamburg"]
+    values = sorted({*queries, *others})
     number = {value: position for position, value in enumerate(values)}
-    judged = task(asked, others, [(0, 0), (1, 0)])
+    judged = task(queries, others, [(0, 0), (1, 0)])
     rates = value_scores(
-        [judged], [(asked, others)], vectors_of(values), number, distances=(0.01, 0.6)
+        [judged], [(queries, others)], vectors_of(values), number, distances=(0.01, 0.6)
     )
     np.testing.assert_allclose(rates[0], [[1, 0.5, 2 / 3], [1, 1, 1]])
 
@@ -216,10 +216,10 @@ def test_a_set_is_scored_at_the_distance_that_suits_the_others():
         f1 = np.exp(-np.abs(np.array(DISTANCES) - best))
         return SetScores(np.repeat(f1[:, None], len(JOINABILITIES), axis=1), f1, {0.9: 0.5})
 
-    found = held_out({"a": scores(0.3), "b": scores(0.3), "c": scores(0.45)})
-    assert [each["distance"] for each in found["sets"].values()] == pytest.approx([0.3, 0.3, 0.3])
-    assert found["sets"]["c"]["columns"] == pytest.approx(np.exp(-0.15))
-    assert found["distance"] == pytest.approx(0.3)
+    result = held_out({"a": scores(0.3), "b": scores(0.3), "c": scores(0.45)})
+    assert [row["distance"] for row in result["sets"].values()] == pytest.approx([0.3, 0.3, 0.3])
+    assert result["sets"]["c"]["columns"] == pytest.approx(np.exp(-0.15))
+    assert result["distance"] == pytest.approx(0.3)
 
 
 def test_distances_and_cosines():
@@ -261,8 +261,8 @@ def test_models_are_kept_beside_others_of_the_same_truth():
         }
 
     before = result(3000, a={"mean": 1, "misspelt": 2}, b={"mean": 3})
-    found = lexical_study.merged(before, result(0, a={"mean": 4}))
-    assert found == result(3000, a={"mean": 4, "misspelt": 2}, b={"mean": 3})
+    merged = lexical_study.merged(before, result(0, a={"mean": 4}))
+    assert merged == result(3000, a={"mean": 4, "misspelt": 2}, b={"mean": 3})
     other = result(0, counts=6, a={"mean": 4})
     assert lexical_study.merged(before, other) == lexical_study.merged(None, other) == other
 

@@ -31,9 +31,9 @@ def test_models_are_read_at_their_default_distances():
             "sentence": {"curves": {"a": curve(0.3)}},
         }
     }
-    found = model_study.merged(kept, {"fasttext-mean": {"curves": {"a": curve(0.22)}}})
-    assert list(found["models"]) == ["lexical", "fasttext-mean", "sentence"]
-    lexical, mean = (found["models"][name]["at_default"] for name in ("lexical", "fasttext-mean"))
+    study = model_study.merged(kept, {"fasttext-mean": {"curves": {"a": curve(0.22)}}})
+    assert list(study["models"]) == ["lexical", "fasttext-mean", "sentence"]
+    lexical, mean = (study["models"][name]["at_default"] for name in ("lexical", "fasttext-mean"))
     assert lexical == {"distance": 0.4, "sets": {"a": [1.0, 0.5]}, "mean": 0.75}
     assert mean == {"distance": 0.06, "sets": {"a": [0.0, 0.5]}, "mean": 0.25}
 
@@ -97,6 +97,6 @@ def test_the_distance_for_others_is_one_of_those_tried():
         f1s[best] = 1
         return SetScores(np.tile(f1s[:, None], len(JOINABILITIES)), f1s, {}, (0.01, 0.02, 0.03))
 
-    found = held_out({"a": scores(0), "b": scores(2)})
-    assert [found["sets"][name]["distance"] for name in "ab"] == [0.03, 0.01]
-    assert found["mean"] == 0
+    result = held_out({"a": scores(0), "b": scores(2)})
+    assert [result["sets"][name]["distance"] for name in "ab"] == [0.03, 0.01]
+    assert result["mean"] == 0

@@ -82,7 +82,7 @@ def test_work_and_memory_are_counted(result):
         > 0
     )
     assert all(
-        each["partitions"] + each["partitions_skipped"] == 3 for each in result["warm"]["random"]
+        query["partitions"] + query["partitions_skipped"] == 3 for query in result["warm"]["random"]
     )
     assert 0 < result["own_peak_bytes"] < 1 << 30
     shown = command.table(result)
@@ -91,7 +91,7 @@ def test_work_and_memory_are_counted(result):
 
 
 def test_columns_are_never_cut_and_partitions_hold_every_column_once(result):
-    n_values = {name: sum(each["values"]) for name, each in result["indexes"].items()}
+    n_values = {name: sum(index["values"]) for name, index in result["indexes"].items()}
     assert n_values[ONE] <= min(n_values.values())
     assert n_values["jensen-shannon"] < n_values["random"]
 
@@ -114,12 +114,12 @@ def test_values_of_columns_are_listed_column_by_column():
 
 def test_a_wrong_answer_ends_the_command_with_status_1(tmp_path, monkeypatch):
     real = running.ask
-    asked = []
+    calls = []
 
     def ask(*given):
         hits, work, seconds = real(*given)
-        asked.append(None)
-        return (hits[:-1] if len(asked) == 5 else hits), work, seconds
+        calls.append(None)
+        return (hits[:-1] if len(calls) == 5 else hits), work, seconds
 
     monkeypatch.setattr(running, "ask", ask)
     monkeypatch.setattr(running.run_out_of_core, "__defaults__", (tmp_path,))

@@ -13,7 +13,7 @@ from benchmarks.overlap_lake import power_law_lake
 def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "SetSimilaritySearch", None)
     out = tmp_path / "new" / "overlap.json"
-    asked = [
+    arguments = [
         "--data",
         "1500",
         "--queries",
@@ -25,7 +25,7 @@ def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys,
         "--folder",
         str(tmp_path),
     ]
-    assert main([*asked, "--out", str(out)]) == 0
+    assert main([*arguments, "--out", str(out)]) == 0
     assert "SetSimilaritySearch is left out: it is not installed" in capsys.readouterr().err
     result = json.loads(out.read_text())["1500"]
     ways = {"MergeList", "JOSIE", "JOSIE, published", "planner", "ProbeSet", "batched"}
@@ -33,13 +33,13 @@ def test_a_run_measures_every_way_and_says_what_is_left_out(monkeypatch, capsys,
         assert set(result[sizes]["k=10"]) == ways
         assert result[f"{sizes} from disk"]["k=10"]["JOSIE"]["ms"][1] > 0
     built = (tmp_path / "1500-0" / "ids.npy").stat()
-    assert main([*asked, "--cold", ""]) == 0
+    assert main([*arguments, "--cold", ""]) == 0
     assert (tmp_path / "1500-0" / "ids.npy").stat() == built
 
 
 def test_the_rival_is_asked_the_same(capsys, tmp_path):
     pytest.importorskip("SetSimilaritySearch", reason="SetSimilaritySearch is not installed")
-    asked = [
+    arguments = [
         "--data",
         "1500",
         "--queries",
@@ -51,7 +51,7 @@ def test_the_rival_is_asked_the_same(capsys, tmp_path):
         "--folder",
         str(tmp_path),
     ]
-    assert main(asked) == 0
+    assert main(arguments) == 0
     assert "SetSimilaritySearch" in json.loads(capsys.readouterr().out)["1500"]["(10, 1000)"]["k=5"]
 
 

@@ -155,9 +155,9 @@ def test_w2_probe_set_reads_three_lists_and_three_sets():
     index, query = first_lake()
     # The bound of 1 of the third set ties with the second set, found before it with a smaller id:
     # nothing more is read.
-    found = probe_set(index, query, 2)
-    assert found.pairs() == [(0, 3), (3, 2)]
-    assert (found.reads.lists, found.reads.sets, found.reads.tokens) == (3, 3, 2 + 1 + 99)
+    run = probe_set(index, query, 2)
+    assert run.pairs() == [(0, 3), (3, 2)]
+    assert (run.reads.lists, run.reads.sets, run.reads.tokens) == (3, 3, 2 + 1 + 99)
 
 
 def test_w4_lists_first_leave_three_tokens_to_read():
@@ -232,11 +232,11 @@ def test_josie_reads_less_than_probe_set(k):
     work = []
     for row in rows:
         query = query_of_tokens(index, index.suffix(row, 0))
-        found = [
+        runs = [
             search(index, query, k, costs=costs, exclude=[row]) for search in (josie, probe_set)
         ]
-        assert found[0].pairs() == found[1].pairs()
-        work.append([[one.reads.cost, one.reads.sets] for one in found])
+        assert runs[0].pairs() == runs[1].pairs()
+        work.append([[one.reads.cost, one.reads.sets] for one in runs])
     ours, probes = np.array(work).mean(axis=0)
     assert ours[0] < probes[0]
     assert ours[1] < probes[1]

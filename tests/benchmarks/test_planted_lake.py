@@ -112,8 +112,8 @@ def test_tables_are_as_declared_and_columns_are_kept_by_the_default_rules(folder
     for path in files:
         table = pq.read_table(path)
         assert table.num_columns == WIDTH
-        least = min(len(plain(column.to_pylist())) for column in table.columns)
-        assert least >= ColumnRules().min_distinct
+        min_distinct = min(len(plain(column.to_pylist())) for column in table.columns)
+        assert min_distinct >= ColumnRules().min_distinct
 
 
 def test_columns_are_never_constant_even_where_few_values_are_drawn():
@@ -158,8 +158,8 @@ def test_the_truth_is_that_of_plain_sets_of_the_cells_on_disk(folder):
     # Every planted share of at least a half is found, and shares between all and a half.
     shares = [
         matched / len(query)
-        for query, found in zip(queries, expected, strict=True)
-        for matched in found.values()
+        for query, answers in zip(queries, expected, strict=True)
+        for matched in answers.values()
     ]
     assert min(map(len, expected)) >= 1
     assert min(shares) == 0.5

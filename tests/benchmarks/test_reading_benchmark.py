@@ -56,7 +56,7 @@ def test_conventions_are_left_aside_and_nothing_else_is():
     assert not is_right(refused, ["a"], [["1"]], 1)
     assert not is_right(empty, ["a"], [["1"]], 1)
     header, row, both = (["b"], [["1"]]), (["a"], [["2"]]), (["b"], [["2"]])
-    assert [is_right(found, ["a"], [["1"]], 1) for found in (header, row, both)] == [
+    assert [is_right(reading, ["a"], [["1"]], 1) for reading in (header, row, both)] == [
         True,
         True,
         False,

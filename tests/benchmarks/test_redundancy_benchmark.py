@@ -25,9 +25,9 @@ def test_rows_as_numbers_and_rows_as_tuples_are_contained_alike(tmp_path, row_co
     values = pa.table({"x": [None, float("nan"), -0.0], "y": ["a", None, "b"]})
     pq.write_table(values, tmp_path / "values.parquet")
     pq.write_table(values.take([2, 1, 0, 0]), tmp_path / "more.parquet")
-    found = coded_containment(tmp_path, row_count_gate=row_count_gate)
-    assert found == set(containment(read_contents(tmp_path), row_count_gate=row_count_gate))
-    assert len(found) > 30
+    pairs = coded_containment(tmp_path, row_count_gate=row_count_gate)
+    assert pairs == set(containment(read_contents(tmp_path), row_count_gate=row_count_gate))
+    assert len(pairs) > 30
 
 
 def test_nested_columns_are_refused_by_the_truth_of_large_lakes(tmp_path):
@@ -40,16 +40,16 @@ def test_nested_columns_are_refused_by_the_truth_of_large_lakes(tmp_path):
 @pytest.mark.spark
 def test_a_small_lake_is_measured(spark, monkeypatch):
     monkeypatch.setitem(measuring.DERIVED, "derived-24MB", (100_000, 12, 3))
-    found = measuring.measured_lake(spark, "derived-24MB", repeats=1)
-    assert found["tables"] == 12
+    result = measuring.measured_lake(spark, "derived-24MB", repeats=1)
+    assert result["tables"] == 12
     for way in ("exact", "published"):
-        assert found[way]["recall"] == 1.0
-        assert [stage["edges"] for stage in found[way]["stages"][1:5]] == [
-            stage["edges"] for stage in found["exact"]["stages"][1:5]
+        assert result[way]["recall"] == 1.0
+        assert [stage["edges"] for stage in result[way]["stages"][1:5]] == [
+            stage["edges"] for stage in result["exact"]["stages"][1:5]
         ]
-    assert found["exact"]["precision"] == 1.0
-    assert found["exact"]["stages"][-1]["wrong"] == 0
-    assert found["plan"]["optimal"]
+    assert result["exact"]["precision"] == 1.0
+    assert result["exact"]["stages"][-1]["wrong"] == 0
+    assert result["plan"]["optimal"]
 
 
 def test_an_unknown_lake_is_refused():
@@ -65,9 +65,9 @@ def test_plans_are_as_good_as_exhaustive_search(monkeypatch):
     monkeypatch.setattr("benchmarks.redundancy.solving.SIZES", (50,))
     run = CliRunner().invoke(main, ["redundancy", "plans", "--graphs", "5", "--repeats", "1"])
     assert run.exit_code == 0, run.output
-    told = json.loads(run.output)
-    assert all(each["optimal"] for each in told["solver"])
-    assert {each["graph"] for each in told["solver"]} == {
+    result = json.loads(run.output)
+    assert all(solution["optimal"] for solution in result["solver"])
+    assert {solution["graph"] for solution in result["solver"]} == {
         "2 edges a table",
         "5 edges a table",
         "10 edges a table",

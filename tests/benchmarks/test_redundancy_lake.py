@@ -47,23 +47,23 @@ def test_the_worked_lake_has_the_edges_of_the_specification(tmp_path, n_files):
     assert len(containment(lake, min_containment=0)) == 39
     assert len(WORKED_EDGES) == 20
     for semantics in ("set", "bag"):
-        found = containment(lake, semantics=semantics)
-        assert {(names[parent], names[child]) for parent, child in found} == WORKED_EDGES
+        edges = containment(lake, semantics=semantics)
+        assert {(names[parent], names[child]) for parent, child in edges} == WORKED_EDGES
 
 
 def test_the_false_edges_of_the_worked_lake_match_in_as_many_rows():
     lake = Contents({name: content_of(table) for name, table in worked_tables().items()})
-    found = containment(lake, min_containment=0)
+    containments = containment(lake, min_containment=0)
     pairs = [(parent, "N1") for parent in ("A1", "C1", "D1", "R")]
     pairs += [("N1", child) for child in ("D1", "R", "F1", "F2")]
-    matching = [round(found[pair] * lake.tables[pair[1]].n_rows) for pair in pairs]
+    matching = [round(containments[pair] * lake.tables[pair[1]].n_rows) for pair in pairs]
     assert matching == [2, 2, 2, 2, 2, 2, 0, 1]
 
 
 def test_the_worked_lake_as_csv_has_the_same_edges(tmp_path):
     worked_lake(tmp_path, file_format="csv")
-    found = containment(read_contents(tmp_path))
-    assert {tuple(name.removesuffix(".csv") for name in pair) for pair in found} == WORKED_EDGES
+    edges = containment(read_contents(tmp_path))
+    assert {tuple(name.removesuffix(".csv") for name in pair) for pair in edges} == WORKED_EDGES
 
 
 def test_rows_are_compared_not_columns():
@@ -101,9 +101,9 @@ def test_a_table_without_rows_is_held_by_every_one_with_its_columns(semantics):
         text={"v": ["1"]},
         other={"w": [2]},
     )
-    for least in (0.5, 1):
-        found = containment(lake, semantics=semantics, min_containment=least)
-        assert found == {("some", "none"): 1, ("some", "other"): 1}
+    for min_containment in (0.5, 1):
+        edges = containment(lake, semantics=semantics, min_containment=min_containment)
+        assert edges == {("some", "none"): 1, ("some", "other"): 1}
 
 
 def test_the_least_containment_is_included():
@@ -112,10 +112,10 @@ def test_the_least_containment_is_included():
     assert containment(lake, min_containment=0.7501) == {}
 
 
-@pytest.mark.parametrize("asked", [{"semantics": "list"}, {"min_containment": 1.1}])
-def test_what_cannot_be_asked_is_said(asked):
+@pytest.mark.parametrize("options", [{"semantics": "list"}, {"min_containment": 1.1}])
+def test_what_cannot_be_asked_is_said(options):
     with pytest.raises(InputError, match=r"are one of set, bag|in \[0, 1\]"):
-        containment(Contents(), **asked)
+        containment(Contents(), **options)
 
 
 def test_families_of_types():
@@ -235,21 +235,21 @@ def read_everything(folder):
 
 
 def test_the_same_seed_draws_the_same_lake(tmp_path):
-    asked = {"n_bytes": 20_000, "n_tables": 30, "n_roots": 4}
-    lineage = synthetic_lake(tmp_path / "one", seed=5, **asked)
-    assert synthetic_lake(tmp_path / "two", seed=5, **asked) == lineage
+    options = {"n_bytes": 20_000, "n_tables": 30, "n_roots": 4}
+    lineage = synthetic_lake(tmp_path / "one", seed=5, **options)
+    assert synthetic_lake(tmp_path / "two", seed=5, **options) == lineage
     one = read_everything(tmp_path / "one")
     # As text, since NaN and NaN are not equal.
     assert repr(one) == repr(read_everything(tmp_path / "two"))
-    synthetic_lake(tmp_path / "other", seed=6, **asked)
+    synthetic_lake(tmp_path / "other", seed=6, **options)
     assert repr(one) != repr(read_everything(tmp_path / "other"))
     assert len(one) == len(lineage) == 30
-    assert sum(each.op == "root" for each in lineage) == 4
-    told = json.loads((tmp_path / "one" / LINEAGE).read_text())
-    assert [each["table"] for each in told] == [each.table for each in lineage]
-    for each in lineage:
-        table = pq.read_metadata(tmp_path / "one" / each.table)
-        assert (table.num_rows, table.num_columns) == (each.rows, each.columns)
+    assert sum(entry.op == "root" for entry in lineage) == 4
+    rows = json.loads((tmp_path / "one" / LINEAGE).read_text())
+    assert [row["table"] for row in rows] == [entry.table for entry in lineage]
+    for entry in lineage:
+        table = pq.read_metadata(tmp_path / "one" / entry.table)
+        assert (table.num_rows, table.num_columns) == (entry.rows, entry.columns)
 
 
 def test_every_machine_draws_the_same_lake(tmp_path):
@@ -273,12 +273,12 @@ def test_lineage_is_found_by_the_oracle(tmp_path, file_format, seed):
         file_format=file_format,
         n_files=1 + seed,
     )
-    assert {each.op for each in lineage} == {"root", *CHANGES}
-    found = containment(read_contents(tmp_path))
-    down = {(each.source, each.table) for each in lineage if each.expected in ("down", "both")}
-    up = {(each.table, each.source) for each in lineage if each.expected in ("up", "both")}
+    assert {entry.op for entry in lineage} == {"root", *CHANGES}
+    edges = containment(read_contents(tmp_path))
+    down = {(entry.source, entry.table) for entry in lineage if entry.expected in ("down", "both")}
+    up = {(entry.table, entry.source) for entry in lineage if entry.expected in ("up", "both")}
     assert len(down | up) > 20
-    assert (down | up) - set(found) == set()
+    assert (down | up) - set(edges) == set()
 
 
 def test_sizes_are_roughly_those_asked_for(tmp_path):
@@ -306,11 +306,11 @@ def test_given_tables_are_roots(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "asked", [{"n_roots": 0}, {"n_roots": 9, "n_tables": 8}, {"n_bytes": 0}, {"file_format": "orc"}]
+    "setup", [{"n_roots": 0}, {"n_roots": 9, "n_tables": 8}, {"n_bytes": 0}, {"file_format": "orc"}]
 )
-def test_lakes_that_cannot_be_drawn_are_refused(tmp_path, asked):
+def test_lakes_that_cannot_be_drawn_are_refused(tmp_path, setup):
     with pytest.raises(InputError, match="Got"):
-        synthetic_lake(tmp_path, **asked)
+        synthetic_lake(tmp_path, **setup)
 
 
 def test_filters_choose_by_zipfs_law():
@@ -340,10 +340,10 @@ def test_noise_of_which_the_range_is_kept_stays_inside():
 
 def test_added_rows_draw_columns_independently():
     table = pa.table({"a": np.arange(100), "b": np.arange(100)})
-    found = add_rows(generator(), table, {}).table
-    assert found.slice(0, 100).equals(table)
-    assert found.num_rows > 100
-    added = found.slice(100)
+    longer_table = add_rows(generator(), table, {}).table
+    assert longer_table.slice(0, 100).equals(table)
+    assert longer_table.num_rows > 100
+    added = longer_table.slice(100)
     assert set(added["b"].to_pylist()) <= set(range(100))
     assert added["a"].to_pylist() != added["b"].to_pylist()
 
@@ -373,10 +373,10 @@ def test_versions_of_tables_hold_what_is_known(tmp_path):
     pairs = [pair for pair in schema_pairs(lake) if not {uneven, most_uneven} & set(pair)]
     assert len(pairs) == 608
     whole = {pair for pair, (n_rows, n_held) in known.items() if n_rows == n_held}
-    found = containment(lake, row_count_gate=False, min_containment=0)
-    assert {pair for pair in pairs if found[pair] == 1} == whole
+    containments = containment(lake, row_count_gate=False, min_containment=0)
+    assert {pair for pair in pairs if containments[pair] == 1} == whole
     assert len(whole) == 90
-    assert {pair for pair in pairs if found[pair] > 0} == set(known)
+    assert {pair for pair in pairs if containments[pair] > 0} == set(known)
     # It counts distinct rows, and compares cells without the white space around them.
     for pair, counts in known.items():
         ours, theirs = (distinct_rows(lake, name, lake.tables[pair[1]].columns) for name in pair)

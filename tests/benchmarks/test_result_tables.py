@@ -41,14 +41,14 @@ def test_what_is_not_there_is_refused():
 
 def test_redundant_tables_and_plans_have_a_line_for_each_lake_and_number_of_tables():
     text = written("<!-- table: redundancy redundancy/derived-324MB.json -->\n<!-- end -->")
-    told = read_result(RESULTS / "redundancy" / "derived-324MB.json")
+    result = read_result(RESULTS / "redundancy" / "derived-324MB.json")
     (line,) = [line for line in text.split("\n") if line.startswith("| derived")]
     lake, tables, _, contained, *seconds, precision = line.strip("| ").split(" | ")
-    assert (lake, int(tables), int(contained)) == ("derived", told["tables"], told["contained"])
+    assert (lake, int(tables), int(contained)) == ("derived", result["tables"], result["contained"])
     ways = ("exact", "plan", "published")
-    exact = [told[way]["median_seconds"] for way in ways]
-    assert [float(each) for each in seconds] == pytest.approx(exact, abs=0.05)
-    assert precision == f"{told['published']['precision']:.0%}"
+    exact = [result[way]["median_seconds"] for way in ways]
+    assert [float(cell) for cell in seconds] == pytest.approx(exact, abs=0.05)
+    assert precision == f"{result['published']['precision']:.0%}"
 
     text = written("<!-- table: plans redundancy/plans.json -->\n<!-- end -->")
     solved = read_result(RESULTS / "redundancy" / "plans.json")["solver"]
@@ -62,14 +62,14 @@ def test_redundant_tables_and_plans_have_a_line_for_each_lake_and_number_of_tabl
 
 
 def test_a_table_that_a_benchmark_writes_itself_is_that_of_one_result():
-    told = read_result(RESULTS / "lexical" / "speed.json")
+    result = read_result(RESULTS / "lexical" / "speed.json")
     text = written("<!-- table: lexical lexical/speed.json -->\n<!-- end -->")
-    for rows in told["index"]["threads"].values():
+    for rows in result["index"]["threads"].values():
         for row in rows:
             assert f"| {row['max_distance']} | {row['microseconds_a_value']} µs | " in text
-    for lake in told["planted"].values():
+    for lake in result["planted"].values():
         assert f" {lake['values']:,} values, {lake['words']:,} words |" in text
     text = written("<!-- table: sparse lexical/sparse.json -->\n<!-- end -->")
     for row in read_result(RESULTS / "lexical" / "sparse.json")["measured"]:
-        taken = row["microseconds_a_value"]
-        assert f"| {row['max_distance']} | {taken['search']:,} µs | {taken['scipy']:,} µs (" in text
+        times = row["microseconds_a_value"]
+        assert f"| {row['max_distance']} | {times['search']:,} µs | {times['scipy']:,} µs (" in text

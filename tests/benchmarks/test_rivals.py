@@ -209,20 +209,20 @@ def test_a_query_value_with_many_postings_is_marked_in_one_row(monkeypatch):
     generator = np.random.default_rng(0)
     values, columns = (torch.from_numpy(generator.integers(0, 30, 200)) for _ in "ab")
     postings = csr_from_pairs(values, columns, 30)
-    queries, found = (torch.from_numpy(generator.integers(0, n, 60)) for n in (8, 30))
-    whole = column_hits(queries, found, 8, postings, 30)
+    queries, hits = (torch.from_numpy(generator.integers(0, n, 60)) for n in (8, 30))
+    whole = column_hits(queries, hits, 8, postings, 30)
     for limit in (1, 10, 40):
         monkeypatch.setattr(counting, "POSTINGS_AT_ONCE", limit)
-        assert all(map(torch.equal, whole, column_hits(queries, found, 8, postings, 30))), limit
+        assert all(map(torch.equal, whole, column_hits(queries, hits, 8, postings, 30))), limit
 
 
 @pytest.mark.parametrize("n_keys", [50, 10**12])
 def test_sums_are_equal_laid_out_and_sorted(n_keys):
     generator = torch.Generator().manual_seed(0)
     keys, weights = (torch.randint(low, 50, (300,), generator=generator) for low in (0, 1))
-    found, sums = sum_by_key(keys, weights, n_keys)
+    distinct_keys, sums = sum_by_key(keys, weights, n_keys)
     expected = {key: int(weights[keys == key].sum()) for key in sorted(set(keys.tolist()))}
-    assert dict(zip(found.tolist(), sums.tolist(), strict=True)) == expected
+    assert dict(zip(distinct_keys.tolist(), sums.tolist(), strict=True)) == expected
 
 
 def test_a_lake_of_no_values_answers_nothing():

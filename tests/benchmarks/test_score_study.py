@@ -82,9 +82,9 @@ def test_differences_are_of_the_same_draws():
 
 
 def test_reliability_is_that_of_bins():
-    found = reliability(np.array([0.05, 0.05, 0.95, 0.95, 1.0]), np.array([0, 1, 1, 1, 1], bool))
-    assert found["bins"] == [[0.05, 0.5, 2], [0.9667, 1.0, 3]]
-    assert found["error"] == pytest.approx((0.45 * 2 + 0.0333 * 3) / 5, abs=1e-3)
+    curve = reliability(np.array([0.05, 0.05, 0.95, 0.95, 1.0]), np.array([0, 1, 1, 1, 1], bool))
+    assert curve["bins"] == [[0.05, 0.5, 2], [0.9667, 1.0, 3]]
+    assert curve["error"] == pytest.approx((0.45 * 2 + 0.0333 * 3) / 5, abs=1e-3)
 
 
 def test_coefficients_are_never_negative():
@@ -102,7 +102,7 @@ def test_models_are_monotone_probabilities(name):
     scores = learn(name, sets)(before)
     assert ((scores >= 0) & (scores <= 1)).all()
     assert scores[other.right].mean() > scores[~other.right].mean() + 0.3
-    more = {each: values * 1.01 for each, values in before.items()}
+    more = {measure: values * 1.01 for measure, values in before.items()}
     assert (learn(name, sets)(more) >= scores - 1e-9).all()
 
 
@@ -116,8 +116,8 @@ def test_measures_and_models_are_held_against_the_best_measure():
     assert set(result["behind"]) == {"similarity", *FEATURES} == set(result["holds"])
     for name, own in result["best"].items():
         for figure, best in own.items():
-            most = max(each[name][figure] for each in result["measures"].values())
-            assert result["measures"][best][name][figure] == most
+            highest = max(scores[name][figure] for scores in result["measures"].values())
+            assert result["measures"][best][name][figure] == highest
     # A logistic of one measure orders and cuts as the measure does.
     assert result["behind"]["logistic of similarity"] == result["behind"]["similarity"]
     lines = tables(result).splitlines()
@@ -137,34 +137,34 @@ def test_misspelt_values_keep_the_truth_of_their_originals(tmp_path):
     lake = write(
         tmp_path / "lake", towns=TOWNS, same=[town.upper() for town in TOWNS], colours=COLOURS
     )
-    asked = misspelt_lake("misspelt-made", lake)
+    truth = misspelt_lake("misspelt-made", lake)
     again = misspelt_lake("misspelt-made", lake)
-    assert [each.to_pylist() for each in asked.asked] == [each.to_pylist() for each in again.asked]
-    assert asked.keys == [("colours.csv", 0), ("same.csv", 0), ("towns.csv", 0)]
-    assert len(asked.asked) == 2, "columns of the same values are asked once"
-    for values, originals, labels in zip(asked.asked, asked.originals, asked.labels, strict=True):
+    assert [rows.to_pylist() for rows in truth.asked] == [rows.to_pylist() for rows in again.asked]
+    assert truth.keys == [("colours.csv", 0), ("same.csv", 0), ("towns.csv", 0)]
+    assert len(truth.asked) == 2, "columns of the same values are asked once"
+    for values, originals, labels in zip(truth.asked, truth.originals, truth.labels, strict=True):
         distinct = {text.lower() for text in originals.to_pylist()}
         colours = len(distinct & set(COLOURS)) / len(distinct)
         assert (labels[0] == BY_MEANING) == (colours >= 0.5)
         assert (labels[1:] == BY_MEANING).all() == (colours <= 0.5)
         assert len(values) == len(originals)
-    assert any(a != b for a, b in zip(asked.asked, asked.originals, strict=True))
+    assert any(a != b for a, b in zip(truth.asked, truth.originals, strict=True))
 
 
 def test_pairs_that_may_be_right_in_another_spelling_are_not_judged(tmp_path):
     lake = write(tmp_path / "lake", a=[f"{town}e" for town in TOWNS], b=COLOURS, c=TOWNS)
     labels = np.zeros((1, 3), np.int8)
-    asked = AskedLake(
+    truth = AskedLake(
         "made", lake, [("a.csv", 0), ("b.csv", 0), ("c.csv", 0)], [pa.array(TOWNS)], labels
     )
 
     def normalise(columns):
         return [sorted({text.lower() for text in column.to_pylist()}) for column in columns]
 
-    found = np.zeros(3, np.int64), np.arange(3)
-    assert without_doubtful(asked, *found, labels[0], normalise).tolist() == [NEGATIVE] * 3
-    asked = AskedLake(asked.name, lake, asked.keys, asked.asked, labels, asked.asked)
-    assert without_doubtful(asked, *found, labels[0], normalise).tolist() == [
+    pairs = np.zeros(3, np.int64), np.arange(3)
+    assert without_doubtful(truth, *pairs, labels[0], normalise).tolist() == [NEGATIVE] * 3
+    truth = AskedLake(truth.name, lake, truth.keys, truth.asked, labels, truth.asked)
+    assert without_doubtful(truth, *pairs, labels[0], normalise).tolist() == [
         NOT_JUDGED,
         NEGATIVE,
         BY_MEANING,
@@ -178,22 +178,22 @@ def test_measures_are_those_of_searches(tmp_path, spark):
     index = build_index(lake, tmp_path / "lake.pexeso", model="lexical")
     keys = [("towns.csv", 0), ("some.csv", 0), ("colours.csv", 0)]
     labels = np.array([[BY_MEANING, NEGATIVE, NEGATIVE]], np.int8)
-    asked = AskedLake("made", lake, keys, [pa.array(some)], labels)
-    pairs = found_pairs(asked, index)
+    truth = AskedLake("made", lake, keys, [pa.array(some)], labels)
+    pairs = found_pairs(truth, index)
     assert pairs.right.tolist() in ([True, False], [False, True])
     assert pairs.n_right.tolist() == [1]
-    found = measures(pairs)
+    scores = measures(pairs)
     searched = {
         match.table: match
         for match in index.search(some, max_distance=0.4, min_joinability=0.1, k="all")
     }
     towns, own = searched["towns.csv"], searched["some.csv"]
-    assert found["similarity"][pairs.right] == pytest.approx(towns.similarity)
-    assert found["similarity"][~pairs.right] == pytest.approx(own.similarity) == 1.0
-    assert found["share"][pairs.right] == pytest.approx(towns.joinability)
-    assert found["share of equal values"][pairs.right] == pytest.approx(5 / 7)
-    assert found["share of the other column"][~pairs.right] == 1
-    assert found["number of matching values"][~pairs.right] == 7
+    assert scores["similarity"][pairs.right] == pytest.approx(towns.similarity)
+    assert scores["similarity"][~pairs.right] == pytest.approx(own.similarity) == 1.0
+    assert scores["share"][pairs.right] == pytest.approx(towns.joinability)
+    assert scores["share of equal values"][pairs.right] == pytest.approx(5 / 7)
+    assert scores["share of the other column"][~pairs.right] == 1
+    assert scores["number of matching values"][~pairs.right] == 7
 
 
 def test_data_sets_that_are_not_there_are_told(tmp_path):
@@ -211,26 +211,26 @@ def test_data_sets_that_are_not_there_are_told(tmp_path):
 def test_the_transform_cases_have_truth(shared_lakes, tmp_path):
     if not (asked_module.SHARED / "transform" / "cases.tar.gz").is_file():
         pytest.skip("the shared data set transform is not on this machine")
-    asked = asked_lake("transform", tmp_path)
-    assert len(asked.asked) == len(asked.labels) > 20
-    partner = [(asked.labels[row] == BY_MEANING).any() for row in range(len(asked.asked))]
+    truth = asked_lake("transform", tmp_path)
+    assert len(truth.asked) == len(truth.labels) > 20
+    partner = [(truth.labels[row] == BY_MEANING).any() for row in range(len(truth.asked))]
     assert np.mean(partner) > 0.8
-    assert not list(asked.lake.rglob("ground_truth.csv"))
+    assert not list(truth.lake.rglob("ground_truth.csv"))
 
 
 @pytest.mark.lakes
 @pytest.mark.long
 def test_what_lies_beside_the_tables_of_a_data_set_is_not_asked(shared_lakes, tmp_path):
-    asked = asked_lake("autofj", tmp_path / "autofj", shared_lakes)
-    assert {Path(table).suffix for table, _ in asked.keys} == {".csv"}
-    assert asked.labels.shape[1] == len(asked.keys)
+    truth = asked_lake("autofj", tmp_path / "autofj", shared_lakes)
+    assert {Path(table).suffix for table, _ in truth.keys} == {".csv"}
+    assert truth.labels.shape[1] == len(truth.keys)
 
 
 def test_no_model_of_the_stored_study_is_as_good_everywhere():
     result = read_result(RESULTS / f"{STUDY}.json")
     assert not any(result["holds"][model] for model in FEATURES)
     means = {
-        name: sum(own["mean"][each] for each in score_study.FIGURES) / 2
+        name: sum(own["mean"][figure] for figure in score_study.FIGURES) / 2
         for name, own in result["measures"].items()
     }
     assert means[score_study.SHIPPED] > max(means.values()) - 0.01

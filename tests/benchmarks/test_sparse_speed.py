@@ -59,9 +59,9 @@ def test_whole_words_have_other_answers(partition):
 
 def test_columns_that_are_tuned_on_are_not_measured(partition):
     columns, tuning = drawn_columns(partition)
-    measured = {tuple(each) for each in columns}
+    measured = {tuple(column) for column in columns}
     assert len(tuning) == sparse_speed.N_TUNING
-    assert not measured & {tuple(each) for each in tuning}
+    assert not measured & {tuple(column) for column in tuning}
 
 
 def test_the_command_tells_ratios_and_refuses_other_answers(partition, tmp_path, monkeypatch):

@@ -34,9 +34,9 @@ def test_a_command_that_fails_is_told():
 def test_some_commands_are_measured():
     done = CliRunner().invoke(main, ["--rounds", "1", "--only", "numba,python"])
     assert done.exit_code == 0, done.output
-    told = dict(line.split(": ", 1) for line in done.output.splitlines())
-    assert list(told) == ["numba", "python"]
-    assert json.loads(told["numba"])["processor_seconds"] > 0
+    results = dict(line.split(": ", 1) for line in done.output.splitlines())
+    assert list(results) == ["numba", "python"]
+    assert json.loads(results["numba"])["processor_seconds"] > 0
 
 
 def test_a_command_that_is_not_known_is_refused():

@@ -27,15 +27,15 @@ def test_the_best_thresholds_have_the_highest_mean():
 
 
 def test_each_set_is_scored_at_the_thresholds_of_the_others():
-    found = compared(
+    comparison = compared(
         {"a": scores((0.3, 0.7), 0.5), "b": scores((0.3, 0.7), 0.75), "c": scores((0.2, 0.4), 1)}
     )
-    assert [found["sets"][name]["held_out"] for name in "abc"] == [0.0, 0.0, 0.0]
-    assert found["sets"]["c"]["thresholds_of_others"] == (0.3, 0.7)
-    assert found["best_of_all"] == (0.3, 0.7)
-    assert found["mean"] == {
+    assert [comparison["sets"][name]["held_out"] for name in "abc"] == [0.0, 0.0, 0.0]
+    assert comparison["sets"]["c"]["thresholds_of_others"] == (0.3, 0.7)
+    assert comparison["best_of_all"] == (0.3, 0.7)
+    assert comparison["mean"] == {
         "default": pytest.approx(0.25),
         "held_out": 0.0,
         "advised": pytest.approx(0.75),
     }
-    assert found["worst"] == {"default": 0.25, "held_out": 0.0, "advised": 0.5}
+    assert comparison["worst"] == {"default": 0.25, "held_out": 0.0, "advised": 0.5}

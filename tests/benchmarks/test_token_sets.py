@@ -93,9 +93,9 @@ def test_tokens_have_texts_and_too_many_queries_are_refused():
 
 
 def test_pairs_are_distinct_within_a_column():
-    ids, found = token_pairs(
+    ids, texts = token_pairs(
         [(3, pa.array(["a", "a ", None])), (1, pa.array([1.0, 1])), (2, pa.array([], pa.string()))]
     )
     assert ids.tolist() == [3, 1]
-    assert found.to_pylist() == ["a", "1"]
+    assert texts.to_pylist() == ["a", "1"]
     assert len(token_pairs([])[1]) == 0

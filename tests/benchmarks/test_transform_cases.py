@@ -49,13 +49,13 @@ def case_folder(tmp_path):
     write_csv(folder / "target.csv", ["mail"], [[x] for x in MAILS])
     truth = [[f" {NAMES[a]}", f"{MAILS[b]}\u00a0"] for a, b in TRUE.items()]
     write_csv(folder / "ground_truth.csv", ["source_value", "target_value"], truth)
-    told = {
+    description = {
         "kind": "one table split",
         "source_key": "column 1: name",
         "target_key": "mail",
         "relations": {"initials": 4},
     }
-    (folder / "case.json").write_text(json.dumps(told))
+    (folder / "case.json").write_text(json.dumps(description))
     return folder
 
 
@@ -70,18 +70,18 @@ def test_a_case_is_read_and_its_values_are_cleaned(case_folder):
 
 @pytest.mark.parametrize("named", [True, False])
 def test_what_pexeso_joins_in_a_case_is_scored(case_folder, named):
-    found = learned(read_case(case_folder), named=named)
-    assert (found["precision"], found["recall"], found["f"]) == (1.0, 1.0, 1.0)
-    assert found["f_as_told"] == 1.0
-    assert found["kinds"] == {"program": 4}
-    assert (found["columns"], found["key_column"]) == (["name"], "mail")
-    assert '"name"' in found["program"]
+    result = learned(read_case(case_folder), named=named)
+    assert (result["precision"], result["recall"], result["f"]) == (1.0, 1.0, 1.0)
+    assert result["f_as_told"] == 1.0
+    assert result["kinds"] == {"program": 4}
+    assert (result["columns"], result["key_column"]) == (["name"], "mail")
+    assert '"name"' in result["program"]
 
 
 def test_keys_of_several_columns_are_tuples_and_a_case_without_truth_is_refused(case_folder):
-    told = json.loads((case_folder / "case.json").read_text())
-    told["source_key"] = ["n", "name"]
-    (case_folder / "case.json").write_text(json.dumps(told))
+    description = json.loads((case_folder / "case.json").read_text())
+    description["source_key"] = ["n", "name"]
+    (case_folder / "case.json").write_text(json.dumps(description))
     head = ["n", "name", "target_value"]
     write_csv(case_folder / "ground_truth.csv", head, [["0", NAMES[0], MAILS[2]]])
     case = read_case(case_folder)
@@ -94,12 +94,12 @@ def test_keys_of_several_columns_are_tuples_and_a_case_without_truth_is_refused(
 
 def test_scores_of_pairs_are_those_of_a_hand_made_example():
     truth = {("a", 1), ("b", 2), ("c", 3), ("d", 4)}
-    found = score({("a", 1), ("b", 3)}, truth)
-    assert found == {"precision": 0.5, "recall": 0.25, "f": pytest.approx(1 / 3), "joined": 2}
+    scores = score({("a", 1), ("b", 3)}, truth)
+    assert scores == {"precision": 0.5, "recall": 0.25, "f": pytest.approx(1 / 3), "joined": 2}
     nothing = score(set(), truth)
     whole = score(truth, truth)
     # Nothing joined: no precision, and 0 for the others.
-    assert means([found, nothing, whole]) == {
+    assert means([scores, nothing, whole]) == {
         "precision": 0.75,
         "recall": pytest.approx(1.25 / 3),
         "f": pytest.approx(4 / 9),
@@ -177,17 +177,17 @@ def test_the_fuzzy_oracle_is_that_of_plain_sets_and_fractions(seed):
         (at, drawn.randrange(len(targets))) for at in range(len(sources)) if drawn.random() < 0.7
     }
     n_true = len(truth) + 1
-    found = best_fuzzy_join(sources, targets, truth, n_true)
-    assert found == plain_best_fuzzy(sources, targets, truth, n_true)
+    best_join = best_fuzzy_join(sources, targets, truth, n_true)
+    assert best_join == plain_best_fuzzy(sources, targets, truth, n_true)
     if truth:
-        assert found["f"] > 0 or "tokeniser" not in found
+        assert best_join["f"] > 0 or "tokeniser" not in best_join
 
 
 def test_similarities_are_those_of_sets():
     common, left, right = common_tokens(["a b c", ""], ["b c d e"], "word")
     assert common.tolist() == [[2], [0]]
-    found = {name: similarities(name, common, left, right)[:, 0].tolist() for name in SIMILARITIES}
-    assert found == {
+    scores = {name: similarities(name, common, left, right)[:, 0].tolist() for name in SIMILARITIES}
+    assert scores == {
         "intersection": [2, 0],
         "Jaccard": [0.4, 0],
         "Dice": [2 / 3.5, 0],
@@ -215,8 +215,8 @@ def test_all_shared_cases_are_read():
 @needs_cases
 def test_the_command_measures_cases_by_every_method(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    asked = ["transform", "cases", "--only", "203-149-c2", "--write"]
-    done = CliRunner().invoke(main, asked, catch_exceptions=False)
+    arguments = ["transform", "cases", "--only", "203-149-c2", "--write"]
+    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     result = json.loads((tmp_path / "transform" / "cases.json").read_text())
     [row] = result["cases"]
@@ -235,11 +235,11 @@ def test_the_command_measures_cases_by_every_method(tmp_path, monkeypatch):
 @needs_cases
 def test_a_rule_is_learned_and_rivals_join_what_they_can():
     methods = ("named", *RIVALS, "best fuzzy")
-    found = measured_cases(only="baseball-first-last-to-last-comma-first", methods=methods)
-    own = found["cases"][0]["methods"]
+    result = measured_cases(only="baseball-first-last-to-last-comma-first", methods=methods)
+    own = result["cases"][0]["methods"]
     assert own["named"]["f"] == 1.0
     assert own["equality"]["f"] == 0.0
-    assert found["means"]["string rules"]["named"]["solved"] == 1
+    assert result["means"]["string rules"]["named"]["solved"] == 1
 
 
 def test_what_is_not_there_is_refused(tmp_path):

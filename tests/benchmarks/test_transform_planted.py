@@ -41,9 +41,9 @@ def test_the_keys_of_true_pairs_are_derived_by_the_rule_and_all_keys_differ(name
     assert len(set(written.values())) == 400
     both = keys.keys() & written.keys()
     assert len(both) == pair.n_true == 100
-    assert all(written[each] == keys[each] for each in both)
+    assert all(written[person] == keys[person] for person in both)
     # Nothing else joins: other people have other keys.
-    assert set(written.values()) & set(keys.values()) == {keys[each] for each in both}
+    assert set(written.values()) & set(keys.values()) == {keys[person] for person in both}
 
 
 def test_tables_are_the_same_for_a_seed():
@@ -75,12 +75,12 @@ def test_scores_count_the_rows_that_are_joined_with_their_own_key():
     for left, key, kind in joined.pairs:
         right[kind][mine[left] == theirs[key]] += 1
     n_joined = sum(map(sum, right.values()))
-    found = scores_of(joined, pair)
+    scores = scores_of(joined, pair)
     n_right = right["program"][1] + right["fuzzy"][1]
     assert n_right >= 30 == pair.n_true
-    assert found["joined"] == n_joined
-    assert found["f"] == 2 * n_right / (n_joined + 30)
-    assert found["f_without_fuzzy"] == 2 * right["program"][1] / (sum(right["program"]) + 30)
+    assert scores["joined"] == n_joined
+    assert scores["f"] == 2 * n_right / (n_joined + 30)
+    assert scores["f_without_fuzzy"] == 2 * right["program"][1] / (sum(right["program"]) + 30)
 
 
 def _keys(pair):
@@ -88,29 +88,29 @@ def _keys(pair):
 
 
 def test_a_rule_is_measured():
-    found = measured_pair("NameConcat", SYNTHETIC["NameConcat"], 200, share=1, repeats=2)
-    assert (found["f"], found["f_without_fuzzy"]) == (1.0, 1.0)
-    assert found["kinds"] == {"none": 0, "equal": 0, "program": 200, "fuzzy": 0}
-    assert found["seconds"] > 0
-    assert found["join_seconds"] > 0
-    assert found["peak_bytes"] is None or found["peak_bytes"] >= 0
+    result = measured_pair("NameConcat", SYNTHETIC["NameConcat"], 200, share=1, repeats=2)
+    assert (result["f"], result["f_without_fuzzy"]) == (1.0, 1.0)
+    assert result["kinds"] == {"none": 0, "equal": 0, "program": 200, "fuzzy": 0}
+    assert result["seconds"] > 0
+    assert result["join_seconds"] > 0
+    assert result["peak_bytes"] is None or result["peak_bytes"] >= 0
 
 
 def test_sizes_end_at_the_most_rows(monkeypatch):
     monkeypatch.setattr("benchmarks.transform.planted.RULES", {"date": RULES["date"]})
     monkeypatch.setattr("benchmarks.transform.planted.SYNTHETIC", {"UserID": SYNTHETIC["UserID"]})
-    found = measured_planted(max_rows=1_000, repeats=1)
-    assert [row["rows"] for row in found["planted"]] == [100, 1_000]
-    assert [row["rule"] for row in found["synthetic"]] == ["UserID"]
-    lines = planted_table(found).splitlines()
+    result = measured_planted(max_rows=1_000, repeats=1)
+    assert [row["rows"] for row in result["planted"]] == [100, 1_000]
+    assert [row["rule"] for row in result["synthetic"]] == ["UserID"]
+    lines = planted_table(result).splitlines()
     assert [line.split(" | ")[1] for line in lines[2:]] == ["100", "1,000", "1,000"]
 
 
 def test_stored_programs_are_applied_to_new_rows():
-    found = applied("Citeseer", 500, 1, seed=0)
-    assert found["right"] == 1.0
-    assert found["rows_per_second"] > 0
-    assert found["programs"] == [
+    result = applied("Citeseer", 500, 1, seed=0)
+    assert result["right"] == 1.0
+    assert result["rows_per_second"] > 0
+    assert result["programs"] == [
         '"authors", then ". ", then "title", then ". ", then "year", then "."'
     ]
 
@@ -121,9 +121,9 @@ def test_programs_that_read_the_target_are_applied_to_it(monkeypatch):
         return {"code": code}, columns["path"]
 
     monkeypatch.setitem(SYNTHETIC, "swapped", Rule(codes_to_paths, 10**10))
-    found = applied("swapped", 300, 1, seed=0)
-    assert found["right"] == 1.0
-    assert all('"key"' in program for program in found["programs"])
+    result = applied("swapped", 300, 1, seed=0)
+    assert result["right"] == 1.0
+    assert all('"key"' in program for program in result["programs"])
 
 
 def test_the_command_writes_what_it_measures(tmp_path, monkeypatch):
@@ -132,8 +132,8 @@ def test_the_command_writes_what_it_measures(tmp_path, monkeypatch):
     for module in ("planted", "applying"):
         monkeypatch.setattr(f"benchmarks.transform.{module}.RULES", rules)
         monkeypatch.setattr(f"benchmarks.transform.{module}.SYNTHETIC", rules)
-    asked = ["transform", "planted", "apply", "--rows", "100", "--repeats", "1", "--write"]
-    done = CliRunner().invoke(main, asked, catch_exceptions=False)
+    arguments = ["transform", "planted", "apply", "--rows", "100", "--repeats", "1", "--write"]
+    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     planted, apply = (
         json.loads((tmp_path / "transform" / f"{part}.json").read_text())

@@ -30,11 +30,11 @@ def lakes(tmp_path):
 
 
 def test_columns_with_enough_values_are_drawn_from_also_those_of_numbers(lakes):
-    found = list(lake_columns(lakes))
-    assert len(found) == 12
-    assert {each.name for each in found} == {"city", "number"}
-    assert found[0].key == "one/t0.csv#0"
-    assert found[0].cells().to_pylist()[0] == "one0 Rome0"
+    columns = list(lake_columns(lakes))
+    assert len(columns) == 12
+    assert {column.name for column in columns} == {"city", "number"}
+    assert columns[0].key == "one/t0.csv#0"
+    assert columns[0].cells().to_pylist()[0] == "one0 Rome0"
     assert list(lake_columns(lakes, min_values=26)) == []
 
 
@@ -46,7 +46,7 @@ def test_draws_are_the_same_for_a_seed_and_of_different_tables(lakes):
     assert pairs != drawn_pairs(columns, 8, 2)
     assert all((one.lake, one.table) != (other.lake, other.table) for one, other in pairs)
     for side in zip(*pairs, strict=True):
-        assert len({each.key for each in side}) == len(side)
+        assert len({column.key for column in side}) == len(side)
 
 
 def test_what_each_kind_joins_in_a_task_is_counted_against_its_truth():
@@ -55,13 +55,13 @@ def test_what_each_kind_joins_in_a_task_is_counted_against_its_truth():
     # Of five that the rule derives, the truth has four; the equal ones are wrong in it.
     truth = incidence_of([0, 1, 2, 3], [0, 1, 2, 3], (6, 6))
     task = Task("t", "t", pa.array(left), pa.array(right), truth)
-    found = task_row("set", task)
-    assert found["kinds"] == {
+    row = task_row("set", task)
+    assert row["kinds"] == {
         "equal": {"pairs": 1, "right": 0},
         "program": {"pairs": 5, "right": 4},
     }
-    assert (found["precision"], found["recall"]) == (pytest.approx(4 / 6), 1.0)
-    assert (found["cardinality"], found["values"], found["true_pairs"]) == ("1:1", [6, 6], 4)
+    assert (row["precision"], row["recall"]) == (pytest.approx(4 / 6), 1.0)
+    assert (row["cardinality"], row["values"], row["true_pairs"]) == ("1:1", [6, 6], 4)
 
 
 def test_a_program_of_drawn_columns_is_listed_with_samples(lakes):
@@ -81,8 +81,8 @@ def test_the_command_lists_every_program(lakes, tmp_path, monkeypatch):
     monkeypatch.setattr(restraint, "LAKES", tuple(lakes))
     monkeypatch.setattr(restraint, "_lake", lambda stack, name: lakes[name])
     monkeypatch.setattr(restraint, "_tasks", lambda: iter(()))
-    asked = ["transform", "restraint", "--pairs", "6", "--draws", "2", "--write"]
-    done = CliRunner().invoke(main, asked, catch_exceptions=False)
+    arguments = ["transform", "restraint", "--pairs", "6", "--draws", "2", "--write"]
+    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     result = json.loads((tmp_path / "transform" / "restraint.json").read_text())
     assert result["random"]["columns"] == 12

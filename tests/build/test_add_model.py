@@ -52,7 +52,7 @@ def test_what_is_added_is_what_a_build_would_have_written(built, first, tmp_path
     added = first.add_model("hashing", dimensions=DIMENSIONS)
     assert (added.committed, added.partitions_added, first.models) == (True, 1, MODELS)
     require_as_alone(first, alone)
-    manifest, expected = (open_store_anywhere(each.path).manifest for each in (first, both))
+    manifest, expected = (open_store_anywhere(index.path).manifest for index in (first, both))
     assert manifest.parts["semantic"] == before.parts["semantic"]
     assert [entry.files for entry in manifest.parts["semantic_2"]] == [
         entry.files for entry in expected.parts["semantic_2"]
@@ -105,9 +105,9 @@ def test_updates_before_and_after(lake, tmp_path, spark):
         require_as_alone(index, {name: both.with_model(name) for name in MODELS})
 
     (folder / "more.csv").write_text(MORE, encoding="utf-8")
-    for each in (index, both):
-        each.append(folder)
-        each.delete(["cities.csv"])
+    for updated_index in (index, both):
+        updated_index.append(folder)
+        updated_index.delete(["cities.csv"])
     (folder / "cities.csv").unlink()
     shutil.move(folder, tmp_path / "gone")
     index.add_model("hashing", dimensions=DIMENSIONS)
@@ -115,13 +115,13 @@ def test_updates_before_and_after(lake, tmp_path, spark):
     assert "cities.csv" not in str(answers(index.with_model("hashing")))
     shutil.move(tmp_path / "gone", folder)
     (folder / "new.csv").write_text(MORE.replace("place", "harbour"), encoding="utf-8")
-    for each in (index, both):
-        assert each.append(folder).new == 1
+    for updated_index in (index, both):
+        assert updated_index.append(folder).new == 1
     require_as_both()
     assert "new.csv" in str(answers(index.with_model("hashing")))
-    for each in (index, both):
-        each.delete(["towns.csv"])
-        each.compact(everything=True)
+    for updated_index in (index, both):
+        updated_index.delete(["towns.csv"])
+        updated_index.compact(everything=True)
     require_as_both()
     assert index.overlap(["Oslo"])[0].table == "more.csv"
 

@@ -64,7 +64,7 @@ def write_lake(folder, seed, replaced):
         with open(folder / f"{number:02d}.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["place", "n"])
-            writer.writerows((replaced.get(each, each), row) for row, each in enumerate(rows))
+            writer.writerows((replaced.get(place, place), row) for row, place in enumerate(rows))
 
 
 def write_aliases(path, rows):
@@ -77,27 +77,27 @@ def answers(index, query):
     """Return what each kind of search finds, without texts and times."""
     options = {"k": "all", "fold_copies": False}
     alike = {"min_joinability": 0.2, "max_distance": 0.4, "rerank": False, **options}
-    found = index.search(query, **alike)
+    hits = index.search(query, **alike)
     [of_batch] = index.search_batch([query], **alike)
-    assert [(each.table, each.matched) for each in of_batch] == [
-        (each.table, each.matched) for each in found
+    assert [(hit.table, hit.matched) for hit in of_batch] == [
+        (hit.table, hit.matched) for hit in hits
     ]
     return {
-        "search": [(each.table, each.column, each.matched, each.total) for each in found],
+        "search": [(hit.table, hit.column, hit.matched, hit.total) for hit in hits],
         "pairs": [
-            sorted({(pair.key, round(pair.distance, 9)) for pair in each.pairs()}) for each in found
+            sorted({(pair.key, round(pair.distance, 9)) for pair in hit.pairs()}) for hit in hits
         ],
         "overlap": [
-            (each.table, each.column, each.overlap, each.size, each.shared())
-            for each in index.overlap(query, **options)
+            (hit.table, hit.column, hit.overlap, hit.size, hit.shared())
+            for hit in index.overlap(query, **options)
         ],
         "batch": [
-            (each.table, each.column, each.overlap)
-            for each in index.overlap_batch([query], **options)[0]
+            (hit.table, hit.column, hit.overlap)
+            for hit in index.overlap_batch([query], **options)[0]
         ],
         "contain": [
-            (each.table, each.column, each.overlap, each.containment)
-            for each in index.contain(query, min_containment=0.3, **options)
+            (hit.table, hit.column, hit.overlap, hit.containment)
+            for hit in index.contain(query, min_containment=0.3, **options)
         ],
     }
 
@@ -106,7 +106,7 @@ def requires_equal_answers(index, by_hand, seed):
     draw = random.Random(seed)
     for _ in range(8):
         query = [draw.choice(PLACES) for _ in range(draw.randrange(1, 9))]
-        replaced = [BY_HAND.get(each, each) for each in query]
+        replaced = [BY_HAND.get(place, place) for place in query]
         assert answers(index, query) == answers(by_hand, replaced)
 
 
@@ -120,12 +120,12 @@ def folder(tmp_path_factory, spark):
 @pytest.fixture(scope="module")
 def pairs_of_indexes(folder):
     """Return for each of some lakes its index with aliases, and one of the lake made by hand."""
-    found = []
+    pairs = []
     for seed, model in ((0, "lexical"), (1, "hashing")):
         write_lake(folder / f"lake{seed}", seed, {})
         write_lake(folder / f"hand{seed}", seed, BY_HAND)
         options = {"model": model, "parts": ["containment"]}
-        found.append(
+        pairs.append(
             (
                 build_index(
                     folder / f"lake{seed}",
@@ -136,7 +136,7 @@ def pairs_of_indexes(folder):
                 build_index(folder / f"hand{seed}", folder / f"hand{seed}.pexeso", **options),
             )
         )
-    return found
+    return pairs
 
 
 def test_answers_are_those_of_a_lake_replaced_by_hand(pairs_of_indexes):
@@ -147,8 +147,8 @@ def test_answers_are_those_of_a_lake_replaced_by_hand(pairs_of_indexes):
 def test_codes_of_which_aliases_make_names_are_columns_of_text(pairs_of_indexes):
     for index, by_hand in pairs_of_indexes:
         kinds = [
-            each.catalog.columns(["table", "kind", "reason", "n_distinct"]).to_pylist()
-            for each in (index, by_hand)
+            side.catalog.columns(["table", "kind", "reason", "n_distinct"]).to_pylist()
+            for side in (index, by_hand)
         ]
         assert kinds[0] == kinds[1]
         [match] = index.search(["saint mary harbour"], max_distance=0.0, k=1, fold_copies=False)
@@ -157,44 +157,42 @@ def test_codes_of_which_aliases_make_names_are_columns_of_text(pairs_of_indexes)
 
 def test_explanations_name_pairs_by_an_alias(pairs_of_indexes, tmp_path):
     index, _ = pairs_of_indexes[0]
-    found = index.search(["nyc", "Rome"], max_distance=0.0, k="all", fold_copies=False)
-    for match in found:
+    matches = index.search(["nyc", "Rome"], max_distance=0.0, k="all", fold_copies=False)
+    for match in matches:
         for pair in match.pairs():
             plain = Normaliser().normalise([pair.query, pair.value]).to_pylist()
             assert (pair.kind == "alias") == (len(set(plain)) == 2), pair
-    named = {pair.kind: match for match in found for pair in match.pairs()}
+    named = {pair.kind: match for match in matches for pair in match.pairs()}
     assert set(named) == {"alias", "exact"}
     match = named["alias"]
     page = index.explain(["nyc"], match.table, match.column).to_html()
     assert '<span class="kind kind-alias">alias</span>' in page
     assert '<span class="soft">(as <bdi>new york city</bdi>)</span>' in page
-    asked = tmp_path / "asked.csv"
-    asked.write_text("city\nnyc\nRome\n", encoding="utf-8")
+    query_file = tmp_path / "asked.csv"
+    query_file.write_text("city\nnyc\nRome\n", encoding="utf-8")
     column = f"{match.table}:{match.column}"
-    asking = ["explain", str(index.path), f"{asked}:city", column]
+    asking = ["explain", str(index.path), f"{query_file}:city", column]
     run = CliRunner().invoke
     assert "0.000  alias: new york city" in run(cli, asking).stdout
-    told = json.loads(run(cli, [*asking, "--json"]).stdout)
-    assert told["kinds"]["alias"]["matched"] == 1
-    assert {pair[3] for pair in told["pairs"]} >= {"alias"}
+    explanation = json.loads(run(cli, [*asking, "--json"]).stdout)
+    assert explanation["kinds"]["alias"]["matched"] == 1
+    assert {pair[3] for pair in explanation["pairs"]} >= {"alias"}
 
 
 def test_searches_by_equal_values_tell_aliases_of_the_query(pairs_of_indexes, tmp_path):
     index, by_hand = pairs_of_indexes[0]
     query = ["nyc", "Big Apple", "nyc", "New York City", "Rome", "Emerald Isle", None]
-    for found in (index.overlap(query), index.contain(query, min_containment=0.1)):
-        told = found.to_dict(explain=True)["results"]
-        assert all(
-            set(each["aliases"]) <= set(each["shared"]) for each in told if "aliases" in each
-        )
-        of_all = {value: texts for each in told for value, texts in each.get("aliases", {}).items()}
+    for matches in (index.overlap(query), index.contain(query, min_containment=0.1)):
+        rows = matches.to_dict(explain=True)["results"]
+        assert all(set(row["aliases"]) <= set(row["shared"]) for row in rows if "aliases" in row)
+        of_all = {value: texts for row in rows for value, texts in row.get("aliases", {}).items()}
         assert of_all == {"New York City": ["Big Apple", "nyc"], "Ireland": ["Emerald Isle"]}
-    told = by_hand.overlap(query).to_dict(explain=True)["results"]
-    assert not any("aliases" in each for each in told)
-    asked = tmp_path / "asked.csv"
-    asked.write_text("city\nnyc\nRome\n", encoding="utf-8")
+    rows = by_hand.overlap(query).to_dict(explain=True)["results"]
+    assert not any("aliases" in row for row in rows)
+    query_file = tmp_path / "asked.csv"
+    query_file.write_text("city\nnyc\nRome\n", encoding="utf-8")
     for asking in (["overlap"], ["search", "--method", "all"]):
-        arguments = [*asking, str(index.path), f"{asked}:city", "--explain"]
+        arguments = [*asking, str(index.path), f"{query_file}:city", "--explain"]
         shown = CliRunner().invoke(cli, arguments).stdout
         assert ("New York City  alias: nyc\n" if asking == ["overlap"] else "alias") in shown
 
@@ -202,10 +200,10 @@ def test_searches_by_equal_values_tell_aliases_of_the_query(pairs_of_indexes, tm
 def test_joins_bring_rows_of_aliases(pairs_of_indexes):
     index, by_hand = pairs_of_indexes[0]
 
-    def joined(each, cities):
-        found = each.search(cities, max_distance=0.0, k=3, fold_copies=False, rerank=False)
+    def joined(side, cities):
+        matches = side.search(cities, max_distance=0.0, k=3, fold_copies=False, rerank=False)
         table = pa.table({"city": cities})
-        return [match.join(table, on="city")["n"].to_pylist() for match in found]
+        return [match.join(table, on="city")["n"].to_pylist() for match in matches]
 
     ours = joined(index, ["nyc", "Hibernia", "Rome"])
     theirs = joined(by_hand, ["New York City", "Ireland", "Rome"])
@@ -295,5 +293,5 @@ def test_an_index_elsewhere_carries_its_aliases(
     assert built.append().new == 1  # tasks of the shared session know no other way to the server
     assert there.refresh()
     query = ["New York City", "Los Angeles", "Ireland", "Saint Mary Harbour", "Old Mill"]
-    found = there.contain(query, min_containment=1.0, fold_copies=False)
-    assert {match.table: match.size for match in found}["late.csv"] == 5
+    matches = there.contain(query, min_containment=1.0, fold_copies=False)
+    assert {match.table: match.size for match in matches}["late.csv"] == 5

@@ -52,16 +52,16 @@ def test_the_catalog_lists_every_file_and_column_with_the_reason(small_index):
 
 
 def test_stages_are_told_as_they_start(lake, tmp_path, spark):
-    told = []
+    stages = []
     index = build_index(
         lake,
         tmp_path / "out.pexeso",
         model="hashing",
         dimensions=16,
         parts=["containment", "composite", "redundancy"],
-        progress=told.append,
+        progress=stages.append,
     )
-    assert told == [stage for stage in stage_names() if stage != "changes"]
+    assert stages == [stage for stage in stage_names() if stage != "changes"]
     assert index.search(["oslo"], min_joinability=1)[0].table == "cities.csv"
     assert not (tmp_path / "out.pexeso" / ".building").exists()
 
@@ -114,8 +114,8 @@ def test_a_dataframe_and_a_table_of_the_catalog_are_lakes(tmp_path, spark):
         [(city, number) for number, city in enumerate(cities)], "city string, n int"
     )
     index = build_index(frame, tmp_path / "frame.pexeso", model="hashing", dimensions=16)
-    [found] = index.search(cities)
-    assert (found.table, found.column, found.matched) == ("dataframe", "city", 5)
+    [match] = index.search(cities)
+    assert (match.table, match.column, match.matched) == ("dataframe", "city", 5)
     with pytest.raises(LakeError, match="What has changed in Spark tables"):
         index.append()
     frame.createOrReplaceTempView("cities")

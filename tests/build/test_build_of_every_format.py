@@ -21,10 +21,10 @@ def test_every_format_is_indexed_searched_joined_and_deleted(spark, tmp_path):
     index = pexeso.build_index(lake, path, model="hashing", dimensions=32)
     tables = index.catalog.tables().to_pylist()
     assert {row["table"] for row in tables} == names
-    found = index.search(CITIES, k="all", fold_copies=False, min_joinability=0.8)
-    assert {match.table for match in found} == names
+    matches = index.search(CITIES, k="all", fold_copies=False, min_joinability=0.8)
+    assert {match.table for match in matches} == names
     member = "zm.xlsx#Cities"
-    (match,) = [each for each in found if each.table == member]
+    (match,) = [candidate for candidate in matches if candidate.table == member]
     joined = match.join(
         spark.createDataFrame([(city,) for city in CITIES], "place string"), "place"
     )
@@ -33,4 +33,4 @@ def test_every_format_is_indexed_searched_joined_and_deleted(spark, tmp_path):
     assert {row["founded"] for row in joined.collect()} == set(TABLE["founded"].to_pylist())
     index.delete([member])
     left = index.search(CITIES, k="all", fold_copies=False, min_joinability=0.8)
-    assert {each.table for each in left} == names - {member}
+    assert {match.table for match in left} == names - {member}

@@ -21,13 +21,13 @@ def bytes_of(index: Path) -> dict[str, bytes]:
     manifest = json.loads((index / "manifest.json").read_text(encoding="utf-8"))
     folders = [*manifest["catalogs"], manifest["embedder"]]
     folders += [entry for entries in manifest["parts"].values() for entry in entries]
-    found = {}
+    contents = {}
     for number, folder in enumerate(folders):
         for file in folder["files"]:
             if file["path"] != "report.json":
                 content = (index / folder["folder"] / file["path"]).read_bytes()
-                found[f"{number}/{file['path']}"] = content
-    return found
+                contents[f"{number}/{file['path']}"] = content
+    return contents
 
 
 @pytest.fixture
@@ -99,16 +99,16 @@ def test_updates_here_leave_the_bytes_of_those_on_spark(lake, tmp_path, spark, h
     for search in (ours.search, ours.overlap, ours.contain):
         on_spark = getattr(sparks, search.__name__)
         for query in (["Oslo", "Lima", "Rome"], ["Madrid", "Paris", "Vienna"]):
-            found, expected = (each(query, k="all").to_dict() for each in (search, on_spark))
-            assert found["results"] == expected["results"]
+            answer, expected = (method(query, k="all").to_dict() for method in (search, on_spark))
+            assert answer["results"] == expected["results"]
 
 
 @pytest.mark.parametrize(
-    "asked", [{"master": "local[1]"}, {"conf": {"spark.ui.enabled": "false"}}, {"model": "hashing"}]
+    "setup", [{"master": "local[1]"}, {"conf": {"spark.ui.enabled": "false"}}, {"model": "hashing"}]
 )
-def test_who_names_spark_gets_spark(lake, tmp_path, here, asked):
+def test_who_names_spark_gets_spark(lake, tmp_path, here, setup):
     with pytest.raises(AssertionError, match="Spark was started"):
-        pexeso.build_index(lake, tmp_path / "index.pexeso", **asked)
+        pexeso.build_index(lake, tmp_path / "index.pexeso", **setup)
 
 
 def test_larger_files_are_read_on_spark(lake, tmp_path, spark, monkeypatch):

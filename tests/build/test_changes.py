@@ -90,7 +90,7 @@ def expected(row, compare):
 def test_files_are_judged_as_plain_rules_say(rows, compare):
     rows = [{"table": f"t{n}", "path": f"/nowhere/t{n}", **row} for n, row in enumerate(rows)]
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
-    found = pa.Table.from_batches(
+    files = pa.Table.from_batches(
         judged(
             iter([batch]),
             root=Path("/nowhere"),
@@ -100,7 +100,7 @@ def test_files_are_judged_as_plain_rules_say(rows, compare):
         )
     )
     wanted = {row["table"]: change for row in rows if (change := expected(row, compare))}
-    assert dict(zip(found["table"].to_pylist(), found["change"].to_pylist(), strict=True)) == wanted
+    assert dict(zip(files["table"].to_pylist(), files["change"].to_pylist(), strict=True)) == wanted
 
 
 @pytest.mark.parametrize("compare", ["modified", "content"])
@@ -124,10 +124,10 @@ def test_files_of_another_time_are_compared_by_what_is_in_them(tmp_path, compare
             }
         )
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
-    [found] = judged(iter([batch]), root=tmp_path, compare=compare, stale_formats=[], max_bytes=99)
+    [files] = judged(iter([batch]), root=tmp_path, compare=compare, stale_formats=[], max_bytes=99)
     changed = {0, 1, 2} if compare == "content" else {1}
-    assert found["table"].to_pylist() == [row["table"] for row in rows]
-    assert found["change"].to_pylist() == [
+    assert files["table"].to_pylist() == [row["table"] for row in rows]
+    assert files["change"].to_pylist() == [
         "changed" if n in changed else "unchanged" for n in range(6)
     ]
 
@@ -158,8 +158,8 @@ def test_files_that_could_not_be_opened_are_read_once_they_can_be(tmp_path, comp
         )
     ]
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
-    [found] = judged(iter([batch]), root=tmp_path, compare=compare, stale_formats=[], max_bytes=99)
-    assert found["change"].to_pylist() == ["unchanged", "changed", "unchanged", "unchanged"]
+    [files] = judged(iter([batch]), root=tmp_path, compare=compare, stale_formats=[], max_bytes=99)
+    assert files["change"].to_pylist() == ["unchanged", "changed", "unchanged", "unchanged"]
 
 
 @pytest.mark.parametrize("compare", ["modified", "content"])
@@ -185,10 +185,10 @@ def test_files_that_changed_and_cannot_be_opened_are_closed(tmp_path, monkeypatc
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
     opened = os.open
     monkeypatch.setattr(os, "open", refuse)
-    [found] = judged(
+    [files] = judged(
         iter([batch]), root=tmp_path, compare=compare, stale_formats=[STALE], max_bytes=99
     )
-    changes = dict(zip(found["table"].to_pylist(), found["change"].to_pylist(), strict=True))
+    changes = dict(zip(files["table"].to_pylist(), files["change"].to_pylist(), strict=True))
     assert changes == {
         "grown.csv": "closed",
         "touched.csv": "closed",

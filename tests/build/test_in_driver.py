@@ -40,13 +40,13 @@ def test_records_of_several_kinds_go_to_folders_of_their_own(tmp_path):
     attempts = tmp_path / "attempts"
     names = [written(attempts, batch_of(RECORDS)), written(attempts, batch_of(RECORDS[2:3]))]
     in_driver.gather_records(attempts, names, tmp_path)
-    found = {kind: in_driver.read_records(tmp_path, kind, SCHEMA.names[1:]) for kind in
+    records = {kind: in_driver.read_records(tmp_path, kind, SCHEMA.names[1:]) for kind in
              ("column", "table", "value", "token")}  # fmt: skip
-    assert {kind: rows.num_rows for kind, rows in found.items()} == {
+    assert {kind: rows.num_rows for kind, rows in records.items()} == {
         "column": 2, "table": 2, "value": 1, "token": 0,
     }  # fmt: skip
     everything = batch_of(RECORDS[:2]).to_pylist()
-    assert [{"record": "column", **row} for row in found["column"].to_pylist()] == everything
+    assert [{"record": "column", **row} for row in records["column"].to_pylist()] == everything
 
 
 def write_twice(batches, *, task, folder):
@@ -61,11 +61,11 @@ def write_twice(batches, *, task, folder):
 def test_attempts_that_spark_gave_up_are_in_nobodys_way(small_lake, tmp_path, spark, monkeypatch):
     monkeypatch.setattr(source, "write_records", write_twice)
     index = build_index(small_lake, tmp_path / "index", parts=["overlap"])
-    found = index.overlap(["Oslo", "Bergen"])
+    hits = index.overlap(["Oslo", "Bergen"])
     monkeypatch.undo()
     expected = build_index(small_lake, tmp_path / "expected", parts=["overlap"])
-    assert found
-    assert found.to_dict()["results"] == expected.overlap(["Oslo", "Bergen"]).to_dict()["results"]
+    assert hits
+    assert hits.to_dict()["results"] == expected.overlap(["Oslo", "Bergen"]).to_dict()["results"]
 
 
 def test_a_task_that_fails_leaves_no_record(tmp_path):
@@ -140,14 +140,14 @@ def test_only_what_is_read_of_a_catalog_counts(tmp_path, monkeypatch):
 
 def contents(path):
     """Return the rows of the catalog, and the bytes of every other file that tells no time."""
-    found = {}
+    files = {}
     for file in sorted(path.rglob("*")):
         name = str(file.relative_to(path))
         if file.suffix == ".parquet":
-            found.setdefault(name.partition("-")[0], []).extend(pq.read_table(file).to_pylist())
+            files.setdefault(name.partition("-")[0], []).extend(pq.read_table(file).to_pylist())
         elif file.is_file() and file.name != "report.json" and "manifest" not in file.name:
-            found[name] = file.read_bytes()
-    return found
+            files[name] = file.read_bytes()
+    return files
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def expected(lake):
     }
     assert len(rows) > 60
     assert len(skipped) >= 4
-    return rows, {(each.path, each.reason, each.is_closed) for each in skipped}
+    return rows, {(file.path, file.reason, file.is_closed) for file in skipped}
 
 
 def rows_of(spark, folder):
@@ -53,11 +53,11 @@ def rows_of(spark, folder):
 def test_the_listing_is_that_of_one_walk(spark, lake, tmp_path, first, more):
     root, _ = look_at_lake(lake)
     places = [tmp_path / name for name in ("tables", "skipped", "scratch")]
-    found = list_lake(spark, root, *places, first_folders=first, more_folders=more)
+    totals = list_lake(spark, root, *places, first_folders=first, more_folders=more)
     tables, skipped = (rows_of(spark, place) for place in places[:2])
-    assert (found.n_tables, found.n_skipped) == (len(tables), len(skipped))
-    assert found.n_bytes == sum(row[3] for row in tables)
-    assert (found.n_rounds == 1) == (first == 1000)
+    assert (totals.n_tables, totals.n_skipped) == (len(tables), len(skipped))
+    assert totals.n_bytes == sum(row[3] for row in tables)
+    assert (totals.n_rounds == 1) == (first == 1000)
     assert (set(tables), set(skipped)) == expected(lake)
     assert (len(set(tables)), len(set(skipped))) == (len(tables), len(skipped))
 
@@ -66,8 +66,8 @@ def test_the_listing_is_that_of_one_walk(spark, lake, tmp_path, first, more):
 def test_a_lake_of_nothing_is_listed(spark, tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
-    found = list_lake(spark, lake, *(tmp_path / name for name in ("tables", "skipped", "scratch")))
-    assert (found.n_tables, found.n_bytes, found.n_skipped, found.n_rounds) == (0, 0, 0, 1)
+    totals = list_lake(spark, lake, *(tmp_path / name for name in ("tables", "skipped", "scratch")))
+    assert (totals.n_tables, totals.n_bytes, totals.n_skipped, totals.n_rounds) == (0, 0, 0, 1)
     assert rows_of(spark, tmp_path / "tables") == []
     assert spark.read.parquet((tmp_path / "tables").as_uri()).columns == [
         "table", "path", "format", "n_bytes", "modified", "version", "member", "reading",

@@ -52,8 +52,8 @@ def test_columns_are_numbered_in_one_order(spark, ranges, n_ranges, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == list(written.files)
     assert (len(written.files) > 1) == (n_ranges > 1)
     assert written.files[0] == "columns-00000.parquet"
-    found = pa.concat_tables(pq.read_table(tmp_path / name) for name in written.files)
-    assert found.schema.equals(COLUMNS_SCHEMA)
+    columns = pa.concat_tables(pq.read_table(tmp_path / name) for name in written.files)
+    assert columns.schema.equals(COLUMNS_SCHEMA)
     expected, next_id = [], 40
     for row in sorted(rows, key=lambda row: (row["table"], row["name"], row["position"])):
         kept = "reason" not in row
@@ -61,7 +61,7 @@ def test_columns_are_numbered_in_one_order(spark, ranges, n_ranges, tmp_path):
             {**dict.fromkeys(COLUMNS_SCHEMA.names), **row, "column_id": next_id if kept else None}
         )
         next_id += kept
-    assert found.to_pylist() == expected
+    assert columns.to_pylist() == expected
     assert (written.n_rows, written.n_kept) == (len(rows), next_id - 40)
 
 
@@ -76,11 +76,11 @@ def test_tables_and_what_is_none_stand_in_one_order(spark, ranges, tmp_path):
     )
     every = tables.unionByName(skipped, allowMissingColumns=True)
     written = write_tables(every, tmp_path)
-    found = pa.concat_tables(pq.read_table(tmp_path / name) for name in written.files)
-    assert found.schema.equals(TABLES_SCHEMA)
-    assert found["table"].to_pylist() == sorted([*NAMES, "b.txt", "A.doc"])
+    table = pa.concat_tables(pq.read_table(tmp_path / name) for name in written.files)
+    assert table.schema.equals(TABLES_SCHEMA)
+    assert table["table"].to_pylist() == sorted([*NAMES, "b.txt", "A.doc"])
     assert (written.n_rows, written.n_kept) == (8, 6)
-    assert found.to_pylist()[0] == {
+    assert table.to_pylist()[0] == {
         **dict.fromkeys(TABLES_SCHEMA.names),
         "table": "A.doc",
         "reason": "no table",
@@ -123,7 +123,7 @@ def test_what_is_no_folder_and_no_id_is_refused(spark, tmp_path):
 
 def test_rows_at_hand_are_written_as_those_of_many_tasks(spark, tmp_path):
     table, _ = records()
-    found = []
+    results = []
     for rows in (spark.createDataFrame(table).repartition(3), table):
         folder = tmp_path / type(rows).__name__
         folder.mkdir()
@@ -133,8 +133,8 @@ def test_rows_at_hand_are_written_as_those_of_many_tasks(spark, tmp_path):
             pa.concat_tables(pq.read_table(folder / name) for name in written.files)
             for written in (columns, tables)
         ]
-        found.append((files, [(each.n_rows, each.n_kept) for each in (columns, tables)]))
-    assert found[0] == found[1]
+        results.append((files, [(written.n_rows, written.n_kept) for written in (columns, tables)]))
+    assert results[0] == results[1]
 
 
 def test_no_row_at_hand_is_an_empty_file(tmp_path):

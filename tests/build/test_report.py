@@ -53,7 +53,7 @@ def test_sums_keep_one_size_and_the_median():
     sums = empty_sums()
     for place in range(2000):
         seconds = 0.5 + place % 100 / 100
-        each = {
+        figures = {
             "tasks": 1,
             "rows_in": place,
             "rows_out": 1,
@@ -61,7 +61,7 @@ def test_sums_keep_one_size_and_the_median():
             "bytes_out": 8,
             "task_seconds": seconds,
         }
-        sums = added(sums, {**each, "slowest": seconds, "classes": {_class_of(seconds): 1}})
+        sums = added(sums, {**figures, "slowest": seconds, "classes": {_class_of(seconds): 1}})
     assert sums["tasks"] == 2000
     assert sums["rows_in"] == 2000 * 1999 // 2
     assert sums["slowest"] == pytest.approx(1.49)

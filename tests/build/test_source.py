@@ -25,9 +25,9 @@ def test_a_small_lake_is_listed_here_as_a_large_one_is_in_tasks(
     for part in (source.LISTING, source.SKIPPED):
         assert rows_in(tmp_path / "small" / part) == rows_in(tmp_path / "large" / part)
     assert {**facts["small"], "digest": 0} == {**facts["large"], "digest": 0}
-    found, skipped = find_tables(small_lake)
+    files, skipped = find_tables(small_lake)
     assert [row["table"] for row in rows_in(tmp_path / "small" / source.LISTING)] == [
-        file.table for file in found
+        file.table for file in files
     ]
     assert facts["small"]["skipped"] == len(skipped)
 

@@ -33,12 +33,12 @@ def by_kind(table):
         if isinstance(table, pa.Table)
         else [row for batch in table for row in batch.to_pylist()]
     )
-    found = {"table": [], "column": [], "value": []}
+    records = {"table": [], "column": [], "value": []}
     for row in rows:
-        found[row.pop("record")].append(row)
-    found["column"].sort(key=lambda row: row["position"])
-    found["value"].sort(key=lambda row: (row["position"], row["value"]))
-    return found
+        records[row.pop("record")].append(row)
+    records["column"].sort(key=lambda row: row["position"])
+    records["value"].sort(key=lambda row: (row["position"], row["value"]))
+    return records
 
 
 @pytest.fixture
@@ -61,17 +61,17 @@ def test_a_frame_gives_the_records_of_a_file(frame, tmp_path):
 
     pq.write_table(pa.Table.from_arrays(arrays, names=HEADER), path)
     expected = by_kind(table_records(TableFile("t", path, "parquet", 1), RULES, Normaliser()))
-    found = records_of([SparkTable("t", frame.repartition(3))])
-    assert found["column"] == expected["column"]
-    assert len([row for row in found["column"] if row["reason"] is None]) == 5
-    texts = [row.pop("text") for row in found["value"]]
+    records = records_of([SparkTable("t", frame.repartition(3))])
+    assert records["column"] == expected["column"]
+    assert len([row for row in records["column"] if row["reason"] is None]) == 5
+    texts = [row.pop("text") for row in records["value"]]
     raw = {row.pop("value"): row.pop("text") for row in [dict(row) for row in expected["value"]]}
-    assert [{**row, "text": None} for row in found["value"]] == [
+    assert [{**row, "text": None} for row in records["value"]] == [
         {**row, "text": None} for row in expected["value"]
     ]
     # The first by code point, white space and all, where a file has the first by row.
     assert set(texts) == set(raw.values()) - {"nord"} | {"Nord"}
-    [table] = found["table"]
+    [table] = records["table"]
     assert (table["table"], table["format"], table["n_rows"], table["n_columns"]) == (
         "t",
         "spark",
@@ -110,15 +110,15 @@ def test_types_that_are_no_text(spark):
 
 
 def test_columns_that_are_too_large_for_a_task_are_left_out(frame):
-    found = records_of([SparkTable("t", frame)], max_table_bytes=110)
-    reasons = {row["label"]: row["reason"] for row in found["column"]}
+    records = records_of([SparkTable("t", frame)], max_table_bytes=110)
+    reasons = {row["label"]: row["reason"] for row in records["column"]}
     assert reasons["a.b"] is None
     assert (
         reasons["city"]
         == "its distinct values take 118 bytes, at most 110 allowed (max_table_bytes)"
     )
-    assert 0 not in {row["position"] for row in found["value"]}
-    assert 5 in {row["position"] for row in found["value"]}
+    assert 0 not in {row["position"] for row in records["value"]}
+    assert 5 in {row["position"] for row in records["value"]}
 
 
 def test_a_table_without_rows_or_columns_is_a_table(spark):
@@ -126,13 +126,13 @@ def test_a_table_without_rows_or_columns_is_a_table(spark):
         SparkTable("none", spark.sql("select 1 as a").select()),
         SparkTable("empty", spark.createDataFrame([], "a string, b int")),
     ]
-    found = records_of(tables)
+    records = records_of(tables)
     assert [
         (row["table"], row["n_rows"], row["n_columns"])
-        for row in sorted(found["table"], key=lambda row: row["table"])
+        for row in sorted(records["table"], key=lambda row: row["table"])
     ] == [("empty", 0, 2), ("none", 1, 0)]
-    assert found["column"][0]["reason"] == "0 rows, at least 5 needed (min_rows)"
-    assert found["value"] == []
+    assert records["column"][0]["reason"] == "0 rows, at least 5 needed (min_rows)"
+    assert records["value"] == []
 
 
 def test_names_must_differ_and_there_must_be_one(frame):

@@ -10,21 +10,21 @@ from pexeso.errors import IndexCorruptError
 
 
 def test_a_finished_stage_is_not_done_again(tmp_path):
-    told, finished = [], []
+    started, finished = [], []
 
     def work(folder):
         time.sleep(0.02)
         (folder / "rows").write_text("3", encoding="utf-8")
         return {"rows": 3}
 
-    first = Stages(tmp_path, told.append, lambda: finished.append("first"))
+    first = Stages(tmp_path, started.append, lambda: finished.append("first"))
     facts = first.run("read", work)
     assert facts["rows"] == 3
     assert 0.02 <= facts["seconds"] < 60
-    second = Stages(tmp_path, told.append, lambda: finished.append("second"))
+    second = Stages(tmp_path, started.append, lambda: finished.append("second"))
     assert second.run("read", lambda folder: pytest.fail("done again")) == facts
     assert (second.folder("read") / "rows").read_text(encoding="utf-8") == "3"
-    assert (told, finished, first.resumed, second.resumed) == (
+    assert (started, finished, first.resumed, second.resumed) == (
         ["read", "read"],
         ["first", "second"],
         [],

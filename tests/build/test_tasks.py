@@ -133,8 +133,8 @@ def test_contents_are_compared_by_fingerprint(tmp_path):
         }
         for name in ("same.csv", "other.csv", "gone.csv")
     ]
-    found = list(tasks.compare_contents(iter([pa.RecordBatch.from_pylist(rows)]), root=tmp_path))
-    assert {batch["table"][0].as_py(): batch["change"][0].as_py() for batch in found} == {
+    batches = list(tasks.compare_contents(iter([pa.RecordBatch.from_pylist(rows)]), root=tmp_path))
+    assert {batch["table"][0].as_py(): batch["change"][0].as_py() for batch in batches} == {
         "same.csv": "unchanged",
         "other.csv": "changed",
         "gone.csv": "changed",
@@ -165,7 +165,7 @@ def test_tables_of_one_file_are_compared_with_one_reading_of_it(tmp_path, monkey
     monkeypatch.setattr(
         file_source, "fingerprint_file", lambda path: read.append(str(path)) or hashing(path)
     )
-    found = pa.Table.from_batches(tasks.compare_contents([batch], root=tmp_path)).to_pylist()
+    changes = pa.Table.from_batches(tasks.compare_contents([batch], root=tmp_path)).to_pylist()
     assert sorted(read) == [f"{tmp_path}/{name}" for name in ("a.sqlite", "a.zip", "b.sqlite")]
-    changed = {row["table"] for row in found if row["change"] == "changed"}
-    assert (len(found), changed) == (60, {"a.sqlite#t11"})
+    changed = {row["table"] for row in changes if row["change"] == "changed"}
+    assert (len(changes), changed) == (60, {"a.sqlite#t11"})

@@ -69,7 +69,7 @@ class Lake:
         )
 
 
-def found(index, query, **options):
+def columns_of(index, query, **options):
     return [
         (match.table, match.matched)
         for match in index.search(
@@ -81,17 +81,17 @@ def found(index, query, **options):
 def agrees(index, lake):
     for start in range(0, len(WORDS), 5):
         query = WORDS[start : start + 5]
-        assert found(index, query, min_joinability=0.01) == lake.expected(query)
-        assert found(index, query, k=3) == lake.expected(query)[:3]
+        assert columns_of(index, query, min_joinability=0.01) == lake.expected(query)
+        assert columns_of(index, query, k=3) == lake.expected(query)[:3]
         shared = [
             (match.table, match.overlap) for match in index.overlap(query, k=100, fold_copies=False)
         ]
         assert shared == lake.expected(query)
-        most = [(name, n) for name, n in lake.expected(query) if n >= 2]
+        contained = [(name, n) for name, n in lake.expected(query) if n >= 2]
         assert [
             (match.table, match.overlap)
             for match in index.contain(query, min_containment=0.4, k="all", fold_copies=False)
-        ] == most
+        ] == contained
     numbers = [match.table for match in index.overlap(range(8), k=100, fold_copies=False)]
     assert numbers == sorted(lake.indexed), "columns of numbers are token sets too"
     assert not any(problem.is_failure for problem in index.check())
@@ -157,8 +157,8 @@ def test_any_sequence_of_updates_equals_a_fresh_build(built, tmp_path, seed):
             {"max_distance": 0.3, "min_joinability": 0.5},
         ):
             results = [
-                each.search(WORDS[start : start + 6], **options).to_dict(explain=True)["results"]
-                for each in (index, fresh)
+                side.search(WORDS[start : start + 6], **options).to_dict(explain=True)["results"]
+                for side in (index, fresh)
             ]
             for result in results:
                 for match in result:
@@ -175,11 +175,11 @@ def test_an_append_reads_only_what_is_new(built, tmp_path):
     lake.write("t0.csv")
     (lake.folder / "t1.csv").touch()
     lake.indexed = dict(lake.there)
-    told = []
-    done = index.append(progress=told.append)
+    stages = []
+    done = index.append(progress=stages.append)
     assert (done.new, done.changed, done.unchanged, done.missing) == (1, 1, 5, 0)
     assert (done.columns_added, done.columns_deleted, done.partitions_added) == (2, 1, 1)
-    assert told == [
+    assert stages == [
         "list",
         "changes",
         "read",
@@ -385,18 +385,18 @@ def test_an_open_index_is_a_snapshot_until_it_is_refreshed(built, tmp_path):
     _, index = copy_of(built, tmp_path)
     other = open_index(index.path)
     query = WORDS[:10]
-    before = found(other, query, min_joinability=0.01)
+    before = columns_of(other, query, min_joinability=0.01)
     index.delete(["t0.csv", "t1.csv"])
     index.compact(everything=True)
-    assert found(other, query, min_joinability=0.01) == before
+    assert columns_of(other, query, min_joinability=0.01) == before
     assert other.search(query, min_joinability=0.01)[0].pairs(), (
         "the files of the old generation are there still"
     )
     assert other.refresh()
     assert not other.refresh()
     assert (
-        found(other, query, min_joinability=0.01)
-        == found(index, query, min_joinability=0.01)
+        columns_of(other, query, min_joinability=0.01)
+        == columns_of(index, query, min_joinability=0.01)
         != before
     )
 
@@ -481,5 +481,5 @@ def test_a_catalog_of_the_first_format_is_read(tmp_path):
         }
     )
     pq.write_table(rows, tmp_path / "columns.parquet")
-    found = Catalog(files_in([tmp_path])).columns(["column_id", "label", "table"])
-    assert found.to_pylist() == [{"column_id": 0, "label": None, "table": "a.csv"}]
+    columns = Catalog(files_in([tmp_path])).columns(["column_id", "label", "table"])
+    assert columns.to_pylist() == [{"column_id": 0, "label": None, "table": "a.csv"}]

@@ -201,11 +201,11 @@ class KillTest:
         """
         there, stored = shown(self.lake), contents(self.holding / "tables")
         held = (
-            [each.table for each in held_tables(self.holding)]
+            [entry.table for entry in held_tables(self.holding)]
             if (self.holding / JOURNAL).exists()
             else []
         )
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for table in GONE:
             wanted = part_of(self.before, table)
             in_lake, in_holding = part_of(there, table), part_of(stored, table)
@@ -214,9 +214,9 @@ class KillTest:
                 raise RuntimeError(f"{table} is not whole")
             if bool(in_lake) == is_held or is_held != (table in held):
                 raise RuntimeError(f"{table} is in the lake: {bool(in_lake)}, held: {is_held}")
-            found["lake" if in_lake else "holding"] += 1
+            counts["lake" if in_lake else "holding"] += 1
         _require_same("what stays", self._staying(there), self._staying(self.before))
-        return found
+        return counts
 
     def _staying(self, files: Bytes) -> Bytes:
         gone = {name for table in GONE for name in part_of(files, table)}
@@ -256,18 +256,18 @@ def scratch() -> tempfile.TemporaryDirectory[str]:
 def kills(n: int, seed: int = SEED) -> list[Kill]:
     """Kill `n` times, half of them at steps and half at instants."""
     drawn = random.Random(seed)
-    found = []
+    outcomes = []
     with scratch() as folder:
         test = KillTest(Path(folder))
         for number in range(n):
             operation = OPERATIONS[number // 2 % len(OPERATIONS)]
             if number % 2:
                 seconds = drawn.uniform(0, 1.1 * test.seconds[operation])
-                found.append(test.after_seconds(operation, seconds))
+                outcomes.append(test.after_seconds(operation, seconds))
             else:
                 step = drawn.randint(1, test.steps[operation])
-                found.append(test.at_step(operation, step, after=drawn.random() < 0.5))
-    return found
+                outcomes.append(test.at_step(operation, step, after=drawn.random() < 0.5))
+    return outcomes
 
 
 def kills_at_every_step() -> Iterator[Kill]:
@@ -280,15 +280,15 @@ def kills_at_every_step() -> Iterator[Kill]:
                     yield test.at_step(operation, step, after=after)
 
 
-def summary(found: list[Kill], seconds: float) -> str:
+def summary(kills: list[Kill], seconds: float) -> str:
     """Say in one line how all kills ended."""
-    between = sum(bool(kill.in_lake and kill.in_holding) for kill in found)
-    by_operation = Counter(kill.operation for kill in found)
+    between = sum(bool(kill.in_lake and kill.in_holding) for kill in kills)
+    by_operation = Counter(kill.operation for kill in kills)
     return (
-        f"{len(found):,} calls "
+        f"{len(kills):,} calls "
         f"({', '.join(f'{count} {name}' for name, count in sorted(by_operation.items()))}), "
-        f"{sum(kill.killed for kill in found):,} killed before their end, {between:,} with tables "
-        f"in both folders, {sum(bool(kill.failure) for kill in found)} failures; {seconds:,.0f} s"
+        f"{sum(kill.killed for kill in kills):,} killed before their end, {between:,} with tables "
+        f"in both folders, {sum(bool(kill.failure) for kill in kills)} failures; {seconds:,.0f} s"
     )
 
 
@@ -307,10 +307,10 @@ def forked(run: Callable[[], None], seconds: float | None = None) -> int:
     return os.waitpid(process, 0)[1]
 
 
-def _require_same(what: str, found: Bytes, wanted: Bytes) -> None:
-    if found != wanted:
+def _require_same(what: str, actual: Bytes, wanted: Bytes) -> None:
+    if actual != wanted:
         changed = sorted(
-            name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)
+            name for name in actual.keys() | wanted.keys() if actual.get(name) != wanted.get(name)
         )
         raise RuntimeError(f"{what} differs in {changed}")
 
@@ -330,14 +330,14 @@ def main() -> int:
     parser.add_argument("kills", nargs="?", type=int, default=KILLS)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--every-step", action="store_true")
-    asked = parser.parse_args()
+    flags = parser.parse_args()
     started = time.perf_counter()
-    found = list(kills_at_every_step()) if asked.every_step else kills(asked.kills, asked.seed)
-    for kill in found:
+    outcomes = list(kills_at_every_step()) if flags.every_step else kills(flags.kills, flags.seed)
+    for kill in outcomes:
         if kill.failure:
             print(kill, file=sys.stderr)  # noqa: T201
-    print(summary(found, time.perf_counter() - started))  # noqa: T201
-    return int(not found or any(kill.failure for kill in found))
+    print(summary(outcomes, time.perf_counter() - started))  # noqa: T201
+    return int(not outcomes or any(kill.failure for kill in outcomes))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def anywhere(request, folder, monkeypatch) -> str:
 
 
 def refusals(done) -> dict[str, str]:
-    return {each.table: each.reason for each in done.refused}
+    return {refusal.table: refusal.reason for refusal in done.refused}
 
 
 def test_tables_go_and_come_back_byte_for_byte(lake, folder, anywhere):
@@ -128,7 +128,7 @@ def test_tables_that_changed_since_the_plan_stay(lake, folder, anywhere):
         "parts": "it has changed since the plan was made",
         "deep/in/side.csv": "it is not in the lake",
     }
-    assert [each.table for each in held_tables(folder)] == ["sales/2021.csv", "copy.csv"]
+    assert [entry.table for entry in held_tables(folder)] == ["sales/2021.csv", "copy.csv"]
     undo(plan)
     assert contents(lake) == before
 
@@ -261,9 +261,9 @@ def test_parents_that_changed_afterwards_are_told(lake, folder):
     assert changed_parents(folder) == []
     with open(lake / "all.csv", "a", encoding="utf-8") as file:
         file.write("Oslo,1\n")
-    assert [each.table for each in changed_parents(folder)] == ["copy.csv", "parts"]
+    assert [entry.table for entry in changed_parents(folder)] == ["copy.csv", "parts"]
     (lake / "sales/all.csv").unlink()
-    assert [each.table for each in changed_parents(folder)] == [*ONE, "copy.csv", "parts"]
+    assert [entry.table for entry in changed_parents(folder)] == [*ONE, "copy.csv", "parts"]
 
 
 def test_what_would_come_back_is_told_without_a_move(lake, folder):
@@ -280,12 +280,12 @@ def test_what_would_come_back_is_told_without_a_move(lake, folder):
     shutil.copy2(
         folder / "tables" / ONE[0], lake / ONE[0]
     )  # as a process that was killed leaves it
-    told = before_undoing(plan)
-    assert (told.waiting, refusals(told)) == (
+    preview = before_undoing(plan)
+    assert (preview.waiting, refusals(preview)) == (
         (),
         {"copy.csv": "another table has taken its name in the lake"},
     )
-    assert refusals(undo(plan)) == refusals(told)
+    assert refusals(undo(plan)) == refusals(preview)
 
 
 @pytest.mark.parametrize("act", [undo, before_undoing])
@@ -309,7 +309,7 @@ def test_a_table_copied_for_an_earlier_plan_gets_the_parent_of_the_new_one(lake,
     shutil.copy2(folder / "tables" / ONE[0], lake / ONE[0])
     assert held_tables(folder) == []
     assert apply_plan(plan_of(lake, ONE)).moved == tuple(ONE)
-    assert [each.parent for each in held_tables(folder)] == ["all.csv"]
+    assert [entry.parent for entry in held_tables(folder)] == ["all.csv"]
 
 
 def test_links_do_not_lead_out_of_the_lake(lake, folder, tmp_path):
@@ -416,7 +416,7 @@ def test_a_line_that_was_never_finished_does_not_count(lake, folder):
     journal = folder / JOURNAL
     with open(journal, "ab") as file:
         file.write(b'{"table": "par')
-    assert [each.table for each in held_tables(folder)] == GONE[:2]
+    assert [entry.table for entry in held_tables(folder)] == GONE[:2]
     assert apply_plan(plan).moved == tuple(GONE[2:])
     assert len(journal.read_bytes().splitlines()) == 1 + len(GONE)
     undo(folder)
@@ -525,7 +525,7 @@ def test_a_table_that_may_not_be_moved_is_refused_and_the_others_go_on(lake, fol
     assert list(refusals(done)) == ["parts"]
     assert refusals(done)["parts"].startswith("there is no permission to change ")
     assert len(done.moved) == 4
-    assert "parts" not in [each.table for each in held_tables(folder)]
+    assert "parts" not in [entry.table for entry in held_tables(folder)]
     assert "parts" not in (folder / JOURNAL).read_text(encoding="ascii").split('"')
 
 

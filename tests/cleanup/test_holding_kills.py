@@ -74,12 +74,12 @@ def test_a_move_that_is_not_safe_is_found(change):
 
 
 def test_the_summary_counts_failures_as_such():
-    found = [
+    kills = [
         Kill("apply here", True, 3, 2),
         Kill("undo here", False, 0, 5),
         Kill("undo here", True, 0, 0, "a table is not whole"),
     ]
-    assert summary(found, 1.4) == (
+    assert summary(kills, 1.4) == (
         "3 calls (1 apply here, 2 undo here), 2 killed before their end, 1 with tables in both "
         "folders, 1 failures; 1 s"
     )

@@ -4,7 +4,7 @@ from pexeso.cleanup.lake_tables import files_of_tables, table_of_file
 
 
 def test_files_in_a_folder_that_an_engine_wrote_are_one_table():
-    found = files_of_tables(
+    tables = files_of_tables(
         [
             "a.csv",
             "sales/part-00001.parquet",
@@ -14,13 +14,13 @@ def test_files_in_a_folder_that_an_engine_wrote_are_one_table():
             "part-0.parquet",
         ]
     )
-    assert {table: [each.file for each in files] for table, files in found.items()} == {
+    assert {table: [part.file for part in files] for table, files in tables.items()} == {
         ".": ["part-0.parquet"],
         "a.csv": ["a.csv"],
         "more": ["more/x=1/y=a%2Fb/data.parquet", "more/x=2/y=c/part-0.csv"],
         "sales": ["sales/part-00000.parquet", "sales/part-00001.parquet"],
     }
-    assert list(found["more"][0].constants.items()) == [(("x",), "1"), (("y",), "a/b")]
+    assert list(tables["more"][0].constants.items()) == [(("x",), "1"), (("y",), "a/b")]
 
 
 def test_folders_that_begin_with_the_sign_are_no_values():

@@ -19,12 +19,12 @@ from pexeso.lake.readers.jsonlines import ROWS_A_CHUNK
 from pexeso.redundancy.costs import Costs
 
 
-def edges_of(found):
-    return {(each.parent, each.child): each.containment for each in found.edges}
+def edges_of(result):
+    return {(edge.parent, edge.child): edge.containment for edge in result.edges}
 
 
-def counts_of(found):
-    return {stage.name: stage.edges for stage in found.stages if stage.name != "read"}
+def counts_of(result):
+    return {stage.name: stage.edges for stage in result.stages if stage.name != "read"}
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def counts_of(found):
 )
 def test_the_worked_lake(spark, tmp_path, n_files, semantics):
     worked_lake(tmp_path, n_files=n_files)
-    found = find_containments(spark, tmp_path, semantics=semantics)
-    names = {table.name: Path(table.name).stem for table in found.tables}
-    assert {(names[each.parent], names[each.child]) for each in found.edges} == set(WORKED_EDGES)
-    assert counts_of(found) == {
+    result = find_containments(spark, tmp_path, semantics=semantics)
+    names = {table.name: Path(table.name).stem for table in result.tables}
+    assert {(names[edge.parent], names[edge.child]) for edge in result.edges} == set(WORKED_EDGES)
+    assert counts_of(result) == {
         "schema": 50,
         "types": 50,
         "rows": 39,
@@ -61,9 +61,9 @@ def test_the_worked_lake(spark, tmp_path, n_files, semantics):
 )
 def test_a_messy_lake_as_all_rows_compared(spark, tmp_path, options):
     messy_lake(tmp_path)
-    found = find_containments(spark, tmp_path, **options)
-    assert edges_of(found) == containment(read_contents(tmp_path), **options)
-    assert {each.table: each.reason for each in found.left_out} == {
+    result = find_containments(spark, tmp_path, **options)
+    assert edges_of(result) == containment(read_contents(tmp_path), **options)
+    assert {omission.table: omission.reason for omission in result.left_out} == {
         "no-columns.parquet": "it has no columns",
         "repeated.csv": "two of its columns have the same name",
         "repeated.parquet": "two of its columns have the same name",
@@ -75,18 +75,18 @@ def test_derived_tables_as_all_rows_compared(spark, tmp_path, file_format):
     n_bytes = 2_000_000 if EVERYTHING else 400_000
     synthetic_lake(tmp_path, n_bytes=n_bytes, n_tables=40, n_roots=6, file_format=file_format)
     for options in ({}, {"min_containment": 0.8}):
-        found = edges_of(find_containments(spark, tmp_path, **options))
-        assert found == containment(read_contents(tmp_path), **options)
-        assert len(found) > 10
+        edges = edges_of(find_containments(spark, tmp_path, **options))
+        assert edges == containment(read_contents(tmp_path), **options)
+        assert len(edges) > 10
 
 
 @pytest.mark.long
 def test_older_versions_of_files_as_all_rows_compared(spark, lake_folder):
     versions = lake_folder("containment")
-    found = edges_of(find_containments(spark, versions))
+    edges = edges_of(find_containments(spark, versions))
     contents = read_contents(versions)
-    assert found == containment(contents)
-    assert len(found) == 78
+    assert edges == containment(contents)
+    assert len(edges) == 78
     nearly = edges_of(find_containments(spark, versions, min_containment=0.9))
     assert nearly == containment(contents, min_containment=0.9)
     assert len(nearly) == 230
@@ -124,9 +124,9 @@ def test_structs_in_maps_are_compared_by_the_names_of_their_fields(spark, tmp_pa
     pq.write_table(pa.table({"m": pa.array(cells, one)}), tmp_path / "wide.parquet")
     pq.write_table(pa.table({"m": pa.array(cells[:1], other)}), tmp_path / "part.parquet")
     pq.write_table(pa.table({"m": pa.array(swapped, other)}), tmp_path / "swapped.parquet")
-    found = edges_of(find_containments(spark, tmp_path))
-    assert found == {("wide.parquet", "part.parquet"): 1.0}
-    assert found == containment(read_contents(tmp_path))
+    edges = edges_of(find_containments(spark, tmp_path))
+    assert edges == {("wide.parquet", "part.parquet"): 1.0}
+    assert edges == containment(read_contents(tmp_path))
 
 
 def test_files_without_columns_are_files_of_a_table_all_the_same(spark, tmp_path):
@@ -140,15 +140,15 @@ def test_files_without_columns_are_files_of_a_table_all_the_same(spark, tmp_path
     late = "{}\n" * (ROWS_A_CHUNK + 1) + '{"a": 1}\n{"a": 2}\n'
     (tmp_path / "late.jsonl").write_text(late)
     (tmp_path / "one.jsonl").write_text('{"a": 1}\n')
-    found = find_containments(spark, tmp_path)
-    assert {each.name: each.n_rows for each in found.tables} == {
+    result = find_containments(spark, tmp_path)
+    assert {table.name: table.n_rows for table in result.tables} == {
         "late.jsonl": ROWS_A_CHUNK + 3,
         "one.jsonl": 1,
         "t": 2,
         "u": 3,
         "whole.parquet": 2,
     }
-    assert edges_of(found) == {
+    assert edges_of(result) == {
         ("t", "whole.parquet"): 1.0,
         ("whole.parquet", "t"): 1.0,
         ("late.jsonl", "one.jsonl"): 1.0,
@@ -156,7 +156,7 @@ def test_files_without_columns_are_files_of_a_table_all_the_same(spark, tmp_path
         ("u", "one.jsonl"): 1.0,
     }
     plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
-    [one] = [each for each in plan.delete if each.table == "one.jsonl"]
+    [one] = [deletion for deletion in plan.delete if deletion.table == "one.jsonl"]
     assert one.sql.count(" WHERE ") == 1
 
 
@@ -173,9 +173,9 @@ def test_unreadable_files_are_told_and_the_others_compared(spark, tmp_path):
     pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "b.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
-    found = find_containments(spark, tmp_path)
-    assert edges_of(found) == {("b.parquet", "a.parquet"): 1.0}
-    assert [each.table for each in found.left_out] == ["binary.csv", "broken.parquet"]
+    result = find_containments(spark, tmp_path)
+    assert edges_of(result) == {("b.parquet", "a.parquet"): 1.0}
+    assert [omission.table for omission in result.left_out] == ["binary.csv", "broken.parquet"]
 
 
 def test_no_tables_and_wrong_options_are_refused(spark, tmp_path):

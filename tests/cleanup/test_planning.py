@@ -30,11 +30,11 @@ def rows_of(table):
 
 def check(spark, lake, plan):
     kept = set(plan.keep)
-    for each in plan.delete:
-        assert each.parent in kept
-        spark.read.parquet(str(lake / each.parent)).createOrReplaceTempView("parent_of_plan")
-        sql = each.sql.replace(f"`{each.parent}`", "parent_of_plan")
-        expected = spark.read.parquet(str(lake / each.table)).toArrow()
+    for deletion in plan.delete:
+        assert deletion.parent in kept
+        spark.read.parquet(str(lake / deletion.parent)).createOrReplaceTempView("parent_of_plan")
+        sql = deletion.sql.replace(f"`{deletion.parent}`", "parent_of_plan")
+        expected = spark.read.parquet(str(lake / deletion.table)).toArrow()
         got = spark.sql(sql).toArrow()
         assert got.column_names == expected.column_names
         assert rows_of(got) == rows_of(expected)
@@ -47,12 +47,12 @@ def test_the_worked_lake(spark, tmp_path):
     worked_lake(lake)
     plan = find_redundancy(lake, costs=Costs(accesses=0)).plan
     assert plan.optimal
-    assert {each.table for each in plan.delete} >= {"R.parquet", "D1.parquet", "F2.parquet"}
+    assert {deletion.table for deletion in plan.delete} >= {"R.parquet", "D1.parquet", "F2.parquet"}
     assert plan.cost < plan.keep_all_cost
     check(spark, lake, plan)
     write_plan(tmp_path / "plan.json", plan)
     again = read_plan(tmp_path / "plan.json")
-    assert [each.table for each in again.delete] == [each.table for each in plan.delete]
+    assert [child.table for child in again.delete] == [child.table for child in plan.delete]
     applied = apply_plan(again, tmp_path / "holding")
     assert len(applied.moved) == len(plan.delete)
     left = find_containments(spark, lake)
@@ -95,7 +95,7 @@ def test_tables_that_were_repaired_stay(spark, tmp_path):
     (tmp_path / "some.json").write_text('{"license": "ours", "data": [{"n": 1}]}')
     (tmp_path / "alone.json").write_text('{"data": [{"n": 1}]}')
     plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
-    assert {each.table for each in plan.delete} == {"alone.json", "whole.csv"}
+    assert {deletion.table for deletion in plan.delete} == {"alone.json", "whole.csv"}
     assert "short.csv" in plan.keep
 
 
@@ -107,9 +107,9 @@ def test_a_plan_is_written_beside_an_archive_whose_names_lead_out_of_it(spark, t
         for name in ("../../a.csv", "/b.csv", "c.csv"):
             archive.writestr(name, "city\nOslo\nRome\n")
     index = build_index(lake, tmp_path / "lake.pexeso", parts=["redundancy"])
-    found = find_redundancy(index.path)
-    assert {"odd.zip/../../a.csv", "odd.zip//b.csv"} <= {each.table for each in found.left_out}
-    found.write_plan(tmp_path / "plan.json")
+    result = find_redundancy(index.path)
+    assert {"odd.zip/../../a.csv", "odd.zip//b.csv"} <= {entry.table for entry in result.left_out}
+    result.write_plan(tmp_path / "plan.json")
     assert "odd.zip/c.csv" in read_plan(tmp_path / "plan.json").keep
 
 
@@ -118,13 +118,13 @@ def test_a_messy_lake_has_a_plan(spark, tmp_path):
     plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
     assert plan.optimal
     parquet = [
-        each
-        for each in plan.delete
-        if each.table.endswith(".parquet") and each.parent.endswith(".parquet")
+        deletion
+        for deletion in plan.delete
+        if deletion.table.endswith(".parquet") and deletion.parent.endswith(".parquet")
     ]
     assert parquet
-    for each in parquet:
-        assert pq.read_metadata(tmp_path / each.table).num_rows == each.rows
+    for deletion in parquet:
+        assert pq.read_metadata(tmp_path / deletion.table).num_rows == deletion.rows
 
 
 class Known:
@@ -157,15 +157,15 @@ def test_looking_only_for_statements_that_are_needed_finds_a_plan_of_least_cost(
         )
         works = rng.random(len(pairs)) < rng.choice([0.0, 0.5, 0.95])
         known = Known({pair for pair, good in zip(pairs, works, strict=True) if good})
-        found = best_with_statements(problem, known, 10.0)
-        least = plan_retention(
+        plan = best_with_statements(problem, known, 10.0)
+        cheapest = plan_retention(
             RetentionProblem(
                 problem.keep_cost, parents[works], children[works], problem.rebuild_cost[works]
             )
         )
-        assert found.cost == pytest.approx(least.cost)
-        assert found.optimal
-        for child in np.flatnonzero(~found.kept).tolist():
-            assert (int(found.source[child]), child) in known.feasible
+        assert plan.cost == pytest.approx(cheapest.cost)
+        assert plan.optimal
+        for child in np.flatnonzero(~plan.kept).tolist():
+            assert (int(plan.source[child]), child) in known.feasible
         n_asked, n_pairs = n_asked + len(known.asked), n_pairs + len(pairs)
     assert n_asked < n_pairs

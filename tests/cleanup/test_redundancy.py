@@ -27,19 +27,19 @@ FREE = Costs(accesses=0.0)
 WHOLE = pa.table(
     {
         "id": pa.array(range(60)),
-        "kind": [f"k{each % 4}" for each in range(60)],
-        "price": [each / 4 for each in range(60)],
-        "note": [None if each % 9 == 0 else f"n{each * each}" for each in range(60)],
+        "kind": [f"k{number % 4}" for number in range(60)],
+        "price": [number / 4 for number in range(60)],
+        "note": [None if number % 9 == 0 else f"n{number * number}" for number in range(60)],
     }
 )
 
 
-def gone(found):
-    return {each.table: each.parent for each in found.plan.delete}
+def gone(result):
+    return {deletion.table: deletion.parent for deletion in result.plan.delete}
 
 
-def pairs(found):
-    return {(each.parent, each.child) for each in found.edges}
+def pairs(result):
+    return {(edge.parent, edge.child) for edge in result.edges}
 
 
 def write_parts(folder, table, n_parts):
@@ -57,12 +57,12 @@ def test_frames_by_name(spark):
         "none": spark.createDataFrame(pa.table({"id": pa.array([], pa.int64())})),
         "narrow": spark.createDataFrame(WHOLE.select(["id", "kind"])),
     }
-    found = find_redundancy(frames, costs=FREE)
+    result = find_redundancy(frames, costs=FREE)
     empty = {(parent, "none") for parent in ("whole", "some", "narrow")}
-    assert pairs(found) == {("whole", "some"), ("whole", "narrow"), *empty}
-    assert gone(found)["narrow"] == "whole"
-    assert found.to_dict()["lake"] == "tables of Spark"
-    assert json.loads(json.dumps(found.to_dict()))["stages"][0]["name"] == "read"
+    assert pairs(result) == {("whole", "some"), ("whole", "narrow"), *empty}
+    assert gone(result)["narrow"] == "whole"
+    assert result.to_dict()["lake"] == "tables of Spark"
+    assert json.loads(json.dumps(result.to_dict()))["stages"][0]["name"] == "read"
     with pytest.raises(InputError, match="Statements are compared"):
         find_redundancy(frames, costs=FREE, verified=True)
     with pytest.raises(InputError, match="dict of several"):
@@ -75,9 +75,9 @@ def test_tables_of_the_catalog(spark):
         spark.sql("create or replace view redundant.whole as select id, id % 3 kind from range(30)")
         spark.sql("create or replace view redundant.narrow as select id from range(30)")
         spark.sql("create or replace view redundant.odd as select make_interval(1) late")
-        found = find_redundancy("spark_catalog.redundant", costs=FREE)
-        assert gone(found) == {"spark_catalog.redundant.narrow": "spark_catalog.redundant.whole"}
-        [left_out] = found.found.left_out
+        result = find_redundancy("spark_catalog.redundant", costs=FREE)
+        assert gone(result) == {"spark_catalog.redundant.narrow": "spark_catalog.redundant.whole"}
+        [left_out] = result.found.left_out
         assert left_out.table == "spark_catalog.redundant.odd"
         assert "interval" in left_out.reason
         with pytest.raises(LakeError):
@@ -93,18 +93,18 @@ def test_tables_of_several_files_and_folders_of_values(spark, tmp_path):
     for kind in ("k0", "k1"):
         rows = WHOLE.filter(pc.equal(WHOLE["kind"], kind)).drop_columns("kind")
         write_parts(lake / "split" / f"kind={kind}", rows, 1)
-    found = find_redundancy(lake, costs=FREE, verified=True)
-    assert pairs(found) == {("whole", "split"), ("whole", "two.parquet")}
-    assert gone(found)["two.parquet"] == "whole"
+    result = find_redundancy(lake, costs=FREE, verified=True)
+    assert pairs(result) == {("whole", "split"), ("whole", "two.parquet")}
+    assert gone(result)["two.parquet"] == "whole"
     plan = tmp_path / "plan.json"
-    found.write_plan(plan)
+    result.write_plan(plan)
     assert verify_plan(plan).wrong == ()
     done = apply_plan(plan)
-    assert set(done.moved) == set(gone(found))
+    assert set(done.moved) == set(gone(result))
     assert not (lake / "two.parquet").exists()
     assert undo_plan(plan).refused == ()
     assert (lake / "two.parquet").exists()
-    assert pairs(find_redundancy(lake, costs=FREE)) == pairs(found)
+    assert pairs(find_redundancy(lake, costs=FREE)) == pairs(result)
 
 
 def test_links_and_what_they_lead_to_stay(spark, tmp_path):
@@ -115,10 +115,10 @@ def test_links_and_what_they_lead_to_stay(spark, tmp_path):
     (lake / "deep" / "to_b.parquet").symlink_to("../b.parquet")
     (tmp_path / "other").symlink_to(lake)
     for place in (lake, tmp_path / "other"):
-        found = find_redundancy(place, costs=FREE)
-        assert len(pairs(found)) == 20
-        assert len(gone(found)) == 3
-        assert not gone(found).keys() & {"b.parquet", "deep/to_b.parquet"}
+        result = find_redundancy(place, costs=FREE)
+        assert len(pairs(result)) == 20
+        assert len(gone(result)) == 3
+        assert not gone(result).keys() & {"b.parquet", "deep/to_b.parquet"}
 
 
 def write_database(path):
@@ -136,15 +136,15 @@ def test_a_folder_with_tables_that_are_not_compared_stays(spark, tmp_path):
     write_database(lake / "holds" / "own.sqlite")
     write_database(lake / "nested" / "kind=k0" / "own.sqlite")
     (lake / "locked" / "book.xlsx").write_bytes(b"no workbook")
-    found = find_redundancy(lake, costs=FREE)
-    assert ("whole.parquet", "holds") in pairs(found)
-    assert set(gone(found)) == {"copy"}
-    reasons = {each.table: each.reason for each in found.left_out}
+    result = find_redundancy(lake, costs=FREE)
+    assert ("whole.parquet", "holds") in pairs(result)
+    assert set(gone(result)) == {"copy"}
+    reasons = {omission.table: omission.reason for omission in result.left_out}
     assert "compared where an index is searched" in reasons["holds/own.sqlite"]
     left_out = {"holds/own.sqlite", "locked/book.xlsx", "nested/kind=k0/own.sqlite"}
     assert set(reasons) == left_out
-    assert set(reasons) < set(found.plan.keep)
-    assert {each.table for each in find_by_samples(spark, lake).left_out} == set(reasons)
+    assert set(reasons) < set(result.plan.keep)
+    assert {omission.table for omission in find_by_samples(spark, lake).left_out} == set(reasons)
 
 
 def test_a_folder_with_files_that_no_statement_gives_back_stays(spark, tmp_path):
@@ -160,10 +160,10 @@ def test_a_folder_with_files_that_no_statement_gives_back_stays(spark, tmp_path)
     (lake / "linked" / "deep").mkdir()
     (lake / "linked" / "deep" / "link").symlink_to(tmp_path)
     pq.write_table(WHOLE, lake / "whole.parquet")
-    found = find_redundancy(lake, costs=FREE, verified=True)
-    assert ("linked", "t0") in pairs(found)  # and its content cannot be told: it rebuilds nothing
-    plan = found.plan
-    assert {each.table for each in plan.delete} == {"t0", "t4", "t5"}
+    result = find_redundancy(lake, costs=FREE, verified=True)
+    assert ("linked", "t0") in pairs(result)  # and its content cannot be told: it rebuilds nothing
+    plan = result.plan
+    assert {deletion.table for deletion in plan.delete} == {"t0", "t4", "t5"}
     assert set(apply_plan(plan).moved) == {"t0", "t4", "t5"}
 
 
@@ -196,9 +196,9 @@ def test_tables_inside_a_file_stay(spark, tmp_path):
     with ZipFile(lake / "some.zip", "w") as archive:
         archive.writestr("some.csv", "".join(["id,kind\n", *lines[2:]]))
     index = build_index(lake, tmp_path / "lake.pexeso", model="lexical", parts=["redundancy"])
-    found = find_redundancy(index.path, costs=FREE)
-    assert pairs(found) == {("whole.csv", "some.zip/some.csv")}
-    assert gone(found) == {}
+    result = find_redundancy(index.path, costs=FREE)
+    assert pairs(result) == {("whole.csv", "some.zip/some.csv")}
+    assert gone(result) == {}
 
 
 @pytest.mark.parametrize(
@@ -222,19 +222,19 @@ def test_statements_give_their_table_or_the_reason_why_not(spark, tmp_path, stat
     pq.write_table(WHOLE, tmp_path / "a.parquet")
     pq.write_table(WHOLE.slice(0, 4), tmp_path / "child.parquet")
     statement = statement.replace("{folder}", str(tmp_path))
-    told = verify_statements(spark, tmp_path, [Statement("child.parquet", "a.parquet", statement)])
+    flaws = verify_statements(spark, tmp_path, [Statement("child.parquet", "a.parquet", statement)])
     if reason is None:
-        assert told == {}
+        assert flaws == {}
     else:
-        assert reason in told["child.parquet"]
+        assert reason in flaws["child.parquet"]
 
 
 def test_a_parent_that_is_gone_is_a_reason(spark, tmp_path):
     pq.write_table(WHOLE, tmp_path / "child.parquet")
-    told = verify_statements(
+    flaws = verify_statements(
         spark, tmp_path, [Statement("child.parquet", "gone.parquet", "SELECT 1")]
     )
-    assert told["child.parquet"].startswith("its parent 'gone.parquet' cannot be read")
+    assert flaws["child.parquet"].startswith("its parent 'gone.parquet' cannot be read")
 
 
 def test_statements_that_people_know_count_once_they_were_run(spark, tmp_path):
@@ -269,9 +269,9 @@ def test_statements_that_people_know_count_once_they_were_run(spark, tmp_path):
         encoding="utf-8",
     )
     assert gone(find_redundancy(lake, costs=FREE, statements=known)) == {}  # nobody has run them
-    found = find_redundancy(lake, costs=FREE, statements=known, verified=True)
-    assert gone(found) == {"odd.parquet": "whole.parquet"}
-    assert found.refuted == {
+    result = find_redundancy(lake, costs=FREE, statements=known, verified=True)
+    assert gone(result) == {"odd.parquet": "whole.parquet"}
+    assert result.refuted == {
         "twice.parquet": "the statement gives a row less often than it",
         "whole.parquet": "a statement was told for it, and 'odd.parquet' does not hold all its "
         "rows",
@@ -311,6 +311,6 @@ def test_files_are_read_as_the_lake_says_by_every_step(spark, tmp_path):
     )
     expected = {("a.csv", "b.csv"), ("a.csv", "parts")}
     assert set(find_by_samples(None, lake).pairs) == expected
-    found = find_redundancy(lake, costs=FREE, verified=True)
-    assert pairs(found) == expected
-    assert gone(found) == {"b.csv": "a.csv", "parts": "a.csv"}
+    result = find_redundancy(lake, costs=FREE, verified=True)
+    assert pairs(result) == expected
+    assert gone(result) == {"b.csv": "a.csv", "parts": "a.csv"}

@@ -41,9 +41,9 @@ def stems(pairs):
 @pytest.mark.parametrize("seed", long_but([0, 1], range(5)))
 def test_the_worked_lake(tmp_path, n_files, seed):
     worked_lake(tmp_path, n_files=n_files)
-    found = find_by_samples(None, tmp_path, SampleOptions(seed=seed))
-    assert stems(found.pairs) == set(WORKED_EDGES)
-    counts = [(stage.name, stage.edges) for stage in found.stages[1:]]
+    containments = find_by_samples(None, tmp_path, SampleOptions(seed=seed))
+    assert stems(containments.pairs) == set(WORKED_EDGES)
+    counts = [(stage.name, stage.edges) for stage in containments.stages[1:]]
     assert counts == [
         ("schema", 50),
         ("types", 50),
@@ -57,7 +57,7 @@ def test_the_worked_lake(tmp_path, n_files, seed):
 def test_tasks_of_spark_find_what_threads_find(spark, tmp_path):
     worked_lake(tmp_path, n_files=3)
     options = SampleOptions(n_rows=1, compared="drawn", n_columns=1)
-    alone, tasks = (find_by_samples(each, tmp_path, options) for each in (None, spark))
+    alone, tasks = (find_by_samples(session, tmp_path, options) for session in (None, spark))
     assert tasks.pairs == alone.pairs
     assert len(alone.pairs) > len(WORKED_EDGES)
 
@@ -75,8 +75,8 @@ def test_as_many_rows_as_there_are_leave_what_is_contained(tmp_path, file_format
     synthetic_lake(tmp_path, n_bytes=200_000, n_tables=20, n_roots=4, file_format=file_format)
     truth = set(containment(read_contents(tmp_path)))
     for sampler in ("uniform", "predicate"):
-        found = find_by_samples(None, tmp_path, SampleOptions(n_rows=100_000, sampler=sampler))
-        assert set(found.pairs) == truth
+        result = find_by_samples(None, tmp_path, SampleOptions(n_rows=100_000, sampler=sampler))
+        assert set(result.pairs) == truth
     for options in WAYS:
         assert truth <= set(find_by_samples(None, tmp_path, options).pairs), options
 
@@ -85,8 +85,8 @@ def test_june_and_may(tmp_path):
     """Columns agree as sets; rows do not, which all columns show and one does not."""
     pq.write_table(pa.table({"m": ["June", "May"], "d": [20, 12]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"m": ["June", "May"], "d": [12, 20]}), tmp_path / "b.parquet")
-    found = find_by_samples(None, tmp_path, SampleOptions(n_rows=1))
-    assert (found.stages[-2].edges, found.pairs) == (2, ())
+    containments = find_by_samples(None, tmp_path, SampleOptions(n_rows=1))
+    assert (containments.stages[-2].edges, containments.pairs) == (2, ())
     weak = SampleOptions(n_rows=2, n_columns=1, compared="drawn")
     assert len(find_by_samples(None, tmp_path, weak).pairs) == 2
 
@@ -143,7 +143,7 @@ def test_footers_never_say_more_than_the_values(tmp_path):
         "date": (pa.date32(), lambda: (day + datetime.timedelta(rng.randrange(9))).date()),
         "moment": (pa.timestamp("us"), lambda: day + datetime.timedelta(rng.randrange(9))),
     }
-    found = []
+    tables = []
     for number in range(60):
         cells = {
             name: pa.array([rng.choice([None, draw(), draw()]) for _ in range(number % 7)], kind)
@@ -160,17 +160,17 @@ def test_footers_never_say_more_than_the_values(tmp_path):
         for scan in (False, True):
             n_rows, facts = facts_of_parquet(path.name, str(path), scan=scan)
             assert n_rows == number % 7
-            found.append(({fact.token[0]: fact.stats for fact in facts}, cells))
+            tables.append(({fact.token[0]: fact.stats for fact in facts}, cells))
     n_refuted = 0
-    for (ours, our_cells), (theirs, their_cells) in itertools.permutations(found, 2):
+    for (ours, our_cells), (theirs, their_cells) in itertools.permutations(tables, 2):
         for name in kinds:
             child, parent = our_cells[name], their_cells[name]
             if refutes(ours[name], theirs[name]):
                 n_refuted += 1
-                values = {str(each) for each in parent.to_pylist()}
+                values = {str(cell) for cell in parent.to_pylist()}
                 assert any(
-                    str(each) not in values and not _equal_zero(each, parent)
-                    for each in child.to_pylist()
+                    str(cell) not in values and not _equal_zero(cell, parent)
+                    for cell in child.to_pylist()
                 )
     assert n_refuted > 1000
 
@@ -183,9 +183,9 @@ def test_bounds_that_a_footer_lacks_are_read_where_they_are_numbers(tmp_path):
     path = tmp_path / "t.parquet"
     table = pa.table({"n": [3, 9], "s": ["a", "b"]})
     pq.write_table(table, path, write_statistics=False)
-    told = {fact.token[0]: fact.stats for fact in facts_of_parquet("t", str(path))[1]}
-    assert (told["n"].min, told["n"].max, told["n"].min_witness) == (3, 9, True)
-    assert (told["s"].min, told["s"].null_count) == (None, None)
+    stats = {fact.token[0]: fact.stats for fact in facts_of_parquet("t", str(path))[1]}
+    assert (stats["n"].min, stats["n"].max, stats["n"].min_witness) == (3, 9, True)
+    assert (stats["s"].min, stats["s"].null_count) == (None, None)
     blind = {fact.token[0]: fact.stats for fact in facts_of_parquet("t", str(path), scan=False)[1]}
     assert blind["n"].min is None
 
@@ -194,12 +194,12 @@ def test_columns_inside_of_others_have_their_own_footers(tmp_path):
     inner = [{"tags": ["x"], "at": {"zip": 5}}, {"tags": [], "at": None}]
     table = pa.table({"list": [[1, 2], [3]], "user": inner, "n": [7, 8]})
     pq.write_table(table, tmp_path / "t.parquet")
-    told = {
+    stats = {
         fact.token: fact.stats for fact in facts_of_parquet("t", str(tmp_path / "t.parquet"))[1]
     }
-    assert (told["user", "at", "zip"].max, told["user", "at", "zip"].null_count) == (5, 1)
-    assert (told["n",].min, told["n",].max) == (7, 8)
-    assert told["list", None].min is None
+    assert (stats["user", "at", "zip"].max, stats["user", "at", "zip"].null_count) == (5, 1)
+    assert (stats["n",].min, stats["n",].max) == (7, 8)
+    assert stats["list", None].min is None
 
 
 def test_a_filter_of_row_groups_reads_what_it_draws(tmp_path):
@@ -214,8 +214,8 @@ def test_a_filter_of_row_groups_reads_what_it_draws(tmp_path):
     half = whole.filter(pc.less(whole["x"], 500))
     pq.write_table(half, tmp_path / "half.parquet")
     for seed in range(10):
-        found = find_by_samples(None, tmp_path, SampleOptions(seed=seed, n_rows=20))
-        assert len(found.pairs) == 6 + 3
+        containments = find_by_samples(None, tmp_path, SampleOptions(seed=seed, n_rows=20))
+        assert len(containments.pairs) == 6 + 3
 
 
 def test_wrong_options_and_lakes_are_refused(tmp_path):
@@ -227,4 +227,4 @@ def test_wrong_options_and_lakes_are_refused(tmp_path):
         find_by_samples(None, tmp_path)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
-    assert [each.table for each in find_by_samples(None, tmp_path).left_out] == ["broken.parquet"]
+    assert [entry.table for entry in find_by_samples(None, tmp_path).left_out] == ["broken.parquet"]

@@ -84,12 +84,12 @@ def answer(draw, lake, folder, **options):
     for number, path in enumerate(paths):
         file = path.relative_to(lake).as_posix()
         write_pieces(folder / f"{number}", pieces_of(file, parquet_rows(file, str(path))))
-        found = {"file": file, "n_bytes": 1, "fingerprint": None, "reason": None, "notes": []}
-        rows.append({**found, "paths": [str(folder / f"{number}")]})
+        result = {"file": file, "n_bytes": 1, "fingerprint": None, "reason": None, "notes": []}
+        rows.append({**result, "paths": [str(folder / f"{number}")]})
     read = lake_rows(lake, "lake", rows)
-    found = containments_of(None, read, ContainmentOptions(**options))
-    edges = {(each.parent, each.child): each.containment for each in found.edges}
-    counts = [(stage.name, stage.edges) for stage in found.stages]
+    result = containments_of(None, read, ContainmentOptions(**options))
+    edges = {(edge.parent, edge.child): edge.containment for edge in result.edges}
+    counts = [(stage.name, stage.edges) for stage in result.stages]
     return edges, counts
 
 

@@ -19,8 +19,8 @@ def rows(*numbers, year=1):
     return pa.table({"a": list(numbers), "year": [year] * len(numbers)})
 
 
-def edges_of(found):
-    return {(each.parent, each.child) for each in found.edges}
+def edges_of(containments):
+    return {(edge.parent, edge.child) for edge in containments.edges}
 
 
 def delta(folder, *versions, **options):
@@ -47,10 +47,10 @@ def test_rows_of_older_versions_are_not_rows_of_the_table(spark, tmp_path, write
     write(tmp_path / "t", rows(1, 2, 3), rows(4, 5))
     pq.write_table(rows(1, 2), tmp_path / "old.parquet")
     pq.write_table(rows(5), tmp_path / "now.parquet")
-    found = find_containments(spark, tmp_path)
-    assert edges_of(found) == {("t", "now.parquet")}
-    assert found.left_out == ()
-    assert [(each.name, each.n_rows) for each in found.tables] == [
+    containments = find_containments(spark, tmp_path)
+    assert edges_of(containments) == {("t", "now.parquet")}
+    assert containments.left_out == ()
+    assert [(table.name, table.n_rows) for table in containments.tables] == [
         ("now.parquet", 1),
         ("old.parquet", 2),
         ("t", 2),
@@ -65,10 +65,10 @@ def test_an_index_leaves_the_files_of_a_log_to_the_folder(spark, tmp_path):
     pq.write_table(rows(5), lake / "now.parquet")
     (lake / "towns.csv").write_text("town\nOslo\nRome\nBern\nKyiv\nLima\n")
     build_index(lake, tmp_path / "i.pexeso", parts=["redundancy"])
-    found = find_redundancy(tmp_path / "i.pexeso").found
-    assert edges_of(found) == set()
-    assert {each.name for each in found.tables} == {"old.parquet", "now.parquet", "towns.csv"}
-    reasons = {each.table: each.reason for each in found.left_out}
+    result = find_redundancy(tmp_path / "i.pexeso").found
+    assert edges_of(result) == set()
+    assert {table.name for table in result.tables} == {"old.parquet", "now.parquet", "towns.csv"}
+    reasons = {omission.table: omission.reason for omission in result.left_out}
     assert "it belongs to a table of Delta, " in reasons["t"], reasons
 
 
@@ -76,8 +76,8 @@ def test_partitions_of_a_log_are_columns(spark, tmp_path):
     whole = pa.concat_tables([rows(1, 2, year=2020), rows(3, year=2021)])
     delta(tmp_path / "t", rows(9, year=2020), whole, partition_by=["year"])
     pq.write_table(whole, tmp_path / "same.parquet")
-    found = find_containments(spark, tmp_path)
-    assert edges_of(found) == {("t", "same.parquet"), ("same.parquet", "t")}
+    containments = find_containments(spark, tmp_path)
+    assert edges_of(containments) == {("t", "same.parquet"), ("same.parquet", "t")}
 
 
 @pytest.mark.parametrize("write", [delta, iceberg])
@@ -88,10 +88,10 @@ def test_a_table_with_a_log_stays_and_rebuilds_others(spark, tmp_path, write):
     pq.write_table(rows(*range(20)), lake / "copy.parquet")
     costs = tmp_path / "costs.toml"
     costs.write_text("accesses = 0\n", encoding="utf-8")
-    found = find_redundancy(lake, costs=costs, verified=True)
-    assert found.refuted == {}
-    assert [(each.table, each.parent) for each in found.plan.delete] == [("copy.parquet", "t")]
-    assert found.plan.delete[0].verified
+    answer = find_redundancy(lake, costs=costs, verified=True)
+    assert answer.refuted == {}
+    assert [(entry.table, entry.parent) for entry in answer.plan.delete] == [("copy.parquet", "t")]
+    assert answer.plan.delete[0].verified
 
 
 def test_deleted_rows_and_renamed_columns_leave_a_table_out(spark, tmp_path):
@@ -106,9 +106,9 @@ def test_deleted_rows_and_renamed_columns_leave_a_table_out(spark, tmp_path):
         if "metaData" in line:
             line["metaData"]["configuration"]["delta.columnMapping.mode"] = "name"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = find_containments(spark, tmp_path)
-    assert edges_of(found) == set()
-    assert {each.table: each.reason for each in found.left_out} == {
+    containments = find_containments(spark, tmp_path)
+    assert edges_of(containments) == set()
+    assert {omission.table: omission.reason for omission in containments.left_out} == {
         name: "its log gives its columns other names than its files have"
         for name in ("mapped", "renamed")
     }
@@ -127,8 +127,8 @@ def test_without_the_library_a_table_is_left_out_with_what_to_install(spark, tmp
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    found = find_containments(spark, tmp_path)
-    assert {each.table: each.reason for each in found.left_out} == {
+    containments = find_containments(spark, tmp_path)
+    assert {omission.table: omission.reason for omission in containments.left_out} == {
         "d": "it is a Delta table: install what reads its log with pip install 'pexeso[delta]'",
         "i": "it is an Iceberg table: install what reads its log with pip install "
         "'pexeso[iceberg]'",
@@ -141,8 +141,8 @@ def test_broken_logs_and_missing_files_leave_a_table_out(tmp_path):
     pq.write_table(rows(1), tmp_path / "other.parquet")
     (tmp_path / "i" / "metadata").mkdir(parents=True)
     (tmp_path / "i" / "metadata" / "v1.metadata.json").write_text("{")
-    found = find_by_samples(None, tmp_path)
-    reasons = {each.table: each.reason for each in found.left_out}
+    containments = find_by_samples(None, tmp_path)
+    reasons = {omission.table: omission.reason for omission in containments.left_out}
     assert reasons["d"].startswith("its log names the file d/part-")
     assert reasons["d"].endswith("which is not there")
     assert reasons["i"].startswith("its log cannot be read: ")

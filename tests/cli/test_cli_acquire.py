@@ -145,8 +145,8 @@ def test_the_machine_form_is_that_of_a_service(acquire, people):
         "method": "published",
     }
     answer = json.loads(json.dumps(Service().answer(request)))
-    for each in (printed, answer):
-        del each["stats"]["seconds"]
+    for document in (printed, answer):
+        del document["stats"]["seconds"]
     assert answer == printed
 
 
@@ -179,10 +179,10 @@ def test_no_path_is_told(acquire):
 
 def test_notes_stand_at_the_end_and_in_the_machine_form(acquire, tmp_path):
     graph = tmp_path / "lake.graph"
-    told = acquire("--want", "smog_level", "--graph", graph)
-    assert told.exit_code == 0, told.output
+    result = acquire("--want", "smog_level", "--graph", graph)
+    assert result.exit_code == 0, result.output
     made = f"The join graph of the lake, 4 tables with 2 joins, was made in '{graph}'."
-    assert told.stdout.endswith(f"\nNote: {made}\n")
+    assert result.stdout.endswith(f"\nNote: {made}\n")
     assert "Note: " not in acquire("--want", "smog_level", "--graph", graph).stdout
     graph.unlink()
     nothing = acquire("--want", "alone.csv:moon", "--graph", graph).stdout
@@ -264,10 +264,10 @@ def test_control_characters_are_shown_escaped(run, monkeypatch, tmp_path):
     opened_as(monkeypatch, small_index(tmp_path, lake))
     path = tmp_path / "people.csv"
     pd.DataFrame(PEOPLE).to_csv(path, index=False)
-    told = run("acquire", "lake.pexeso", "--have", f"{path}:sick", "--want", odd)
-    assert told.exit_code == 0, told.output
-    assert "Plan 1" in told.stdout
-    assert not set(told.stdout) & {"\x1b", "\u202e"}
+    result = run("acquire", "lake.pexeso", "--have", f"{path}:sick", "--want", odd)
+    assert result.exit_code == 0, result.output
+    assert "Plan 1" in result.stdout
+    assert not set(result.stdout) & {"\x1b", "\u202e"}
 
 
 def test_defaults_are_those_of_python():

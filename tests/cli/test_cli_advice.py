@@ -14,9 +14,9 @@ def labels(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("asked", [("--auto",), ("--min-precision", "0.95")])
-def test_a_search_says_what_it_chose_and_why(run, small_index, places, asked):
-    result = run("search", small_index, f"{places}:place", *asked)
+@pytest.mark.parametrize("options", [("--auto",), ("--min-precision", "0.95")])
+def test_a_search_says_what_it_chose_and_why(run, small_index, places, options):
+    result = run("search", small_index, f"{places}:place", *options)
     assert result.exit_code == 0
     said = result.stderr.splitlines()[0]
     assert said.startswith("Chosen: --max-distance 0")
@@ -73,7 +73,7 @@ def test_a_batch_says_it_once_and_goes_on_with_its_own_answers(run, fail, small_
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         (
             ("--auto", "--max-distance", "0.1"),
@@ -86,8 +86,8 @@ def test_a_batch_says_it_once_and_goes_on_with_its_own_answers(run, fail, small_
         (("--min-precision", "90"), "min_precision must be a number in (0, 1]. Got 90.0 instead."),
     ],
 )
-def test_what_cannot_be_asked_is_one_sentence(fail, small_index, places, asked, message):
-    assert message in fail(2, "search", small_index, f"{places}:place", *asked)
+def test_what_cannot_be_asked_is_one_sentence(fail, small_index, places, options, message):
+    assert message in fail(2, "search", small_index, f"{places}:place", *options)
 
 
 def test_tune_prints_the_options_to_use_and_the_reason(run, small_index, labels):

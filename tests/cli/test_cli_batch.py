@@ -63,7 +63,7 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
     assert result.exit_code == 0
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == ["a", "b", 3, 4, "e"]
-    assert [[found["table"] for found in answer["results"]] for answer in answers] == [
+    assert [[match["table"] for match in answer["results"]] for answer in answers] == [
         ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
         [],
         ["nested/capitals.tsv"],
@@ -211,16 +211,16 @@ def test_answers_to_files_that_were_read_otherwise_are_not_gone_on_with(
     cities.write_text("note;x\nplace;n\nOslo;1\nRome;2\n", encoding="utf-8")
     queries.write_text(f'{{"id": "a", "file": "{cities}", "column": "place"}}\n', encoding="utf-8")
     output = tmp_path / "answers.jsonl"
-    asked = ("batch", small_index, queries, "-o", output)
+    command = ("batch", small_index, queries, "-o", output)
     reading = ("--delimiter", ";", "--skip-rows", "1")
     # A line that had no answer for want of these options may have one with them.
-    assert run(*asked, "--delimiter", ";", "--skip-rows", "0").exit_code == 1
-    assert "made with other options (line 1)" in fail(1, *asked, *reading, "--resume")
-    assert run(*asked, *reading, "--restart").exit_code == 0
+    assert run(*command, "--delimiter", ";", "--skip-rows", "0").exit_code == 1
+    assert "made with other options (line 1)" in fail(1, *command, *reading, "--resume")
+    assert run(*command, *reading, "--restart").exit_code == 0
     assert json.loads(output.read_text())["reading"] == {"delimiter": ";", "skip_rows": 1}
-    assert run(*asked, *reading, "--resume").exit_code == 0
+    assert run(*command, *reading, "--resume").exit_code == 0
     for other in ((), reading[:2], (*reading, "--encoding", "latin1"), (*reading, "--header", "1")):
-        assert "made with other options (line 1)" in fail(1, *asked, *other, "--resume")
+        assert "made with other options (line 1)" in fail(1, *command, *other, "--resume")
 
 
 def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp_path):
@@ -354,7 +354,7 @@ def test_two_runs_do_not_write_one_file(small_index, queries, tmp_path):
 def test_odd_ids_come_back_as_they_are(run, small_index, tmp_path):
     queries, output = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
     ids = [None, 1.5, ["x", 1], {"n": "ü"}, "\ud800", "a\u2028b", True]
-    lines = [json.dumps({"id": each, "values": ["Oslo"]}) for each in ids]
+    lines = [json.dumps({"id": query_id, "values": ["Oslo"]}) for query_id in ids]
     queries.write_text("\n".join(lines), encoding="utf-8")
     assert run("batch", small_index, queries, "-o", output).exit_code == 0
     assert [json.loads(line)["id"] for line in output.read_bytes().split(b"\n")[:-1]] == ids

@@ -15,14 +15,14 @@ from pexeso.lake.normalise.rules import DEFAULT_RULES
 @pytest.fixture
 def builds(monkeypatch, small_index):
     """Catch what the command asks the library to build, and give the small index instead."""
-    asked = []
+    calls = []
 
     def build_index(lake, path, **options):
-        asked.append((lake, path, options))
+        calls.append((lake, path, options))
         return pexeso.index.open_index(small_index)
 
     monkeypatch.setattr(pexeso.index, "build_index", build_index)
-    return asked
+    return calls
 
 
 def test_every_option_reaches_the_build(run, builds):

@@ -34,8 +34,8 @@ def shown(*arguments: object, terminal: bool = True, **variables: str) -> tuple[
     reading = [first for first, _ in ends]
     writing = [second for _, second in ends]
     if terminal:
-        for each in writing:
-            tty.setraw(each)
+        for end in writing:
+            tty.setraw(end)
     cleared = {"NO_COLOR", "FORCE_COLOR"}
     environment = {name: text for name, text in os.environ.items() if name not in cleared}
     done = subprocess.Popen(
@@ -45,9 +45,9 @@ def shown(*arguments: object, terminal: bool = True, **variables: str) -> tuple[
         stdout=writing[0],
         stderr=writing[1],
     )
-    for each in writing:
-        os.close(each)
-    texts = ["".join(pieces(each)) for each in reading]
+    for end in writing:
+        os.close(end)
+    texts = ["".join(pieces(end)) for end in reading]
     done.wait()
     return texts[0], texts[1]
 

@@ -31,9 +31,9 @@ def completed(*words: str) -> list[str]:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    setup, *found = done.stdout.split("\n")
+    setup, *completions = done.stdout.split("\n")
     assert setup.startswith("complete -o nosort -F _pexeso_completion pexeso")
-    return [each for each in found if each]
+    return [completion for completion in completions if completion]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not on this machine")

@@ -134,17 +134,17 @@ The first joined rows:
 
 
 def test_the_same_as_json(run, key_index, mine):
-    told = json.loads(run("explain", key_index, mine, "games.csv", "--json").stdout)
-    assert (told["columns"], told["are_given"], told["matched_keys"]) == (
+    document = json.loads(run("explain", key_index, mine, "games.csv", "--json").stdout)
+    assert (document["columns"], document["are_given"], document["matched_keys"]) == (
         ["year", "city"],
         False,
         2,
     )
-    assert told["unmatched"][0]["examples"] == [
+    assert document["unmatched"][0]["examples"] == [
         {"key": ["1952", "Paris"], "nearest": ["1900", "Paris"], "parts": 1}
     ]
-    assert told["fan_out"]["relation"] == "1:n"
-    assert told["query"]["file"].endswith("mine.csv")
+    assert document["fan_out"]["relation"] == "1:n"
+    assert document["query"]["file"].endswith("mine.csv")
 
 
 @pytest.mark.parametrize(

@@ -181,9 +181,9 @@ def test_numbers_join_by_equal_text_and_a_column_can_be_named_by_its_position(ru
 
 def test_every_column_means_those_of_numbers_too(run, index, towns):
     lines = run("overlap", index, towns, "--all-columns", "--json").stdout.splitlines()
-    found = {each["query"]["column"]: each["results"] for each in map(json.loads, lines)}
-    assert [len(results) for results in found.values()] == [2, 1]
-    assert list(found) == ["town", "number"]
+    answers = {answer["query"]["column"]: answer["results"] for answer in map(json.loads, lines)}
+    assert [len(results) for results in answers.values()] == [2, 1]
+    assert list(answers) == ["town", "number"]
     table = run("overlap", index, towns, "--all-columns", "-k", 1)
     assert [line for line in table.stdout.splitlines() if line and "  " not in line] == [
         "town",
@@ -319,9 +319,9 @@ def test_all_ways_in_one_list_that_says_which(run, index, towns):
 
 
 def test_all_ways_as_documents(run, index, towns):
-    asked = ("search", index, f"{towns}:town", "--method", "all", "--max-distance", 0.1, "-k", 9)
-    document = json.loads(run(*asked, "--json").stdout)
-    by_key = {(each["table"], each["column"]): each for each in document["results"]}
+    command = ("search", index, f"{towns}:town", "--method", "all", "--max-distance", 0.1, "-k", 9)
+    document = json.loads(run(*command, "--json").stdout)
+    by_key = {(match["table"], match["column"]): match for match in document["results"]}
     assert by_key["cities.csv", "city"] == {
         "table": "cities.csv",
         "column": "city",
@@ -340,12 +340,12 @@ def test_all_ways_as_documents(run, index, towns):
     assert by_key["nested/capitals.tsv", "Capital"]["overlap"] is None
     ways = {"meaning", "overlap", "transform"}
     assert set(document["stats"]) == set(document["options"]) == ways
-    explained = json.loads(run(*asked, "--explain", "--json").stdout)["results"][0]
+    explained = json.loads(run(*command, "--explain", "--json").stdout)["results"][0]
     assert explained["pairs"][0] == ["Oslo", "Oslo", 0.0, "exact"]
     assert explained["shared"] == ["Dublin", "Madrid", "Oslo"]
-    rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(run(*command, "--csv").stdout)))
     assert [row["found_by"] for row in rows] == ["meaning overlap", "meaning overlap", "meaning"]
-    assert len(run(*asked, "--jsonl").stdout.splitlines()) == 3
+    assert len(run(*command, "--jsonl").stdout.splitlines()) == 3
     every = run(
         "search", index, towns, "--method", "all", "--all-columns", "-k", 1, "--csv"
     ).stdout.splitlines()
@@ -353,10 +353,10 @@ def test_all_ways_as_documents(run, index, towns):
 
 
 def test_all_ways_explained(run, index, towns):
-    asked = ("search", index, "--method", "all", "--explain", "--pairs", 1)
-    shown = run(*asked, f"{towns}:town", "--max-distance", 0.1, "-k", 1).stdout.splitlines()
+    command = ("search", index, "--method", "all", "--explain", "--pairs", 1)
+    shown = run(*command, f"{towns}:town", "--max-distance", 0.1, "-k", 1).stdout.splitlines()
     assert shown[2:4] == ["    Oslo  =  Oslo  0.000  exact", "    and 2 more pairs (--pairs all)"]
-    shown = run(*asked, f"{towns}:number", "--max-distance", 0, "-k", 1).stdout.splitlines()
+    shown = run(*command, f"{towns}:number", "--max-distance", 0, "-k", 1).stdout.splitlines()
     assert shown[2:4] == ["    1", "    and 2 more values (--pairs all)"]
 
 
@@ -452,8 +452,8 @@ def test_containment_as_documents(run, both, towns):
         "estimated": False,
         **PLACE_BESIDE,
     }
-    asked = ("contain", both, f"{towns}:town", "--min-containment", 0.5)
-    document = json.loads(run(*asked, "--json").stdout)
+    command = ("contain", both, f"{towns}:town", "--min-containment", 0.5)
+    document = json.loads(run(*command, "--json").stdout)
     assert document["results"] == [city, place]
     assert document["options"] == {
         "min_containment": 0.5,
@@ -461,26 +461,26 @@ def test_containment_as_documents(run, both, towns):
         "k": 20,
         "exclude_table": None,
     }
-    assert json.loads(run(*asked, "-k", 1, "--json").stdout)["results"] == [city]
-    assert [json.loads(line) for line in run(*asked, "--jsonl").stdout.splitlines()] == [
+    assert json.loads(run(*command, "-k", 1, "--json").stdout)["results"] == [city]
+    assert [json.loads(line) for line in run(*command, "--jsonl").stdout.splitlines()] == [
         city,
         place,
     ]
-    explained = json.loads(run(*asked, "-k", 1, "--explain", "--json").stdout)["results"]
+    explained = json.loads(run(*command, "-k", 1, "--explain", "--json").stdout)["results"]
     assert explained == [{**city, "shared": ["Dublin", "Madrid", "Oslo"]}]
-    assert run(*asked, "--csv").stdout.splitlines() == [
+    assert run(*command, "--csv").stdout.splitlines() == [
         "table,column,containment,estimated,n_copies,brings",
         "cities.csv,city,0.75,False,0,country; people",
         "nested/companies.csv,place,0.5,False,0,name; #2; #3",
     ]
-    rows = run(*asked, "-k", 1, "--explain", "--csv").stdout.splitlines()
+    rows = run(*command, "-k", 1, "--explain", "--csv").stdout.splitlines()
     assert [row.rpartition(",")[2] for row in rows] == ["value", "Dublin", "Madrid", "Oslo"]
 
 
 def test_small_sets_are_counted_also_where_nothing_need_be(run, both, towns):
-    asked = ("contain", both, f"{towns}:town", "--min-containment", 0.5, "--json")
+    command = ("contain", both, f"{towns}:town", "--min-containment", 0.5, "--json")
     results = [
-        json.loads(run(*asked, way).stdout)["results"] for way in ("--verify", "--no-verify")
+        json.loads(run(*command, way).stdout)["results"] for way in ("--verify", "--no-verify")
     ]
     assert results[0] == results[1]
 
@@ -501,20 +501,20 @@ def test_an_estimate_is_marked_as_one(capsys):
 
 def test_containment_leaves_its_own_table_out_and_takes_every_column(run, both, small_lake, towns):
     spec = f"{small_lake / 'cities.csv'}:city"
-    asked = ("contain", both, spec, "--min-containment", 0.5, "--csv")
-    assert len(run(*asked).stdout.splitlines()) == 3
-    assert run(*asked, "--exclude-self").stdout.splitlines()[1:] == [
+    command = ("contain", both, spec, "--min-containment", 0.5, "--csv")
+    assert len(run(*command).stdout.splitlines()) == 3
+    assert run(*command, "--exclude-self").stdout.splitlines()[1:] == [
         "nested/companies.csv,place,0.625,False,0,name; #2; #3"
     ]
     rows = run("contain", both, towns, "--all-columns", "--csv").stdout.splitlines()
     assert [row.partition(",")[0] for row in rows] == ["query_column", "town", "number"]
 
 
-@pytest.mark.parametrize("least", [0, -0.5, 1.01, "nan"])
-def test_a_share_must_lie_above_zero_and_at_most_at_one(fail, both, towns, least):
-    said = fail(2, "contain", both, f"{towns}:town", "--min-containment", least)
+@pytest.mark.parametrize("share", [0, -0.5, 1.01, "nan"])
+def test_a_share_must_lie_above_zero_and_at_most_at_one(fail, both, towns, share):
+    said = fail(2, "contain", both, f"{towns}:town", "--min-containment", share)
     assert (
-        f"min_containment must be a number above 0 and at most 1. Got {float(least)} instead."
+        f"min_containment must be a number above 0 and at most 1. Got {float(share)} instead."
         in said
     )
 
@@ -536,18 +536,18 @@ def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, town
 
 
 def test_search_by_containment_and_by_all_with_both_parts(run, both, towns):
-    asked = ("search", both, f"{towns}:town", "--method")
-    assert run(*asked, "containment", "--min-joinability", 0.5).stdout == TABLE
-    assert run(*asked, "containment", "-k", 1, "--csv").stdout.splitlines()[1:] == [
+    command = ("search", both, f"{towns}:town", "--method")
+    assert run(*command, "containment", "--min-joinability", 0.5).stdout == TABLE
+    assert run(*command, "containment", "-k", 1, "--csv").stdout.splitlines()[1:] == [
         "cities.csv,city,0.75,False,0,country; people"
     ]
-    document = json.loads(run(*asked, "all", "--max-distance", 0.1, "-k", 9, "--json").stdout)
+    document = json.loads(run(*command, "all", "--max-distance", 0.1, "-k", 9, "--json").stdout)
     ways = {"meaning", "overlap", "containment", "transform"}
     assert set(document["stats"]) == set(document["options"]) == ways
     assert document["options"]["containment"]["min_containment"] == 1.0
-    assert run(*asked, "all", "--max-distance", 0.1, "-k", 9).stdout == EVERY_WAY
+    assert run(*command, "all", "--max-distance", 0.1, "-k", 9).stdout == EVERY_WAY
     rows = run(
-        *asked, "all", "--max-distance", 0.1, "--min-joinability", 0.6, "--csv"
+        *command, "all", "--max-distance", 0.1, "--min-joinability", 0.6, "--csv"
     ).stdout.splitlines()
     assert rows[1].split(",")[:4] == ["cities.csv", "city", "0.75", "meaning overlap containment"]
 

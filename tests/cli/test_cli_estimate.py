@@ -46,8 +46,8 @@ def test_json(run, small_lake):
 
 
 def test_parts_for_equal_text(run, small_lake):
-    asked = ("estimate", small_lake, "--model", "hashing", "--dimensions", 64, "--with", "overlap")
-    lines = run(*asked).stdout.splitlines()
+    words = ("estimate", small_lake, "--model", "hashing", "--dimensions", 64, "--with", "overlap")
+    lines = run(*words).stdout.splitlines()
     assert lines[0].startswith(f"lake        {small_lake}: 7 files, ")
     assert lines[5].startswith(
         "equal text  overlap: 11 columns, 61 distinct values in 66 (column, value) pairs; of the "
@@ -55,7 +55,7 @@ def test_parts_for_equal_text(run, small_lake):
     )
     assert lines[5].endswith(" in 1 shard")
     assert ", divide " in lines[7]
-    document = json.loads(run(*asked, "--json").stdout)
+    document = json.loads(run(*words, "--json").stdout)
     assert tuple(document["seconds"]) == STAGES
     assert document["equal_text"]["parts"] == ["overlap"]
 

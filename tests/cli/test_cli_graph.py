@@ -122,11 +122,11 @@ def test_openmetadata_has_a_line_for_each_table(run, small_index, rows, tmp_path
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [(), ("--namespace", "files.lake"), ("--namespace", 'files."d.lake'), ("--namespace", "a..b")],
 )
-def test_openmetadata_needs_the_names_that_tables_have_there(fail, small_index, tmp_path, asked):
-    said = fail(2, "export", "openmetadata", small_index, "-o", tmp_path / "joins.jsonl", *asked)
+def test_openmetadata_needs_the_names_that_tables_have_there(fail, small_index, tmp_path, options):
+    said = fail(2, "export", "openmetadata", small_index, "-o", tmp_path / "joins.jsonl", *options)
     assert "--namespace must be SERVICE.DATABASE.SCHEMA for openmetadata" in said
     assert not (tmp_path / "joins.jsonl").exists()
 
@@ -178,8 +178,8 @@ def test_a_format_that_there_is_not_is_refused(fail, small_index, tmp_path):
     assert "'dbt', 'openmetadata', 'mermaid', 'graphml'" in said
 
 
-@pytest.mark.parametrize("asked", [("--method", "semantic"), ("--max-distance", 0.2)])
-def test_dbt_is_given_equal_values_alone(fail, small_index, tmp_path, asked):
-    said = fail(2, "export", "dbt", small_index, "-o", tmp_path / "models", *asked)
+@pytest.mark.parametrize("options", [("--method", "semantic"), ("--max-distance", 0.2)])
+def test_dbt_is_given_equal_values_alone(fail, small_index, tmp_path, options):
+    said = fail(2, "export", "dbt", small_index, "-o", tmp_path / "models", *options)
     assert "dbt takes columns of equal values alone" in said
     assert not (tmp_path / "models").exists()

@@ -30,8 +30,8 @@ def test_csv_on_stdout(run, small_index, places):
         "5 rows\n"
     )
     counted = ("--joinability-of", "rows")
-    told = run("join", small_index, f"{places}:place", "cities.csv:city", *counted).stderr
-    assert told == "Joined with cities.csv:city: 60.0 % of the rows match (3 of 5); 5 rows\n"
+    summary = run("join", small_index, f"{places}:place", "cities.csv:city", *counted).stderr
+    assert summary == "Joined with cities.csv:city: 60.0 % of the rows match (3 of 5); 5 rows\n"
 
 
 def test_without_a_lake_column_the_best_is_taken(run, small_index, places):
@@ -106,8 +106,8 @@ def test_a_file_of_yours_is_joined_by_the_texts_that_were_searched_with(run, tmp
     mine = tmp_path / "mine.parquet"
     pq.write_table(pa.table({"when": whens[:2], "n": [1, 2]}), mine)
     run("index", lake, tmp_path / "lake.pexeso")
-    found = run("join", tmp_path / "lake.pexeso", f"{mine}:when", "events.parquet:at").stdout
-    assert [line.rpartition(",")[2] for line in found.splitlines()] == ["name", "a", "b"]
+    output = run("join", tmp_path / "lake.pexeso", f"{mine}:when", "events.parquet:at").stdout
+    assert [line.rpartition(",")[2] for line in output.splitlines()] == ["name", "a", "b"]
 
 
 def test_a_column_that_was_renamed_since_is_told(run, fail, tmp_path, places):
@@ -118,9 +118,9 @@ def test_a_column_that_was_renamed_since_is_told(run, fail, tmp_path, places):
     cities.write_text(f"city,{cells}")
     run("index", lake, index)
     cities.write_text(f"town,{cells}")
-    told = fail(2, "join", index, f"{places}:place", "cities.csv:city")
-    assert "'cities.csv' has changed since it was indexed, so bring the index up to date" in told
-    assert "There is no column 'city'" in told
+    message = fail(2, "join", index, f"{places}:place", "cities.csv:city")
+    assert "'cities.csv' has changed since it was indexed, so bring the index up to date" in message
+    assert "There is no column 'city'" in message
 
 
 def test_a_column_below_any_threshold_can_be_joined(run, small_index, tmp_path):
@@ -261,8 +261,8 @@ def test_one_to_one_and_what_the_join_had_to_decide(run, small_index, tmp_path):
         "Oslo",
         "",
     ]
-    told = result.stderr.splitlines()
-    assert told == [
+    messages = result.stderr.splitlines()
+    assert messages == [
         "Joined with cities.csv:city: 100.0 % of the values match (2 of 2), 1 of 2 rows joined; 2 "
         "rows",
         "Note: match_value is a column of your table and stays as it is; what the join adds is "

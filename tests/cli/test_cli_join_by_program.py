@@ -39,27 +39,27 @@ def test_rows_are_joined_by_a_learned_program(run, small_index, visits):
     rows = records(result.stdout)
     assert [row["n"] for row in rows] == [str(n) for n in range(8)]
     for row in rows:
-        found = expected(row["where"])
-        assert row["match_value"] == (found["match_value"] if found else "")
-        assert row["country"] == (found["country"] if found else "")
-        assert row["match_distance"] == ("0.0" if found else "")
-    program, told = result.stderr.splitlines()[:2]
+        match = expected(row["where"])
+        assert row["match_value"] == (match["match_value"] if match else "")
+        assert row["country"] == (match["country"] if match else "")
+        assert row["match_distance"] == ("0.0" if match else "")
+    program, summary = result.stderr.splitlines()[:2]
     assert program.startswith('Program 1: part 1 of "where" split at ')
-    assert told == (
+    assert summary == (
         "Joined with cities.csv:city: 85.7 % of the keys match (6 of 7), 7 of 8 rows joined; 8 rows"
     )
 
 
 def test_columns_may_be_left_out(run, small_index, visits):
     named = run("join", small_index, f"{visits}:where", "cities.csv:city", "--transform")
-    found = run("join", small_index, visits, "cities.csv", "--transform")
-    assert found.stdout == named.stdout
-    assert found.stderr == named.stderr
+    result = run("join", small_index, visits, "cities.csv", "--transform")
+    assert result.stdout == named.stdout
+    assert result.stderr == named.stderr
 
 
 def test_the_best_table_is_taken_where_none_is_named(run, small_index, visits):
-    found = run("search", small_index, f"{visits}:where", "--method", "transform", "--json")
-    best = json.loads(found.stdout)["results"][0]
+    answer = run("search", small_index, f"{visits}:where", "--method", "transform", "--json")
+    best = json.loads(answer.stdout)["results"][0]
     named = f"{best['table']}:{best['column']}"
     expected = run("join", small_index, f"{visits}:where", named, "--transform")
     result = run("join", small_index, f"{visits}:where", "--transform")

@@ -50,10 +50,8 @@ def built(spark, tmp_path_factory) -> Path:
     ).path
 
 
-def found(output: str) -> list[tuple[str, str, int]]:
-    return [
-        (each["table"], each["column"], each["matched"]) for each in json.loads(output)["results"]
-    ]
+def columns_of(output: str) -> list[tuple[str, str, int]]:
+    return [(hit["table"], hit["column"], hit["matched"]) for hit in json.loads(output)["results"]]
 
 
 def arguments(index: Path) -> list[str]:
@@ -64,10 +62,10 @@ def arguments(index: Path) -> list[str]:
 @pytest.mark.parametrize("layout", long_but(["pivots-grid"], LAYOUTS))
 def test_a_layout_gives_the_same_answers_cold_and_warm(built, layout, run):
     index = laid_out(built, built.parent / f"{layout}.pexeso", LAYOUTS[layout])
-    assert [each for each in check_index(index) if each.is_failure] == []
-    exact = found(run(*arguments(index), "--exact").stdout)
+    assert [problem for problem in check_index(index) if problem.is_failure] == []
+    exact = columns_of(run(*arguments(index), "--exact").stdout)
     assert exact
-    assert found(run(*arguments(index)).stdout) == exact
+    assert columns_of(run(*arguments(index)).stdout) == exact
     drop_pages(index)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments(index)],
@@ -77,6 +75,6 @@ def test_a_layout_gives_the_same_answers_cold_and_warm(built, layout, run):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert found(done.stdout) == exact
+    assert columns_of(done.stdout) == exact
     if done.stderr.split()[-1] != "True":
         pytest.skip("this file system keeps its files in memory, so that no page was missing")

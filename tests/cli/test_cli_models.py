@@ -58,20 +58,20 @@ def require_as_alone(run, built, model, *command):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_each_command_asks_the_model_that_it_is_given(run, built, query, tmp_path, model):
-    asked = ("--min-joinability", 0.2)
-    require_as_alone(run, built, model, "search", query, "--explain", *asked)
+    options = ("--min-joinability", 0.2)
+    require_as_alone(run, built, model, "search", query, "--explain", *options)
     require_as_alone(run, built, model, "explain", query, "towns.csv:town")
     require_as_alone(run, built, model, "join", query, "towns.csv:town")
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"id": 1, "values": ["Oslo", "Bergenn"]}\n', encoding="utf-8")
-    told = [
+    answers = [
         [json.loads(line)["results"] for line in shown(run, *line).splitlines()]
         for line in (
-            ("batch", built["both"], queries, *asked, "--model", model),
-            ("batch", built[model], queries, *asked),
+            ("batch", built["both"], queries, *options, "--model", model),
+            ("batch", built[model], queries, *options),
         )
     ]
-    assert told[0] == told[1] != [[]]
+    assert answers[0] == answers[1] != [[]]
     labels = tmp_path / "labels.csv"
     pairs = "Oslo,Oslo,yes\nOslo,olso,yes\nOslo,Bergen,no\nBodø,Hammer,no\n"
     labels.write_text(f"query_value,lake_value,same\n{pairs}", encoding="utf-8")
@@ -79,49 +79,49 @@ def test_each_command_asks_the_model_that_it_is_given(run, built, query, tmp_pat
 
 
 def test_the_first_model_is_the_default(run, built, query):
-    asked = (query, "--min-joinability", 0.2, "--explain")
-    first, other = (shown(run, "search", built["both"], *asked, *more) for more in ((), OTHER))
-    assert first == shown(run, "search", built["lexical"], *asked) != other
+    arguments = (query, "--min-joinability", 0.2, "--explain")
+    first, other = (shown(run, "search", built["both"], *arguments, *more) for more in ((), OTHER))
+    assert first == shown(run, "search", built["lexical"], *arguments) != other
 
 
 OTHER = ("--model", "hashing")
 
 
 def test_combined_search_shows_what_each_model_found(run, built, query):
-    asked = (query, "--method", "all", "--min-joinability", 0.5)
-    document = json.loads(shown(run, "search", built["both"], *asked, "--json"))
+    arguments = (query, "--method", "all", "--min-joinability", 0.5)
+    document = json.loads(shown(run, "search", built["both"], *arguments, "--json"))
     assert set(document["options"]) == set(document["stats"]) == {*MODELS, "overlap", "transform"}
     alone = {
         model: {
-            each["table"]: each["joinability"]
-            for each in json.loads(
-                shown(run, "search", built[model], *asked[:1], *asked[3:], "--json")
+            match["table"]: match["joinability"]
+            for match in json.loads(
+                shown(run, "search", built[model], *arguments[:1], *arguments[3:], "--json")
             )["results"]
         }
         for model in MODELS
     }
     assert len(alone["lexical"]) == 2 > len(alone["hashing"])
-    for each in document["results"]:
-        by_model = {model: alone[model].get(each["table"]) for model in MODELS}
-        assert each["models"] == by_model
-        assert each["joinability"] == max(filter(None, by_model.values()))
-        found = [model for model in MODELS if by_model[model] is not None]
-        assert [name for name in each["found_by"] if name in MODELS] == found
-    table = shown(run, "search", built["both"], *asked)
+    for match in document["results"]:
+        by_model = {model: alone[model].get(match["table"]) for model in MODELS}
+        assert match["models"] == by_model
+        assert match["joinability"] == max(filter(None, by_model.values()))
+        models = [model for model in MODELS if by_model[model] is not None]
+        assert [name for name in match["found_by"] if name in MODELS] == models
+    table = shown(run, "search", built["both"], *arguments)
     assert {"hashing" in line for line in table.splitlines()[1:]} == {True, False}
     assert "lexical 5/5, hashing 3/5 values" in table
-    one = json.loads(shown(run, "search", built["both"], *asked, *OTHER, "--json"))
+    one = json.loads(shown(run, "search", built["both"], *arguments, *OTHER, "--json"))
     assert set(one["options"]) == {"hashing", "overlap", "transform"}
-    assert [list(each["models"]) for each in one["results"]][:1] == [["hashing"]]
-    plain = json.loads(shown(run, "search", built["hashing"], *asked, *OTHER, "--json"))
+    assert [list(match["models"]) for match in one["results"]][:1] == [["hashing"]]
+    plain = json.loads(shown(run, "search", built["hashing"], *arguments, *OTHER, "--json"))
     assert set(plain["options"]) == {"meaning", "overlap", "transform"}
     assert "models" not in plain["results"][0]
 
 
 def test_models_of_a_combined_search_in_python(built):
     index = pexeso.open_index(built["both"])
-    found = pexeso.search_combined(index, ["Oslo", "Bergenn"], models=["hashing"])
-    assert list(found[0].by_model) == ["hashing"]
+    result = pexeso.search_combined(index, ["Oslo", "Bergenn"], models=["hashing"])
+    assert list(result[0].by_model) == ["hashing"]
     with pytest.raises(pexeso.PexesoError, match="models must name some of those"):
         pexeso.search_combined(index, ["Oslo"], models=[])
     with pytest.raises(pexeso.PexesoError, match="does not hold the model 'glove'"):
@@ -132,12 +132,12 @@ def test_info_and_estimate_list_the_models(run, built, lake):
     lines = shown(run, "info", built["both"]).splitlines()
     models = [line.split(maxsplit=1)[1] for line in lines if line.startswith("model ")]
     assert models == ["lexical, 19 words", "hashing, 256 dimensions of 16 bits"]
-    found = json.loads(shown(run, "estimate", lake, "--model", "lexical,hashing", "--json"))
-    [further] = found["further_models"]
+    estimate = json.loads(shown(run, "estimate", lake, "--model", "lexical,hashing", "--json"))
+    [further] = estimate["further_models"]
     assert (further["model"], further["dimensions"]) == ("hashing", 256)
-    assert found["seconds"]["index_2"] > 0
+    assert estimate["seconds"]["index_2"] > 0
     alone = json.loads(shown(run, "estimate", lake, "--model", "lexical", "--json"))
-    assert found["index_bytes"] - alone["index_bytes"] >= further["model_bytes"]
+    assert estimate["index_bytes"] - alone["index_bytes"] >= further["model_bytes"]
     assert "index_2" not in alone["seconds"]
 
 
@@ -166,13 +166,13 @@ def test_updates_are_told_of_all_models(run, built, lake, tmp_path):
 
 def test_a_model_is_added(run, fail, built, query, tmp_path):
     shutil.copytree(built["lexical"], tmp_path / "copy")
-    told = json.loads(shown(run, "add-model", tmp_path / "copy", "hashing", "--json"))
-    assert (told["committed"], told["partitions_added"], told["generation"]) == (True, 1, 2)
-    asked = (query, "--explain", "--min-joinability", 0.2, *OTHER)
-    found, expected = (
-        shown(run, "search", path, *asked) for path in (tmp_path / "copy", built["both"])
+    report = json.loads(shown(run, "add-model", tmp_path / "copy", "hashing", "--json"))
+    assert (report["committed"], report["partitions_added"], report["generation"]) == (True, 1, 2)
+    arguments = (query, "--explain", "--min-joinability", 0.2, *OTHER)
+    output, expected = (
+        shown(run, "search", path, *arguments) for path in (tmp_path / "copy", built["both"])
     )
-    assert found == expected
+    assert output == expected
     said = fail(2, "add-model", tmp_path / "copy", "hashing")
     assert "Got the model 'hashing' to be added: name one that it does not hold" in said
     said = fail(2, "add-model", tmp_path / "copy", "fasttext", "--dimensions", 1)
@@ -182,4 +182,4 @@ def test_a_model_is_added(run, fail, built, query, tmp_path):
     result = run("add-model", tmp_path / "copy", "fasttext", "--value-vectors", "mean")
     assert "Added fasttext with 1 partition; generation 3, " in result.stderr
     info = json.loads(shown(run, "info", tmp_path / "copy", "--json"))
-    assert [each["model"] for each in info["further_models"]] == ["hashing", "fasttext"]
+    assert [model["model"] for model in info["further_models"]] == ["hashing", "fasttext"]

@@ -64,7 +64,7 @@ def test_commands_take_the_name_of_a_file(run, fail, index, lake, query):
             run(command, index.path, f"{query}:c", f"{name}:city", *columns)
             for name in ("one.xlsx#One", "one.xlsx")
         ]
-        assert [each.exit_code for each in named] == [0, 0], named[1].output
+        assert [result.exit_code for result in named] == [0, 0], named[1].output
         assert command == "explain" or named[1].stdout == named[0].stdout != ""
     composite = run("join", index.path, f"{query}:c,r", "one.xlsx:city,river")
     assert composite.exit_code == 0, composite.output
@@ -90,17 +90,17 @@ def test_python_and_the_service_take_the_name_of_a_file(index, query):
     with pytest.raises(InputError, match="holds 2 tables; name one of them"):
         index.explain(CITIES, "two.xlsx", "city")
     path = str(index.path)
-    found = verbs.run(BrowseRequest(index=path, table="one.xlsx")).to_dict()
-    assert [row["table"] for row in found["items"]] == ["one.xlsx#One"]
+    listing = verbs.run(BrowseRequest(index=path, table="one.xlsx")).to_dict()
+    assert [row["table"] for row in listing["items"]] == ["one.xlsx#One"]
     of_lake = verbs.run(SearchRequest(index=path, query="one.xlsx:city", from_lake=True))
     assert of_lake.results[0].query["file"].endswith("one.xlsx#One")
 
 
 @pytest.mark.parametrize("request_of", [SearchRequest, OverlapRequest])
 def test_a_query_of_a_file_of_the_lake_does_not_find_its_own_table(index, lake, request_of):
-    asked = {"index": str(index.path), "exclude_self": True, "k": 9, "fold_copies": False}
-    (found,) = verbs.run(request_of(query=f"{lake / 'one.xlsx'}:city", **asked)).results
-    tables = {match.table for match in found}
+    options = {"index": str(index.path), "exclude_self": True, "k": 9, "fold_copies": False}
+    (matches,) = verbs.run(request_of(query=f"{lake / 'one.xlsx'}:city", **options)).results
+    tables = {match.table for match in matches}
     assert tables == {"two.xlsx#A", "two.xlsx#B", "z.zip/deep/m.csv"}
 
 
@@ -111,13 +111,13 @@ def test_acquisition_takes_the_name_of_a_file(index, query):
 
 
 def test_enrichment_takes_the_name_of_a_file(index):
-    asked = {"on": "city", "max_distance": 0.02, "max_tables": 9}
-    without = pexeso.enrich(index, {"city": CITIES}, exclude_tables=["one.xlsx"], **asked)
-    tables = {each.table for each in without.tables}
+    options = {"on": "city", "max_distance": 0.02, "max_tables": 9}
+    without = pexeso.enrich(index, {"city": CITIES}, exclude_tables=["one.xlsx"], **options)
+    tables = {table.table for table in without.tables}
     assert "z.zip/deep/m.csv" in tables
     assert "one.xlsx#One" not in tables
     with pytest.raises(InputError, match=r"exclude_tables: 'two\.xlsx' holds 2 tables"):
-        pexeso.enrich(index, {"city": CITIES}, exclude_tables=["two.xlsx"], **asked)
+        pexeso.enrich(index, {"city": CITIES}, exclude_tables=["two.xlsx"], **options)
 
 
 def test_a_table_is_deleted_by_the_name_of_its_file(fail, run, index):

@@ -53,9 +53,9 @@ def outcome(run, *arguments):
     return done.stdout
 
 
-def found(run, index, query):
+def outputs(run, index, query):
     """Return what each kind of search says, without what differs from run to run."""
-    asked = [
+    commands = [
         ("search", index, query, "--min-joinability", "0.1", "--csv"),
         ("search", index, query, "--method", "all", "--min-joinability", "0.1", "--csv"),
         ("overlap", index, query, "--csv"),
@@ -63,7 +63,7 @@ def found(run, index, query):
         ("explain", index, query, f"nested/{ODD_TABLE}:city", "--csv"),
         ("join", index, query, f"nested/{ODD_TABLE}:city"),
     ]
-    return [outcome(run, *arguments) for arguments in asked]
+    return [outcome(run, *arguments) for arguments in commands]
 
 
 @pytest.mark.slow
@@ -74,13 +74,13 @@ def test_every_command_takes_any_name(run, plain, tmp_path, name):
     shutil.copytree(plain[0], lake)
     index, query = there / f"{name}.pexeso", there / f"{name}.csv"
     query.write_text("place,visits\nOslo,3\nrome,1\n MADRID ,2\nXyzzyx,1\n", encoding="utf-8")
-    asked = f"{query}:place"
-    expected = found(run, plain[1], asked)
+    query_column = f"{query}:place"
+    expected = outputs(run, plain[1], query_column)
 
     outcome(run, "estimate", lake)
     outcome(run, "index", lake, index, *OPTIONS, "--with", "containment")
     outcome(run, "overlap", "build", index)
-    assert found(run, index, asked) == expected
+    assert outputs(run, index, query_column) == expected
     assert any(ODD_TABLE in answer for answer in expected)
 
     written = there / f"out {name}.parquet"
@@ -88,14 +88,14 @@ def test_every_command_takes_any_name(run, plain, tmp_path, name):
         run,
         "join",
         index,
-        asked,
+        query_column,
         "cities.csv:city",
         "-o",
         written,
         "--conflicts",
         there / f"{name}.conflicts.csv",
     )
-    outcome(run, "search", index, asked, "--html", there / f"{name}.html")
+    outcome(run, "search", index, query_column, "--html", there / f"{name}.html")
     labels = there / f"labels {name}.csv"
     labels.write_text(
         "query_value,lake_value,same\nOslo,Oslo,yes\nOslo,Rome,no\n", encoding="utf-8"
@@ -127,7 +127,7 @@ def test_every_command_takes_any_name(run, plain, tmp_path, name):
     outcome(run, "append", index)
     outcome(run, "append", index, lake)
     outcome(run, "compact", index, "--all")
-    assert found(run, index, asked) == expected
+    assert outputs(run, index, query_column) == expected
     outcome(run, "check", index)
     assert str(lake) in outcome(run, "info", index, "--json").replace("\\\\", "\\").replace(
         '\\"', '"'

@@ -20,11 +20,11 @@ from pexeso.cli.output.report import milliseconds, percent
 
 
 @given(st.text(), st.integers(20, 100))
-def test_a_shown_text_is_one_line_without_control_characters(text, most):
-    shown = plain(text, most)
+def test_a_shown_text_is_one_line_without_control_characters(text, limit):
+    shown = plain(text, limit)
     assert len(shown.splitlines()) <= 1
     assert not any(ord(letter) < 32 or 127 <= ord(letter) < 160 for letter in shown)
-    if len(text) > most:
+    if len(text) > limit:
         assert f"({len(text):,} chars)" in shown
 
 

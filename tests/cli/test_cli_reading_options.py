@@ -46,19 +46,19 @@ def places(messy):
 
 
 def options_of(command):
-    return {name for each in command.params for name in each.opts}
+    return {name for parameter in command.params for name in parameter.opts}
 
 
 def test_every_command_that_reads_a_file_has_the_options():
     commands = {
-        name: each.default if isinstance(each, WithVerbs) else each
-        for name, each in cli.commands.items()
+        name: command.default if isinstance(command, WithVerbs) else command
+        for name, command in cli.commands.items()
     }
-    assert {name for name, each in commands.items() if options_of(each) >= OPTIONS} == READERS
+    assert {name for name, command in commands.items() if options_of(command) >= OPTIONS} == READERS
     takes_file = {
         name
-        for name, each in commands.items()
-        for argument in each.params
+        for name, command in commands.items()
+        for argument in command.params
         if isinstance(argument, click.Argument) and "FILE" in (argument.metavar or "")
     }
     assert takes_file, "no command names its argument FILE any more"
@@ -79,12 +79,12 @@ def test_every_command_that_reads_a_file_has_the_options():
 )
 def test_a_query_column(run, fail, small_index, places, command):
     verb, *options = command
-    asked = [verb, small_index, f"{places}:place", *options]
+    words = [verb, small_index, f"{places}:place", *options]
     if verb in ("join", "explain"):
-        asked.insert(3, "cities.csv:city")
-    assert "no column 'place'" in fail(2, *asked)
+        words.insert(3, "cities.csv:city")
+    assert "no column 'place'" in fail(2, *words)
     assert (
-        "Oslo" in run(*asked, *SAID, *(() if verb in ("join", "explain") else ["--explain"])).stdout
+        "Oslo" in run(*words, *SAID, *(() if verb in ("join", "explain") else ["--explain"])).stdout
     )
 
 
@@ -149,11 +149,11 @@ def test_keys(run, places):
 def test_both_tables_of_a_transformation(run, fail, messy, tmp_path):
     source, target = messy("names.csv", NAMES), messy("mails.csv", MAILS)
     column, key = "name", "mail"
-    asked = ("transform", f"{source}:{column}", f"{target}:{key}")
+    command = ("transform", f"{source}:{column}", f"{target}:{key}")
     of_target = ("--target-delimiter", "!", "--target-skip-rows", 1)
-    assert f"no column '{column}'" in fail(2, *asked, *of_target)
-    assert f"no column '{key}'" in fail(2, *asked, *SAID)
-    result = run(*asked, *SAID, *of_target, "--json")
+    assert f"no column '{column}'" in fail(2, *command, *of_target)
+    assert f"no column '{key}'" in fail(2, *command, *SAID)
+    result = run(*command, *SAID, *of_target, "--json")
     assert result.exit_code == 0, result.output
     learned = pexeso.learn_transformation(NAMES, MAILS, columns=[column], target_columns=[key])
     assert json.loads(result.stdout)["program"] == learned.program
@@ -167,9 +167,9 @@ def test_columns_to_be_explained(run, fail, messy, monkeypatch, tmp_path):
     index = small_market(tmp_path)
     monkeypatch.setattr("pexeso.search.open_index.open_without_models", lambda path: index)
     people = messy("people.csv", PEOPLE)
-    asked = ("acquire", "lake.pexeso", "--have", f"{people}:sick")
-    assert "no column 'sick'" in fail(2, *asked)
-    result = run(*asked, *SAID)
+    command = ("acquire", "lake.pexeso", "--have", f"{people}:sick")
+    assert "no column 'sick'" in fail(2, *command)
+    result = run(*command, *SAID)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("What tells most of sick of people.csv")
     said = fail(2, "acquire", "lake.pexeso", "--want", "rate", *SAID)
@@ -180,8 +180,8 @@ def test_composite_keys_in_python(small_index, places):
     index = pexeso.open_index(small_index, device="cpu")
     with pytest.raises(InputError, match="no column 'place'"):
         index.explain_composite(places, ["place", "visits"], "cities.csv")
-    found = index.explain_composite(places, ["place", "visits"], "cities.csv", reading=READING)
-    assert found.to_dict()["query"]["columns"] == ["place", "visits"]
+    pair = index.explain_composite(places, ["place", "visits"], "cities.csv", reading=READING)
+    assert pair.to_dict()["query"]["columns"] == ["place", "visits"]
 
 
 @pytest.mark.parametrize("read", [pexeso.find_keys, pexeso.learn_transformation])

@@ -48,14 +48,14 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
     assert "is there already" in fail(1, "redundancy", lake, "--plan", plan)
     assert "there is no folder" in fail(1, "redundancy", "no lake", "--plan", tmp_path / "no" / "p")
     document = json.loads(run("redundancy", lake, "--costs", free, "--json").stdout)
-    assert {(each["parent"], each["child"]) for each in document["edges"]} >= {
+    assert {(edge["parent"], edge["child"]) for edge in document["edges"]} >= {
         ("all.csv", "copy.csv"),
         ("copy.csv", "all.csv"),
         ("all.csv", "cities.csv"),
         ("copy.csv", "old/2001.csv"),
     }
-    assert all(each["exact"] and each["containment"] == 1 for each in document["edges"])
-    assert [each["name"] for each in document["stages"]] == [
+    assert all(edge["exact"] and edge["containment"] == 1 for edge in document["edges"])
+    assert [stage["name"] for stage in document["stages"]] == [
         "read",
         "schema",
         "types",
@@ -64,11 +64,11 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
         "exact",
         "plan",
     ]
-    told = document["plan"]
-    assert told["optimal"] is True
-    assert told["cost"] < told["keep_all_cost"]
-    assert {"table", "parent", "sql", "bytes"} <= told["delete"][0].keys()
-    assert set(told["keep"]) | {each["table"] for each in told["delete"]} == {
+    proposal = document["plan"]
+    assert proposal["optimal"] is True
+    assert proposal["cost"] < proposal["keep_all_cost"]
+    assert {"table", "parent", "sql", "bytes"} <= proposal["delete"][0].keys()
+    assert set(proposal["keep"]) | {deletion["table"] for deletion in proposal["delete"]} == {
         path.relative_to(lake).as_posix() for path in lake.rglob("*.*")
     }
 
@@ -93,9 +93,9 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
         "would be brought back: copy.csv\n"
     )
     (lake / "copy.csv").write_text("another table\n")
-    taken = run("redundancy", "undo", holding, "--only", "copy.csv")
-    assert taken.stdout == "stays:  copy.csv  another table has taken its name in the lake\n"
-    assert f"0 tables would be brought back; the holding folder is '{holding}'" in taken.stderr
+    undo = run("redundancy", "undo", holding, "--only", "copy.csv")
+    assert undo.stdout == "stays:  copy.csv  another table has taken its name in the lake\n"
+    assert f"0 tables would be brought back; the holding folder is '{holding}'" in undo.stderr
     (lake / "copy.csv").unlink()
     unknown = run("redundancy", "undo", holding, "--only", "none.csv")
     assert unknown.exit_code == 2
@@ -133,8 +133,8 @@ def test_a_changed_table_is_refused_by_name(run, lake, free, tmp_path):
 def test_partial_containment(run, lake):
     (lake / "other.csv").write_text("id,city\n1,town 1\n2,town 2\n3,town 3\n4,town 5\n")
     document = json.loads(run("redundancy", lake, "--min-containment", 0.7, "--json").stdout)
-    found = {(each["parent"], each["child"]): each["containment"] for each in document["edges"]}
-    assert found["all.csv", "other.csv"] == 0.75
+    shares = {(edge["parent"], edge["child"]): edge["containment"] for edge in document["edges"]}
+    assert shares["all.csv", "other.csv"] == 0.75
     done = run("redundancy", lake, "--min-containment", 0.7)
     assert "other.csv     is partly in     all.csv" in done.stdout
 

@@ -54,7 +54,7 @@ VERBS = {
 WITHOUT_TWIN = ("serve", "mcp", "demo", "tune", "rules", "doctor")
 
 EVERY_NAME = [
-    each for name in NAMES for each in (name, *(f"{name} {verb}" for verb in VERBS.get(name, ())))
+    path for name in NAMES for path in (name, *(f"{name} {verb}" for verb in VERBS.get(name, ())))
 ]
 
 
@@ -135,9 +135,9 @@ def test_a_query_may_be_of_any_format_that_is_read(run):
 @pytest.mark.parametrize("name", VERBS)
 def test_the_page_has_a_command_and_its_verbs(writer, name):
     page = writer.page()
-    for each in (name, *(f"{name} {verb}" for verb in VERBS[name])):
-        section = page.partition(f"## pexeso {each}\n")[2].partition("\n## ")[0]
-        assert f"Usage: pexeso {each} [OPTIONS] " in section
+    for command in (name, *(f"{name} {verb}" for verb in VERBS[name])):
+        section = page.partition(f"## pexeso {command}\n")[2].partition("\n## ")[0]
+        assert f"Usage: pexeso {command} [OPTIONS] " in section
 
 
 def test_an_unknown_command_is_a_misuse(fail):

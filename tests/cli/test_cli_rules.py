@@ -14,10 +14,10 @@ def test_every_rule_is_listed_with_an_example(run):
 
 
 def test_the_rules_of_an_index_are_told(run, small_index):
-    told = json.loads(run("rules", str(small_index), "--json").stdout)
-    assert told["version"] == 3
-    assert told["extra"] == {}
-    assert [rule["name"] for rule in told["rules"] if rule["on"]] == list(DEFAULT_RULES)
+    document = json.loads(run("rules", str(small_index), "--json").stdout)
+    assert document["version"] == 3
+    assert document["extra"] == {}
+    assert [rule["name"] for rule in document["rules"] if rule["on"]] == list(DEFAULT_RULES)
 
 
 def test_an_index_that_is_not_there(run):

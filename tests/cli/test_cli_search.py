@@ -164,9 +164,9 @@ def test_csv(run, small_index, places):
 
 def test_csv_has_the_similarity_of_json(run, small_index, places, monkeypatch):
     monkeypatch.setattr(similarity, "MAX_HITS", 2)
-    asked = ("search", small_index, f"{places}:place")
-    rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
-    results = json.loads(run(*asked, "--json").stdout)["results"]
+    command = ("search", small_index, f"{places}:place")
+    rows = list(csv.DictReader(io.StringIO(run(*command, "--csv").stdout)))
+    results = json.loads(run(*command, "--json").stdout)["results"]
     measures = ["table", "column", "joinability", "matched", "total", "joinability_of"]
     assert list(rows[0]) == [*measures, "n_copies", "brings", "similarity"]
     assert [list(result)[:7] for result in results] == [[*measures, "similarity"]] * 3
@@ -318,14 +318,14 @@ def test_why_two_columns_do_not_match(run, small_index, places):
     assert (document["table"], document["column"]) == ("nested/companies.csv", "name")
     assert (document["joinability"], document["matched"], document["total"]) == (0.0, 0, 4)
     assert document["pairs"] == []
-    assert [each["query"] for each in document["unmatched"]] == [
+    assert [miss["query"] for miss in document["unmatched"]] == [
         "Oslo",
         "rome",
         " MADRID ",
         "Xyzzyx",
     ]
     assert all(
-        each["reason"] == "too far" and each["distance"] > 0.35 for each in document["unmatched"]
+        miss["reason"] == "too far" and miss["distance"] > 0.35 for miss in document["unmatched"]
     )
 
 

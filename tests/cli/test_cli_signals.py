@@ -65,9 +65,9 @@ def start(tmp_path):
         process.communicate()
 
 
-def wait_for(process, found):
+def wait_for(process, condition):
     deadline = time.monotonic() + WAIT_SECONDS
-    while not found():
+    while not condition():
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -83,7 +83,7 @@ def test_a_build_that_is_stopped_leaves_nothing_and_goes_on(
     build = start("index", "lake", "lake.pexeso", *OPTIONS)
     wait_for(build, (tmp_path / "lake.pexeso" / ".building" / "scratch" / "read.json").exists)
     started = psutil.Process(build.pid).children(recursive=True)
-    assert any("java" in each.name() for each in started)
+    assert any("java" in process.name() for process in started)
     build.send_signal(number)
     _, said = build.communicate(timeout=WAIT_SECONDS)
     _, alive = psutil.wait_procs(started, timeout=60)

@@ -39,7 +39,7 @@ TABLE = [
 FORMS = {
     "csv": lambda: (
         b"place,visits\n"
-        + b"".join(b"%s,%s\n" % (each["place"].encode(), each["visits"].encode()) for each in TABLE)
+        + b"".join(b"%s,%s\n" % (row["place"].encode(), row["visits"].encode()) for row in TABLE)
     ),
     "json lines": lambda: "\n".join(map(json.dumps, TABLE)).encode(),
     "gzip": lambda: gzip.compress(FORMS["csv"]()),
@@ -74,9 +74,9 @@ def test_a_command_answers_as_from_a_file(command, outcome, small_index, tmp_pat
     file.write_bytes(FORMS["csv"]())
     names.write_text("name\nOSLO\nROME\nMADRID\nVIENNA\nBERN\n", encoding="utf-8")
     put = {"INDEX": str(small_index), "NAMES": f"{names}:name"}
-    arguments = [put.get(each, each) for each in command]
-    from_file = [re.sub("^FILE", str(file), each) for each in arguments]
-    from_input = [re.sub("^FILE", "-", each) for each in arguments]
+    arguments = [put.get(word, word) for word in command]
+    from_file = [re.sub("^FILE", str(file), argument) for argument in arguments]
+    from_input = [re.sub("^FILE", "-", argument) for argument in arguments]
     code, shown, said = outcome(from_file)
     if "place,visits" not in " ".join(command):  # of which this index has no part
         assert (code, shown != "") == (0, True), said

@@ -112,9 +112,9 @@ def test_a_carriage_return_ends_no_row_and_starts_no_formula(command, run, small
     name, *options = command
     arguments = [name, small_index, f"{path}:place", "cities.csv:city", "--escape-formulas"]
     written = run(*arguments, *options).stdout_bytes.decode()
-    found = list(csv.reader(io.StringIO(written, newline="")))
-    assert len({len(row) for row in found}) == 1
-    assert {row[0] for row in found[1:]} == {"x\r=1+1", "'\r=2", "'\n=3", "Oslo"}
+    records = list(csv.reader(io.StringIO(written, newline="")))
+    assert len({len(row) for row in records}) == 1
+    assert {row[0] for row in records[1:]} == {"x\r=1+1", "'\r=2", "'\n=3", "Oslo"}
 
 
 def test_edges_in_files_are_not_taken_for_escaped(fail, small_index, tmp_path):

@@ -107,9 +107,9 @@ def test_no_program_as_json(run, files):
     assert document["program"] is None
     assert document["pairs"] == [["beta", "beta", "equal"]]
     assert document["tried"].startswith("'k' of the first table and 'k' of the second were")
-    told = run("transform", one, other)
-    assert told.exit_code == 0
-    assert f"No program: {document['tried']}." in told.stdout
+    result = run("transform", one, other)
+    assert result.exit_code == 0
+    assert f"No program: {document['tried']}." in result.stdout
 
 
 READERS = {
@@ -156,8 +156,8 @@ def test_saved_programs_join_new_rows(run, files, people, mails, tmp_path):
     again = run("transform", people, mails, "--json", "--program", rule)
     assert again.stdout == learned.stdout
     new = files("new.csv", {"last": ["Meier", "Neu"], "id": ["7", "8"], "first": ["Anna", "Zoe"]})
-    told = run("transform", new, mails, "--program", rule, "-o", output)
-    assert "Rows of new.csv joined: 1 of 2 (1 by program)\n" in told.stdout
+    result = run("transform", new, mails, "--program", rule, "-o", output)
+    assert "Rows of new.csv joined: 1 of 2 (1 by program)\n" in result.stdout
     assert output.read_text() == (
         "last,id,first,room,mail,match_kind\nMeier,7,Anna,0,a.meier@firm.de,program\n"
         "Neu,8,Zoe,,,\n".replace(
@@ -180,10 +180,10 @@ def test_a_table_of_an_index(run, small_index, files):
 def test_repeated_keys_are_told_and_refused(run, fail, files, mails, tmp_path):
     twice = files("twice.csv", {"name": NAMES["name"] * 2})
     mails = files("mails2.csv", {"mail": MAILS["mail"] * 2})
-    told = run("transform", twice, mails)
+    result = run("transform", twice, mails)
     assert (
         "Keys joined by equal values or a program: 100.0 %; N:M; some keys have several rows in "
-        "both tables, which -o refuses\n" in told.stdout
+        "both tables, which -o refuses\n" in result.stdout
     )
     assert json.loads(run("transform", twice, mails, "--json").stdout)["cardinality"] == "N:M"
     output = tmp_path / "joined.csv"
@@ -238,7 +238,7 @@ def test_a_page_is_written_and_not_replaced_unasked(run, fail, people, mails, tm
 
 def test_each_output_has_a_file_of_its_own(fail, people, mails, tmp_path):
     for options in (("-o", "--html"), ("-o", "--save"), ("--html", "--save")):
-        given = [each for option in options for each in (option, tmp_path / "x.csv")]
+        given = [argument for option in options for argument in (option, tmp_path / "x.csv")]
         said = fail(2, "transform", people, mails, *given)
         assert said == ("Error: OUT, --html and --save name the same file. Give each its own.\n")
 
@@ -254,9 +254,9 @@ def test_formulas_of_spreadsheets_can_be_escaped(run, files, tmp_path):
 def test_control_characters_are_shown_escaped(run, files):
     names = files("names.csv", {"a\x1b[31m": [f"{name}\x1b[31m" for name in NAMES["name"]]})
     mails = files("mails.csv", {"mail": [f"{mail}\u202e" for mail in MAILS["mail"]]})
-    told = run("transform", names, mails)
-    assert told.exit_code == 0, told.output
-    assert not set(told.stdout) & {"\x1b", "\u202e"}
+    result = run("transform", names, mails)
+    assert result.exit_code == 0, result.output
+    assert not set(result.stdout) & {"\x1b", "\u202e"}
 
 
 @pytest.mark.parametrize(
@@ -279,10 +279,10 @@ def test_tables_without_cells(fail, mails, tmp_path, text, words):
 
 def test_one_row_joins_nothing(run, files):
     one, other = files("one.csv", {"a": ["Ann Lee"]}), files("two.csv", {"b": ["alee@x.org"]})
-    told = run("transform", one, other)
-    assert told.exit_code == 0
-    assert "Rows of one.csv joined: 0 of 1\n" in told.stdout
-    assert "No program: " in told.stdout
+    result = run("transform", one, other)
+    assert result.exit_code == 0
+    assert "Rows of one.csv joined: 0 of 1\n" in result.stdout
+    assert "No program: " in result.stdout
 
 
 def test_what_is_not_there(fail, people, mails, tmp_path):

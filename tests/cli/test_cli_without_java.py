@@ -76,12 +76,12 @@ def outcomes(small_index, small_lake, tmp_path_factory) -> dict[str, tuple[int, 
         "QUERIES": str(queries),
         "INDEX:cities.csv:city": f"{small_index}:cities.csv:city",
     }
-    arguments = [[put.get(each, each) for each in command] for command in COMMANDS.values()]
+    arguments = [[put.get(word, word) for word in command] for command in COMMANDS.values()]
     arguments[list(COMMANDS).index("keys")][-1] = str(names)
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        input="".join(f"{json.dumps(each)}\n" for each in arguments),
+        input="".join(f"{json.dumps(command)}\n" for command in arguments),
         cwd=ROOT,
         env=environment | {"PATH": str(folder)},
         capture_output=True,

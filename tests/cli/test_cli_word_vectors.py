@@ -50,20 +50,20 @@ def published_distances(vector_of):
     def unit(vector):
         return vector / np.linalg.norm(vector)
 
-    asked, others = (
+    cities, others = (
         np.array([unit(sum(unit(vector_of(word)) for word in value.split())) for value in side])
         for side in (CITIES, TOWNS)
     )
-    return np.linalg.norm(asked[:, None] - others[None], axis=2) / 2
+    return np.linalg.norm(cities[:, None] - others[None], axis=2) / 2
 
 
 def distances_of(index):
     """Return the distances that an index has for the same values."""
-    asked, others = (index.prepared(pa.array(side)) for side in (CITIES, TOWNS))
-    found = (asked.vectors[:, None] - others.vectors[None]).norm(dim=2) / 2
-    order = [[list(each.values.to_pylist()).index(value) for value in side]
-             for each, side in ((asked, CITIES), (others, TOWNS))]  # fmt: skip
-    return found.numpy()[np.ix_(*order)]
+    cities, others = (index.prepared(pa.array(side)) for side in (CITIES, TOWNS))
+    distances = (cities.vectors[:, None] - others.vectors[None]).norm(dim=2) / 2
+    order = [[list(column.values.to_pylist()).index(value) for value in side]
+             for column, side in ((cities, CITIES), (others, TOWNS))]  # fmt: skip
+    return distances.numpy()[np.ix_(*order)]
 
 
 def built(run, lake, path, *options):
@@ -76,8 +76,8 @@ def require_answers(run, index, query, distances):
     """Require that searches by the command line count what the distances say."""
     for limit in (0.06, 0.2, 0.4):
         expected = int((distances.min(1) <= limit).sum())
-        found = run("search", index.path, query, "--max-distance", limit, "-k", 1, "--json")
-        matches = json.loads(found.stdout)["results"]
+        result = run("search", index.path, query, "--max-distance", limit, "-k", 1, "--json")
+        matches = json.loads(result.stdout)["results"]
         assert [match["matched"] for match in matches] == ([expected] if expected else [])
 
 

@@ -26,7 +26,7 @@ from pexeso.spark.session import spark_session
 def java_process() -> int:
     """Find the Java process of the driver."""
     return next(
-        each.pid for each in psutil.Process().children(recursive=True) if "java" in each.name()
+        child.pid for child in psutil.Process().children(recursive=True) if "java" in child.name()
     )
 
 

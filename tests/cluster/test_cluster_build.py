@@ -31,20 +31,20 @@ def answers(index):
     ]
     texts = sorted({text for column in columns for text in column})
     queries = [texts[start::4] for start in range(4)]
-    asked = [{"max_distance": 0.0}, {"max_distance": 0.3, "min_joinability": 0.1}, {"k": 2}]
-    found = [index.search_batch(queries, **options) for options in asked]
-    return [[match.to_dict() for match in result] for results in found for result in results]
+    settings = [{"max_distance": 0.0}, {"max_distance": 0.3, "min_joinability": 0.1}, {"k": 2}]
+    batches = [index.search_batch(queries, **options) for options in settings]
+    return [[match.to_dict() for match in result] for results in batches for result in results]
 
 
 def catalog(index):
-    found = Catalog(index.store.catalog_files)
-    return [found.tables().to_pylist(), found.columns().to_pylist()]
+    index_catalog = Catalog(index.store.catalog_files)
+    return [index_catalog.tables().to_pylist(), index_catalog.columns().to_pylist()]
 
 
-def require_same(found, expected):
-    assert open_index(found).check() == []
-    assert catalog(open_index(found)) == catalog(expected)
-    given = answers(open_index(found))
+def require_same(path, expected):
+    assert open_index(path).check() == []
+    assert catalog(open_index(path)) == catalog(expected)
+    given = answers(open_index(path))
     assert given == answers(expected)
     assert any(given)
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 CELLS = st.sampled_from(["", "a", "b", "c", "ab", "é"])
 
 
-def rows_of(width, most=7):
-    return st.lists(st.lists(CELLS, min_size=width, max_size=width), max_size=most)
+def rows_of(width, limit=7):
+    return st.lists(st.lists(CELLS, min_size=width, max_size=width), max_size=limit)
 
 
 TABLES = st.integers(1, 4).flatmap(rows_of)

@@ -32,15 +32,15 @@ def xash(text, bits=128, ones=6, layout="paper", other_letters="letters"):
     if not ref:
         ranked = [letter for letter in ranked if segment(letter) is not None]
     rotation = region * (length % (bits - region)) // (bits - region) if ref else length % region
-    found = 1 << (region + length % (bits - region))
+    mask = 1 << (region + length % (bits - region))
     for letter in ranked[: ones - 1]:
         if segment(letter) is None:
             continue
         here = places[letter]
         area = max(1, -(-sum(here) * areas // (len(here) * length)))
         bit = segment(letter) * areas + area
-        found |= 1 << (((bit - 1 if ref else region - bit) + rotation) % region)
-    return found
+        mask |= 1 << (((bit - 1 if ref else region - bit) + rotation) % region)
+    return mask
 
 
 def murmur3(data, seed):
@@ -64,21 +64,21 @@ def murmur3(data, seed):
 
 def bloom(text, bits, n_hashes):
     """Return the bits of a text in a Bloom filter, as an integer."""
-    found = 0
+    mask = 0
     for seed in range(n_hashes if text else 0):
-        found |= 1 << murmur3(text.encode(), seed) % bits
-    return found
+        mask |= 1 << murmur3(text.encode(), seed) % bits
+    return mask
 
 
 def as_integers(hashes):
     """Return hashes in words as integers."""
-    found = []
+    integers = []
     for words in hashes.tolist():
         number = 0
         for word in words:
             number = number << 64 | word
-        found.append(number)
-    return found
+        integers.append(number)
+    return integers
 
 
 def keys_of(query):
@@ -88,12 +88,12 @@ def keys_of(query):
 
 def joined(table, columns, keys):
     """Return the rows of a table whose values in some columns are a key, and that key."""
-    found = []
+    pairs = []
     for row, cells in enumerate(table):
         key = tuple(cells[column] for column in columns)
         if key in keys:
-            found.append((row, key))
-    return found
+            pairs.append((row, key))
+    return pairs
 
 
 def best_mapping(table, keys):
@@ -110,14 +110,14 @@ def best_mapping(table, keys):
 def search(tables, query, k=None, at_least=1, excluded=()):
     """Search tables, lists of rows, for the keys of a query, by trying every mapping of each."""
     keys = keys_of(query)
-    found = []
+    matches = []
     for number, table in enumerate(tables):
         n, columns = best_mapping(table, keys) if keys else (0, None)
         if n < at_least or number in excluded:
             continue
         pairs = joined(table, columns, keys)
         rows = Counter(key for _, key in pairs)
-        found.append(
+        matches.append(
             {
                 "table": number,
                 "keys": n,
@@ -129,5 +129,5 @@ def search(tables, query, k=None, at_least=1, excluded=()):
                 "query_rows_a_key": max(keys[key] for key in rows),
             }
         )
-    found.sort(key=lambda one: (-one["keys"], one["table"]))
-    return found[:k]
+    matches.sort(key=lambda one: (-one["keys"], one["table"]))
+    return matches[:k]

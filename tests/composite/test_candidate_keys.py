@@ -35,7 +35,7 @@ def tables(draw):
 
 
 def arrow(columns):
-    return pa.table([pa.array(each) for each in columns], [f"c{n}" for n in range(len(columns))])
+    return pa.table([pa.array(cells) for cells in columns], [f"c{n}" for n in range(len(columns))])
 
 
 class Oracle:
@@ -47,50 +47,50 @@ class Oracle:
         self.rows = list(dict.fromkeys(full))
         self.empty, self.duplicates = len(rows) - len(full), len(full) - len(self.rows)
         held = [set(map(str.strip, column)) - {""} for column in columns]
-        self.usual = [n for n, each in enumerate(held) if each and each <= set(WORDS)]
+        self.usual = [n for n, texts in enumerate(held) if texts and texts <= set(WORDS)]
         self.others = [n for n in range(len(columns)) if n not in self.usual]
 
     def complete(self, columns):
-        rows = [tuple(row[each] for each in columns) for row in self.rows]
+        rows = [tuple(row[column] for column in columns) for row in self.rows]
         return [row for row in rows if all(row)]
 
-    def smallest(self, order, most, needed, known=()):
+    def smallest(self, order, max_columns, needed, known=()):
         """Return the smallest combinations that tell enough rows apart, in order."""
-        found = []
-        for size in range(1, most + 1):
-            places = sorted(combinations(range(len(order)), size), key=lambda each: each[::-1])
-            for each in places:
-                columns = frozenset(order[place] for place in each)
+        column_sets = []
+        for size in range(1, max_columns + 1):
+            places = sorted(combinations(range(len(order)), size), key=lambda chosen: chosen[::-1])
+            for chosen in places:
+                columns = frozenset(order[place] for place in chosen)
                 if len(set(self.complete(columns))) >= needed and not any(
-                    smaller <= columns for smaller in (*known, *found)
+                    smaller <= columns for smaller in (*known, *column_sets)
                 ):
-                    found.append(columns)
-        return found
+                    column_sets.append(columns)
+        return column_sets
 
-    def keys(self, most, nearly):
+    def keys(self, max_columns, nearly):
         n = len(self.rows)
         if n < 5:
             return []
-        unique = self.smallest(self.usual, most, n)
+        unique = self.smallest(self.usual, max_columns, n)
         needed = math.ceil(Fraction(str(nearly)) * n)
-        near = [] if unique or needed == n else self.smallest(self.usual, most, needed)
-        others = self.smallest([*self.usual, *self.others], most, n, unique)
+        near = [] if unique or needed == n else self.smallest(self.usual, max_columns, needed)
+        others = self.smallest([*self.usual, *self.others], max_columns, n, unique)
         kinds = ["unique"] * len(unique) + ["nearly"] * len(near) + ["unique"] * len(others)
         return list(zip(kinds, [*unique, *near, *others], strict=True))
 
 
 @settings(max_examples=300)
 @given(tables(), st.integers(1, 5), st.sampled_from([1, 0.98, 0.8, 0.5]))
-def test_keys_are_those_of_all_combinations_in_order(columns, most, nearly):
+def test_keys_are_those_of_all_combinations_in_order(columns, max_columns, nearly):
     oracle = Oracle(columns)
-    found = find_keys(arrow(columns), max_columns=most, nearly=nearly, k=1000)
-    expected = oracle.keys(most, nearly)
-    assert [(key.kind, frozenset(key.positions)) for key in found.keys] == expected
-    assert found.rows == len(columns[0])
-    assert (found.empty_rows, found.duplicate_rows) == (oracle.empty, oracle.duplicates)
-    assert (found.reason is None) == bool(expected)
-    first = find_keys(arrow(columns), max_columns=most, nearly=nearly, k=2)
-    assert first.keys == found.keys[:2]
+    proposal = find_keys(arrow(columns), max_columns=max_columns, nearly=nearly, k=1000)
+    expected = oracle.keys(max_columns, nearly)
+    assert [(key.kind, frozenset(key.positions)) for key in proposal.keys] == expected
+    assert proposal.rows == len(columns[0])
+    assert (proposal.empty_rows, proposal.duplicate_rows) == (oracle.empty, oracle.duplicates)
+    assert (proposal.reason is None) == bool(expected)
+    first = find_keys(arrow(columns), max_columns=max_columns, nearly=nearly, k=2)
+    assert first.keys == proposal.keys[:2]
 
 
 @given(tables())
@@ -98,12 +98,12 @@ def test_evidence_is_counted_on_the_rows(columns):
     oracle = Oracle(columns)
     for key in find_keys(arrow(columns), nearly=0.5).keys:
         sizes = range(len(key.positions) - 1, 0, -1)
-        smaller = [each for size in sizes for each in combinations(key.positions, size)]
+        smaller = [positions for size in sizes for positions in combinations(key.positions, size)]
         assert len(key.smaller) == len(smaller)
         parts = [(key, key.positions), *zip(key.smaller, smaller, strict=True)]
         for part, positions in parts:
             rows = oracle.complete(positions)
-            assert part.columns == tuple(f"c{each}" for each in positions)
+            assert part.columns == tuple(f"c{position}" for position in positions)
             assert part.distinct == len(set(rows))
             assert part.repeated == len(rows) - len(set(rows))
             assert part.missing == len(oracle.rows) - len(rows)
@@ -117,17 +117,17 @@ def test_countries_and_years_with_three_rows_repeated():
             for year in range(2001, 2011)]  # fmt: skip
     changed = [(country, year, "0.125") for country, year, _ in rows[:3]]
     columns = list(zip(*[*rows, *changed], strict=True))
-    found = find_keys(pa.table([pa.array(each) for each in columns], ["country", "year", "gdp"]))
-    best = found.keys[0]
+    answer = find_keys(pa.table([pa.array(cells) for cells in columns], ["country", "year", "gdp"]))
+    best = answer.keys[0]
     assert (best.columns, best.kind, best.repeated) == (("country", "year"), "nearly", 3)
     assert best.example_rows == 2
     assert best.example in {row[:2] for row in changed}
-    assert [key.rarely_keys for key in found.keys[1:]]
-    assert all(key.rarely_keys for key in found.keys[1:])
+    assert [key.rarely_keys for key in answer.keys[1:]]
+    assert all(key.rarely_keys for key in answer.keys[1:])
     columns = list(zip(*[*rows, *rows[:3]], strict=True))
-    found = find_keys(pa.table([pa.array(each) for each in columns], ["country", "year", "gdp"]))
-    assert found.duplicate_rows == 3
-    best = found.keys[0]
+    answer = find_keys(pa.table([pa.array(cells) for cells in columns], ["country", "year", "gdp"]))
+    assert answer.duplicate_rows == 3
+    best = answer.keys[0]
     assert (best.columns, best.kind, best.repeated) == (("country", "year"), "unique", 0)
 
 
@@ -140,9 +140,9 @@ def test_measurements_that_are_unique_do_not_come_first():
             "year": [2001, 2002, 2003, 2001, 2002, 2003],
         }
     )
-    found = find_keys(table)
-    assert [key.spec for key in found.keys] == ["country,year", "gdp", "people"]
-    assert found.keys[1].rarely_keys == {"gdp": "decimal or formatted numbers"}
+    proposal = find_keys(table)
+    assert [key.spec for key in proposal.keys] == ["country,year", "gdp", "people"]
+    assert proposal.keys[1].rarely_keys == {"gdp": "decimal or formatted numbers"}
     assert choose_key(table).columns == ("country", "year")
     with pytest.raises(QueryError, match=r"the best combination, gdp, has columns that are rarely"):
         choose_key(table.select(["gdp", "people", "year"]))
@@ -153,15 +153,15 @@ def test_the_share_of_a_near_key_is_itself_enough():
     cells = [f"v{min(n, enough - 1)}" for n in range(n_rows)]
     others = [[f"w{n % 9}" for n in range(n_rows)], [f"x{n // 9}" for n in range(n_rows)]]
     table = arrow([cells, *others])
-    found = find_keys(table, nearly=0.56, max_columns=1)
-    assert (found.duplicate_rows, found.keys[0].distinct) == (0, enough)
+    proposal = find_keys(table, nearly=0.56, max_columns=1)
+    assert (proposal.duplicate_rows, proposal.keys[0].distinct) == (0, enough)
     assert find_keys(table, nearly=0.57, max_columns=1).keys == ()
 
 
 def test_cells_are_compared_as_keys_are():
     cells = ["Oslo", " OSLO", "Rome", "rome ", "Paris", "Nice"]
-    found = find_keys(pa.table({"city": cells, "seen": [f"v{n}" for n in range(6)]}))
-    assert [key.columns for key in found.keys] == [("seen",)]
+    proposal = find_keys(pa.table({"city": cells, "seen": [f"v{n}" for n in range(6)]}))
+    assert [key.columns for key in proposal.keys] == [("seen",)]
     nearly = find_keys(pa.table({"city": cells, "year": [2001.0] * 5 + [2002]}), nearly=0.6)
     assert (nearly.rows, nearly.duplicate_rows) == (6, 2)
 
@@ -169,9 +169,9 @@ def test_cells_are_compared_as_keys_are():
 def test_names_that_are_repeated_or_have_commas():
     cells = [f"v{n}" for n in range(6)]
     columns = [pa.array(["x", "y"] * 3), pa.array(["p", "p", "q", "q", "r", "r"])]
-    found = find_keys(pa.table([*columns, pa.array(cells)], names=["x", "x", "city, state"]))
-    assert [key.columns for key in found.keys] == [("city, state",), ("#0", "#1")]
-    assert [names_in(key.spec) for key in found.keys] == [["city, state"], ["#0", "#1"]]
+    proposal = find_keys(pa.table([*columns, pa.array(cells)], names=["x", "x", "city, state"]))
+    assert [key.columns for key in proposal.keys] == [("city, state",), ("#0", "#1")]
+    assert [names_in(key.spec) for key in proposal.keys] == [["city, state"], ["#0", "#1"]]
 
 
 @pytest.mark.parametrize(
@@ -185,18 +185,18 @@ def test_names_that_are_repeated_or_have_commas():
     ],
 )
 def test_a_table_without_a_key_has_the_reason(columns, said):
-    table = pa.table({name: pa.array(each, pa.string()) for name, each in columns.items()})
-    found = find_keys(table)
-    assert found.keys == ()
-    assert found.reason.startswith(said)
+    table = pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})
+    proposal = find_keys(table)
+    assert proposal.keys == ()
+    assert proposal.reason.startswith(said)
     with pytest.raises(QueryError, match="No key was found for the table: "):
         choose_key(table)
 
 
 def test_no_combination_is_unique():
     values = np.random.default_rng(3).integers(0, 3, (4, 60)).astype(str)
-    found = find_keys(arrow([[f"v{cell}" for cell in each] for each in values]))
-    assert found.reason == "no combination of up to 3 columns tells 98.0 % of the rows apart."
+    proposal = find_keys(arrow([[f"v{cell}" for cell in column] for column in values]))
+    assert proposal.reason == "no combination of up to 3 columns tells 98.0 % of the rows apart."
     assert find_keys(arrow(values.tolist()), nearly=1, max_columns=1).reason == (
         "no combination of 1 column tells all rows apart."
     )
@@ -204,25 +204,25 @@ def test_no_combination_is_unique():
 
 def test_what_was_not_looked_at_is_said(monkeypatch):
     draw = np.random.default_rng(5)
-    columns = [[f"v{cell}" for cell in each] for each in draw.integers(0, 6, (6, 100))]
+    columns = [[f"v{cell}" for cell in column] for column in draw.integers(0, 6, (6, 100))]
     whole = find_keys(arrow(columns), nearly=1)
     assert whole.notes == ()
     monkeypatch.setattr(unique_columns, "MAX_WIDTH", 4)
-    found = find_keys(arrow(columns), nearly=1)
-    assert found.notes[0] == (
+    proposal = find_keys(arrow(columns), nearly=1)
+    assert proposal.notes[0] == (
         "Of combinations of 2 columns those with the last 2 of 6 columns, in the order of "
         "preference, were not looked at."
     )
-    assert found.reason.startswith(
+    assert proposal.reason.startswith(
         "none of the combinations of up to 3 columns that were looked at"
     )
     monkeypatch.undo()
     columns.append([f"{n}.5" for n in range(100)])
     assert [key.columns for key in find_keys(arrow(columns), max_columns=1).keys] == [("c6",)]
     monkeypatch.setattr(unique_columns, "MAX_ROWS_COMPARED", 150)
-    found = find_keys(arrow(columns))
-    assert "combinations were compared for unique keys" in found.notes[0]
-    assert found.keys == ()  # a key with c6 might hold a smaller one that was not looked at
+    proposal = find_keys(arrow(columns))
+    assert "combinations were compared for unique keys" in proposal.notes[0]
+    assert proposal.keys == ()  # a key with c6 might hold a smaller one that was not looked at
 
 
 def test_tables_of_every_kind_give_the_same(tmp_path):
@@ -243,8 +243,8 @@ def test_tables_of_every_kind_give_the_same(tmp_path):
 
 
 def test_the_json_form():
-    found = find_keys(pa.table({"a": list("aabbcc"), "b": list("ababab")}))
-    document = json.loads(json.dumps(found.to_dict()))
+    proposal = find_keys(pa.table({"a": list("aabbcc"), "b": list("ababab")}))
+    document = json.loads(json.dumps(proposal.to_dict()))
     assert document["keys"][0]["key"] == "a,b"
     assert document["keys"][0]["smaller"][0]["columns"] == ["a"]
     assert document["reason"] is None

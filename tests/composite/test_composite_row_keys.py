@@ -21,13 +21,13 @@ FILTERS = (Xash(), Bloom(64, 2))
 def tables_of(rows):
     """Return the tables as lists of rows of texts, read back cell by cell."""
     texts = [*rows.values.to_pylist(), None]
-    found = []
+    tables = []
     for table in range(rows.n_tables):
         begin, end = rows.table_cells[table : table + 2]
         width = int(rows.widths[table])
         cells = [texts[value] for value in rows.cells[begin:end].tolist()]
-        found.append([cells[at : at + width] for at in range(0, len(cells), width or 1)])
-    return found
+        tables.append([cells[at : at + width] for at in range(0, len(cells), width or 1)])
+    return tables
 
 
 @given(st.lists(TABLES, max_size=6))

@@ -40,11 +40,11 @@ def query_of(rows, m=None):
     return key_query([pa.array(column, pa.string()) for column in columns])
 
 
-def in_short(found):
-    return [(match.table, match.keys, match.columns) for match in found.matches]
+def in_short(answer):
+    return [(match.table, match.keys, match.columns) for match in answer.matches]
 
 
-QUERIES = st.integers(1, 3).flatmap(lambda m: st.tuples(st.just(m), rows_of(m, most=8)))
+QUERIES = st.integers(1, 3).flatmap(lambda m: st.tuples(st.just(m), rows_of(m, limit=8)))
 
 
 @settings(max_examples=150)
@@ -65,16 +65,16 @@ def test_the_answer_is_that_of_plain_sets_whatever_the_filter_and_the_first_colu
     assert keys.n_keys == len(keys_of(query_rows))
     for row_filter in FILTERS:
         for first in (*FIRST_COLUMNS, m - 1):
-            found = search_keys(
+            answer = search_keys(
                 rows, keys, k, at_least=at_least, row_filter=row_filter, first=first,
                 excluded=excluded,
             )  # fmt: skip
-            matches = [asdict(match) for match in found.matches]
+            matches = [asdict(match) for match in answer.matches]
             for match in matches:
                 match["rows_a_key"] = match.pop("most_rows")
                 match["query_rows_a_key"] = match.pop("most_query_rows")
             assert matches == expected
-            assert found.n_keys == keys.n_keys
+            assert answer.n_keys == keys.n_keys
 
 
 @given(st.lists(TABLES, max_size=6), QUERIES, st.integers(1, 3))
@@ -92,10 +92,10 @@ def test_filters_try_the_same_pairs_and_let_pass_all_that_hold_a_key(tables, que
 
 def test_running_example():
     rows, query = row_keys([RUNNING_TABLE]), query_of(RUNNING_QUERY)
-    found = search_keys(rows, query, row_filter="none", first="cardinality")
-    assert in_short(found) == [(0, 5, (0, 1, 2))]
-    assert (found.first, found.work.entries) == (0, 6)
-    assert found.matches[0].relation == "1:1"
+    answer = search_keys(rows, query, row_filter="none", first="cardinality")
+    assert in_short(answer) == [(0, 5, (0, 1, 2))]
+    assert (answer.first, answer.work.entries) == (0, 6)
+    assert answer.matches[0].relation == "1:1"
 
 
 def super_key_digits(words):
@@ -133,8 +133,8 @@ def test_super_keys_of_the_running_example(ones, key, expected):
     assert super_key_digits(bits) == key
     assert [super_key_digits(words[row]) for row in (1, 4, 5)] == expected
     assert [not (bits & ~words[row]).any() for row in (1, 4, 5)] == [True, False, False]
-    found = search_keys(rows, query, row_filter="xash", first=0).work
-    assert (found.probes, found.passed, found.held) == (3, 1, 1)
+    work = search_keys(rows, query, row_filter="xash", first=0).work
+    assert (work.probes, work.passed, work.held) == (3, 1, 1)
 
 
 def test_the_false_positive_of_the_running_example_is_found_out():
@@ -144,9 +144,9 @@ def test_the_false_positive_of_the_running_example_is_found_out():
     words = rows.super_keys["xash"].words[3]
     assert super_key_digits(query.super_keys(hashing)[0]) == "00120000003008800004a00060200000"
     assert super_key_digits(words) == "0812000008304ac00004a00864200000"
-    found = search_keys(rows, query, row_filter="xash", first=0)
-    assert (found.work.probes, found.work.passed, found.work.held) == (2, 2, 1)
-    assert in_short(found) == [(0, 1, (0, 1, 2))]
+    answer = search_keys(rows, query, row_filter="xash", first=0)
+    assert (answer.work.probes, answer.work.passed, answer.work.held) == (2, 2, 1)
+    assert in_short(answer) == [(0, 1, (0, 1, 2))]
 
 
 MINI_ANSWER = [(1, 5, (0, 1, 2)), (2, 3, (1, 2, 0)), (4, 2, (1, 0, 2))]
@@ -161,9 +161,9 @@ def test_mini_lake_with_its_counts(k, evaluated, probes, passed, passed_ref, hel
     for hashing, n_passed in ((Xash(), passed), (Xash(layout="ref"), passed_ref)):
         rows = row_keys(MINI_LAKE, [hashing])
         for row_filter, n in (("xash", n_passed), ("none", probes)):
-            found = search_keys(rows, query, k, row_filter=row_filter, first="cardinality")
-            assert in_short(found) == MINI_ANSWER[:k]
-            work = found.work
+            answer = search_keys(rows, query, k, row_filter=row_filter, first="cardinality")
+            assert in_short(answer) == MINI_ANSWER[:k]
+            work = answer.work
             assert (work.evaluated, work.probes, work.passed, work.held) == (
                 evaluated, probes, n, held,
             )  # fmt: skip
@@ -184,9 +184,9 @@ def test_tables_with_too_few_rows_are_not_evaluated():
     five, query = one_of_each(5, 5), query_of_pairs(10)
     evaluated = []
     for others in ([one_of_each(0, 4), five], [five, one_of_each(0, 5)], [one_of_each(0, 5), five]):
-        found = search_keys(row_keys(others), query, 1, first=0, row_filter="none")
-        assert [match.keys for match in found.matches] == [5]
-        evaluated.append(found.work.evaluated)
+        answer = search_keys(row_keys(others), query, 1, first=0, row_filter="none")
+        assert [match.keys for match in answer.matches] == [5]
+        evaluated.append(answer.work.evaluated)
     # Four rows cannot join five keys; five can, and win where the table comes before the other.
     assert evaluated == [1, 1, 2]
 
@@ -198,10 +198,10 @@ def test_a_table_is_left_as_soon_as_it_cannot_join_enough(best_first, checked):
     tables = [best, other] if best_first else [other, best]
     # A column too few to join, but keys with values that are nowhere would not be tried.
     tables.append([[f"b{i}"] for i in range(12)])
-    found = search_keys(row_keys(tables), query_of_pairs(12), 1, first=0, row_filter="none")
-    assert in_short(found) == [(tables.index(best), 5, (0, 1))]
-    assert (found.work.evaluated, found.work.abandoned) == (2, 1)
-    assert found.work.probes == 12 + checked
+    answer = search_keys(row_keys(tables), query_of_pairs(12), 1, first=0, row_filter="none")
+    assert in_short(answer) == [(tables.index(best), 5, (0, 1))]
+    assert (answer.work.evaluated, answer.work.abandoned) == (2, 1)
+    assert answer.work.probes == 12 + checked
 
 
 def test_rows_are_joined_both_ways():
@@ -212,14 +212,14 @@ def test_rows_are_joined_both_ways():
         [["b", "y"], ["b", "y"]],
         [["x", "a"], ["x", "a"], ["y", "b"]],
     ]
-    found = {match.table: match for match in search_keys(row_keys(tables), query).matches}
-    assert {number: match.relation for number, match in found.items()} == {
+    matches = {match.table: match for match in search_keys(row_keys(tables), query).matches}
+    assert {number: match.relation for number, match in matches.items()} == {
         0: "1:1",
         1: "n:1",
         2: "1:n",
         3: "n:m",
     }
-    last = found[3]
+    last = matches[3]
     assert (last.keys, last.rows, last.query_rows, last.joined_rows) == (2, 3, 3, 5)
     assert (last.most_rows, last.most_query_rows) == (2, 2)
 
@@ -233,8 +233,8 @@ def test_a_key_of_equal_values_needs_two_cells(row_filter):
 
 def test_a_row_of_many_equal_cells_takes_no_time():
     tables = [[["x"] * 60], [["x"] * 30 + ["y"] * 30] * 3]
-    found = search_keys(row_keys(tables), query_of([["x"] * 4, ["x", "y", "y", "x"]]))
-    assert in_short(found) == [(0, 1, (0, 1, 2, 3)), (1, 1, (0, 1, 2, 3))]
+    answer = search_keys(row_keys(tables), query_of([["x"] * 4, ["x", "y", "y", "x"]]))
+    assert in_short(answer) == [(0, 1, (0, 1, 2, 3)), (1, 1, (0, 1, 2, 3))]
 
 
 def test_keys_in_two_mappings_do_not_add_up():
@@ -253,9 +253,9 @@ def test_what_joins_nothing(row_filter):
         query_of([["a", "b", "a"]]),
         query_of([["b", "b"]]),
     ):
-        found = search_keys(rows, query, row_filter=row_filter)
-        assert found.matches == ()
-        assert found.work.held == 0
+        answer = search_keys(rows, query, row_filter=row_filter)
+        assert answer.matches == ()
+        assert answer.work.held == 0
     assert search_keys(row_keys([]), query_of([["a"]]), row_filter=row_filter).matches == ()
 
 
@@ -273,7 +273,7 @@ def test_other_parameters_of_a_hash_lose_rows():
 @pytest.mark.parametrize("row_filter", FILTERS)
 def test_mapped_files_are_searched_by_the_same_loops(tmp_path, row_filter):
     rows, query = row_keys(MINI_LAKE), query_of(RUNNING_QUERY)
-    found = search_keys(rows, query, row_filter=row_filter)
+    answer = search_keys(rows, query, row_filter=row_filter)
     compiled = len(best_tables.signatures)
 
     def mapped(name, array):
@@ -289,7 +289,7 @@ def test_mapped_files_are_searched_by_the_same_loops(tmp_path, row_filter):
             for name, keys in rows.super_keys.items()
         },
     )
-    assert search_keys(opened, query, row_filter=row_filter) == found
+    assert search_keys(opened, query, row_filter=row_filter) == answer
     assert len(best_tables.signatures) == compiled == 1
 
 
@@ -339,9 +339,9 @@ def test_larger_lakes(seed):
     exact = sorted(((-best_mapping(table, keys)[0], number) for number, table in enumerate(tables)))
     rows, query = row_keys(tables), query_of(query_rows)
     for row_filter in FILTERS:
-        found = search_keys(rows, query, 5, row_filter=row_filter)
-        assert [(-match.keys, match.table) for match in found.matches] == exact[:5]
-        assert [match.columns for match in found.matches] == [
+        answer = search_keys(rows, query, 5, row_filter=row_filter)
+        assert [(-match.keys, match.table) for match in answer.matches] == exact[:5]
+        assert [match.columns for match in answer.matches] == [
             best_mapping(tables[number], keys)[1] for _, number in exact[:5]
         ]
 
@@ -350,9 +350,9 @@ def damaged(rows, name, at, number):
     """Return an index with a wrong number, as a file may hold that was changed after a check."""
     array = getattr(rows, name).copy()
     array[at] = number
-    found = replace(rows)
-    object.__setattr__(found, name, array)
-    return found
+    damaged_rows = replace(rows)
+    object.__setattr__(damaged_rows, name, array)
+    return damaged_rows
 
 
 def answer_or_error(rows, query, row_filter):
@@ -421,8 +421,8 @@ def test_wide_tables_of_few_values(seed):
     keys = few_values(rng, 30, 3, 4)
     expected = [(n["table"], n["keys"], n["columns"]) for n in search(tables, keys, None)]
     for row_filter in FILTERS:
-        found = search_keys(row_keys(tables), query_of(keys), None, row_filter=row_filter)
-        assert in_short(found) == expected
+        answer = search_keys(row_keys(tables), query_of(keys), None, row_filter=row_filter)
+        assert in_short(answer) == expected
 
 
 @pytest.mark.long
@@ -452,10 +452,10 @@ def test_random_lakes(part):
         expected = [(n["table"], n["keys"], n["columns"]) for n in search(tables, keys, k)]
         rows, query = row_keys(tables), query_of(keys, m)
         for row_filter in FILTERS:
-            found = search_keys(
+            answer = search_keys(
                 rows, query, k, row_filter=row_filter, first=FIRST_COLUMNS[seed // 4 % 4]
             )
-            assert in_short(found) == expected, (seed, row_filter)
+            assert in_short(answer) == expected, (seed, row_filter)
 
 
 def table_of(rng, entities, n_values, width=None):

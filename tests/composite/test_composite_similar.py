@@ -23,7 +23,7 @@ VALUES = ("a", "b", "c", "ab", "é")
 
 def search_slowly(tables, query, matches, k=None, at_least=1, excluded=()):
     """Try every mapping of each table, and every row with every key."""
-    keys, found = keys_of(query), []
+    keys, answers = keys_of(query), []
     for number, table in enumerate(tables):
         best, width = (0, None), len(table[0]) if table else 0
         for mapping in permutations(range(width), len(query[0])) if query else ():
@@ -45,7 +45,7 @@ def search_slowly(tables, query, matches, k=None, at_least=1, excluded=()):
         of_row = Counter()
         for row, key in pairs:
             of_row[row] += keys[key]
-        found.append(
+        answers.append(
             {
                 "table": number,
                 "keys": n_keys,
@@ -58,8 +58,8 @@ def search_slowly(tables, query, matches, k=None, at_least=1, excluded=()):
                 "pairs": sorted((key, row) for row, key in pairs),
             }
         )
-    found.sort(key=lambda one: (-one["keys"], one["table"]))
-    return found[:k]
+    answers.sort(key=lambda one: (-one["keys"], one["table"]))
+    return answers[:k]
 
 
 def search_similar(rows, query, cells, k=10, *, most_cells=MOST_CELLS, **options):
@@ -102,7 +102,7 @@ TRIPLES = st.lists(
 )
 SEARCHES = st.integers(1, 3).flatmap(
     lambda m: st.tuples(
-        rows_of(m, most=8), st.dictionaries(st.integers(0, m - 1), TRIPLES, max_size=m), st.just(m)
+        rows_of(m, limit=8), st.dictionaries(st.integers(0, m - 1), TRIPLES, max_size=m), st.just(m)
     )
 )
 
@@ -134,11 +134,11 @@ def test_the_answer_is_that_of_plain_loops(tables, search, k, at_least, excluded
 
     expected = search_slowly(tables, query_rows, matches, k, at_least, excluded)
     cells = {i: similar_cells(rows, query, triples) for i, triples in similar.items()}
-    found = search_similar(
+    answers = search_similar(
         rows, query, cells, k, at_least=at_least, excluded=excluded, most_cells=most_cells
     )
     texts = query.values.to_pylist()
-    for match, wanted in zip(found, expected, strict=True):
+    for match, wanted in zip(answers, expected, strict=True):
         table_rows, keys = SimilarSearch(rows, query, cells).joined_pairs(cells, match)
         pairs = [
             (tuple(texts[value] for value in query.keys[key]), row)
@@ -150,7 +150,7 @@ def test_the_answer_is_that_of_plain_loops(tables, search, k, at_least, excluded
 
 @given(
     st.lists(TABLES, max_size=6),
-    st.integers(1, 3).flatmap(lambda m: st.tuples(st.just(m), rows_of(m, most=8))),
+    st.integers(1, 3).flatmap(lambda m: st.tuples(st.just(m), rows_of(m, limit=8))),
     st.none() | st.integers(1, 3),
 )
 def test_equal_values_are_found_as_the_search_by_equal_values_does(tables, query, k):
@@ -174,13 +174,13 @@ def test_a_cell_counts_for_each_value_that_it_matches_and_each_key_once(table):
     rows, query = row_keys([table]), query_of([["a", "b"], ["c", "b"], ["c", "b"]], 2)
     every = [(0, column, cell, value) for column in range(3) for cell in VALUES for value in VALUES]
     every = known_triples(query, {0: every})[0]
-    found = search_similar(rows, query, dict.fromkeys((0, 1), similar_cells(rows, query, every)))
+    matches = search_similar(rows, query, dict.fromkeys((0, 1), similar_cells(rows, query, every)))
     pairs = [sum(bool(row[a] and row[b]) for row in table) for a, b in ((0, 1), (0, 2), (1, 2))]
     if not any(pairs):
-        assert not found
+        assert not matches
         return
     first = next(at for at, n in enumerate(pairs) if n)
-    [match] = found
+    [match] = matches
     assert (match.keys, match.columns) == (2, ((0, 1), (0, 2), (1, 2))[first])
     assert (match.rows, match.joined_rows) == (pairs[first], 3 * pairs[first])
     assert (match.most_rows, match.most_query_rows) == (pairs[first], 3)
@@ -201,8 +201,8 @@ def test_of_several_mappings_the_first_is_taken_and_of_tables_the_lower_number()
     rows, query = row_keys([table, table, [["x", "1", "x", "2"]]]), query_of([["a", "1"]], 2)
     triples = [(table, column, "x", "a") for table in (0, 1, 2) for column in (2, 0)]
     cells = {0: similar_cells(rows, query, triples)}
-    found = search_similar(rows, query, cells, 2)
-    assert [(match.table, match.columns) for match in found] == [(0, (0, 1)), (1, (0, 1))]
+    matches = search_similar(rows, query, cells, 2)
+    assert [(match.table, match.columns) for match in matches] == [(0, (0, 1)), (1, (0, 1))]
 
 
 def test_a_later_table_that_joins_one_key_more_is_taken_however_few_cells_are_worked_on():

@@ -54,8 +54,8 @@ def test_every_known_pair_is_found_with_its_keys(lake, known_pairs):
     n_known = n_found = 0
     for at, ((table, key), candidates) in enumerate(known_pairs.items()):
         query = key_query([tables[table].column(column) for column in key])
-        found = search_keys(rows, query, None, at_least=4, excluded=[table])
-        matches = {match.table: match for match in found.matches}
+        answer = search_keys(rows, query, None, at_least=4, excluded=[table])
+        matches = {match.table: match for match in answer.matches}
         for candidate, mappings in candidates.items():
             n_known += len(mappings)
             n_found += sum(matches[candidate].keys >= n for n in mappings.values())
@@ -74,5 +74,5 @@ def best(key_columns, columns):
         mapping: len(keys.intersection(zip(*(columns[c] for c in mapping), strict=True)))
         for mapping in permutations(range(len(columns)), len(key_columns))
     }
-    most = max(counts.values())
-    return most, min(mapping for mapping, n in counts.items() if n == most)
+    max_keys = max(counts.values())
+    return max_keys, min(mapping for mapping, n in counts.items() if n == max_keys)

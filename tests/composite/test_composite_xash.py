@@ -132,9 +132,9 @@ def test_a_text_sets_one_bit_for_its_length_and_few_others(texts, hashing):
     region = (hashing.bits - 1) // 37 * 37
     lengths = hashing.bits - region
     fewer = Xash(hashing.bits, 2, hashing.layout, hashing.other_letters)
-    found = as_integers(hashing.hashes(pa.array(texts, pa.string())))
+    numbers = as_integers(hashing.hashes(pa.array(texts, pa.string())))
     less = as_integers(fewer.hashes(pa.array(texts, pa.string())))
-    for text, number, subset in zip(texts, found, less, strict=True):
+    for text, number, subset in zip(texts, numbers, less, strict=True):
         if text:
             assert number >> region == 1 << len(text) % lengths
             assert 1 <= number.bit_count() <= min(hashing.ones, 1 + len(set(text)))

@@ -55,12 +55,12 @@ def test_mappings_are_those_that_loops_find(drawn):
         KeyMapping(columns, joined_by_loops(keys, rows, columns))
         for columns in permutations(range(width), n_parts)
     ]
-    every.sort(key=lambda each: (-each.matched, each.columns))
+    every.sort(key=lambda mapping: (-mapping.matched, mapping.columns))
     for at_least in (1, 2, 4):
         assert table.mappings(at_least) == ([x for x in every if x.matched >= at_least], True)
     assert table.best() == (every[0] if every[0].matched else None)
-    for each in every:
-        assert table.matched(each.columns) == each.matched
+    for mapping in every:
+        assert table.matched(mapping.columns) == mapping.matched
 
 
 @settings(max_examples=300, deadline=None)
@@ -71,8 +71,8 @@ def test_rows_and_parts_are_those_that_loops_find(drawn):
     wanted = whole_keys(keys)
     for columns in permutations(range(width), n_parts):
         held = [tuple(row[at] for at in columns) for row in rows]
-        found = [texts_of(table, key) if key >= 0 else None for key in table.key_of_row(columns)]
-        assert found == [key if key in wanted else None for key in held]
+        answer = [texts_of(table, key) if key >= 0 else None for key in table.key_of_row(columns)]
+        assert answer == [key if key in wanted else None for key in held]
         there = table.parts_there(columns)
         assert there.shape == (len(wanted), n_parts)
         for key in range(len(wanted)):

@@ -39,35 +39,35 @@ def tuples_of(codes, columns):
     return [row for row in rows if -1 not in row]
 
 
-def smallest(codes, needed, most, begin=0):
+def smallest(codes, needed, max_size, begin=0):
     """Return what `UniqueSearch` is to find, by looking at every combination."""
-    found = []
-    for size in range(1, most + 1):
-        in_order = sorted(combinations(range(len(codes)), size), key=lambda each: each[::-1])
-        found += [
-            each
-            for each in in_order
-            if each[-1] >= begin
-            and len(set(tuples_of(codes, each))) >= needed
-            and not any(set(smaller) < set(each) for smaller in found)
+    column_sets = []
+    for size in range(1, max_size + 1):
+        in_order = sorted(combinations(range(len(codes)), size), key=lambda columns: columns[::-1])
+        column_sets += [
+            columns
+            for columns in in_order
+            if columns[-1] >= begin
+            and len(set(tuples_of(codes, columns))) >= needed
+            and not any(set(smaller) < set(columns) for smaller in column_sets)
         ]
-    return found
+    return column_sets
 
 
-def searched(codes, needed, most, begin=0):
+def searched(codes, needed, max_size, begin=0):
     search = UniqueSearch(np.array(codes, np.int32), needed)
-    return [each for size in range(1, most + 1) for each in search.of_size(size, begin)]
+    return [columns for size in range(1, max_size + 1) for columns in search.of_size(size, begin)]
 
 
 @settings(max_examples=300)
 @pytest.mark.parametrize("limits", [{}, SMALL_LIMITS], ids=["usual", "small"])
 @given(CODES, st.integers(0, 3), st.integers(1, 5))
-def test_every_smallest_combination_is_found_in_order(limits, codes, lost, most):
+def test_every_smallest_combination_is_found_in_order(limits, codes, lost, max_size):
     needed = max(1, len(codes[0]) - lost)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in limits.items():
             patch.setattr(unique_columns, name, value)
-        assert searched(codes, needed, most) == smallest(codes, needed, most)
+        assert searched(codes, needed, max_size) == smallest(codes, needed, max_size)
 
 
 @given(CODES, st.integers(0, 3), st.integers(0, 5))
@@ -86,7 +86,7 @@ def test_tuples_are_counted(codes):
         assert counts.missing == len(codes[0]) - len(rows)
         assert counts.same == max(map(rows.count, rows), default=0)
         if rows:
-            assert rows.count(tuple(codes[each][counts.row] for each in columns)) == counts.same
+            assert rows.count(tuple(codes[column][counts.row] for column in columns)) == counts.same
 
 
 def test_tuples_of_more_than_64_bits_are_told_apart():
@@ -109,7 +109,7 @@ def test_the_one_combination_of_166_million_is_found():
     for column, place in ((12, 1), (345, 10), (999, 100)):
         codes[column] = digits // place % 10
     search = UniqueSearch(codes, 1000)
-    assert [each for size in (1, 2, 3) for each in search.of_size(size)] == [(12, 345, 999)]
+    assert [columns for size in (1, 2, 3) for columns in search.of_size(size)] == [(12, 345, 999)]
     assert search.is_whole
 
 

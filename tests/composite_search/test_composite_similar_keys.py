@@ -103,30 +103,30 @@ def search_slowly(index, lake, query, columns, max_distance):
     """Return matched keys with a minus, table and labels of all tables, by the definition."""
     opened = index._answering.opened
     normaliser = opened.normaliser
-    asked = key_table(query, columns)
-    keys = Counter(key for key in zip(*asked_texts(asked, normaliser), strict=True) if all(key))
+    question = key_table(query, columns)
+    keys = Counter(key for key in zip(*asked_texts(question, normaliser), strict=True) if all(key))
     stored = opened.catalog.columns(["table", "position", "column_id"]).to_pylist()
     kept = {(row["table"], row["position"]) for row in stored if row["column_id"] is not None}
-    found = []
+    rows = []
     for name in sorted(TABLES):
         table = read_table(lake / name)
         labels = label_columns(table.names)
         texts = [texts_of(column, normaliser) for column in table.columns]
         values = [normaliser.normalise(column).to_pylist() for column in table.columns]
         pairs = {
-            (i, at): similar_pairs(index, asked, i, name, labels[at], normaliser, max_distance)
-            for i, column in enumerate(asked.key)
+            (i, at): similar_pairs(index, question, i, name, labels[at], normaliser, max_distance)
+            for i, column in enumerate(question.key)
             for at in range(len(labels))
             if column.similar and (name, at) in kept
         }
 
-        def matches(i, at, row, value, asked=asked, pairs=pairs, texts=texts, values=values):
-            if not asked.key[i].similar:
+        def matches(i, at, row, value, question=question, pairs=pairs, texts=texts, values=values):
+            if not question.key[i].similar:
                 return texts[at][row] == value
             return texts[at][row] is not None and (value, values[at][row]) in pairs.get((i, at), ())
 
         best = (0, None)
-        for mapping in permutations(range(len(labels)), len(asked.key)):
+        for mapping in permutations(range(len(labels)), len(question.key)):
             joined = {
                 key
                 for row in range(table.n_rows)
@@ -136,26 +136,26 @@ def search_slowly(index, lake, query, columns, max_distance):
             if len(joined) > best[0]:
                 best = (len(joined), [labels[at] for at in mapping])
         if best[0]:
-            found.append((-best[0], name, best[1]))
-    return sorted(found, key=lambda one: one[:2])
+            rows.append((-best[0], name, best[1]))
+    return sorted(rows, key=lambda one: one[:2])
 
 
-def asked_texts(asked, normaliser):
-    return [texts.to_pylist() for texts in asked.key_texts(normaliser)]
+def asked_texts(question, normaliser):
+    return [texts.to_pylist() for texts in question.key_texts(normaliser)]
 
 
-def similar_pairs(index, asked, i, table, label, normaliser, max_distance):
+def similar_pairs(index, question, i, table, label, normaliser, max_distance):
     """Return key texts of the query and normalised values of a column that are near each other."""
-    column = asked.cells[asked.key[i].position]
-    told = index.explain(column, table, label, max_distance=max_distance)
+    column = question.cells[question.key[i].position]
+    explanation = index.explain(column, table, label, max_distance=max_distance)
     forms = dict(
         zip(
             [str(cell) for cell in column.to_pylist()],
-            asked_texts(asked, normaliser)[i],
+            asked_texts(question, normaliser)[i],
             strict=True,
         )
     )
-    return {(forms[pair.query], pair.key) for pair in told.match.pairs()}
+    return {(forms[pair.query], pair.key) for pair in explanation.match.pairs()}
 
 
 def in_short(result):
@@ -180,17 +180,17 @@ def test_the_answer_is_that_of_plain_loops(request, lake, kind, columns, max_dis
     given = {} if max_distance is None else {"max_distance": max_distance}
     reach = index.usual_max_distance if max_distance is None else max_distance
     expected = search_slowly(index, lake, QUERY, columns, reach)
-    found = index.search_composite(QUERY, columns, k="all", **given)
-    assert in_short(found) == expected
-    assert found.options["max_distance"] == reach
+    answer = index.search_composite(QUERY, columns, k="all", **given)
+    assert in_short(answer) == expected
+    assert answer.options["max_distance"] == reach
     for k in (1, 2):
         assert in_short(index.search_composite(QUERY, columns, k=k, **given)) == expected[:k]
 
 
 def test_case_accents_and_letters_that_are_wrong_do_not_keep_keys_apart(by_letters):
-    found = {match.table: match for match in by_letters.search_composite(QUERY, ["land~", "year"])}
-    assert {"letters.csv", "exports.csv", "copy.csv"} <= set(found)
-    best = found["letters.csv"]
+    hits = {match.table: match for match in by_letters.search_composite(QUERY, ["land~", "year"])}
+    assert {"letters.csv", "exports.csv", "copy.csv"} <= set(hits)
+    best = hits["letters.csv"]
     assert (best.matched_keys, best.columns) == (7, ("nation", "year"))
     equal = by_letters.search_composite(QUERY, ["land", "year"])
     assert max(match.matched_keys for match in equal if match.table == "letters.csv") < 7
@@ -201,14 +201,14 @@ def test_pairs_of_a_match_are_told_with_their_distances(by_letters):
     match = next(match for match in result if match.table == "letters.csv")
     pairs = match.similar_pairs(None)["nation"]
     assert [pair.distance for pair in pairs] == sorted(pair.distance for pair in pairs)
-    told = {(pair.value, pair.cell): pair.distance for pair in pairs}
-    assert told["germany", "germny"] > 0
-    assert ("untied kingdom", "untied kingdom") not in told  # equal texts
+    distances = {(pair.value, pair.cell): pair.distance for pair in pairs}
+    assert distances["germany", "germny"] > 0
+    assert ("untied kingdom", "untied kingdom") not in distances  # equal texts
     explained = by_letters.explain(QUERY["land"], "letters.csv", "nation", max_distance=0.4)
     known = {
         (pair.query.casefold(), pair.value.casefold()): pair for pair in explained.match.pairs()
     }
-    assert told["germany", "germny"] == known["germany", "germny"].distance
+    assert distances["germany", "germny"] == known["germany", "germny"].distance
     assert match.similar_pairs(1) == {"nation": pairs[:1]}
     document = result.to_dict(explain=True)
     assert document["query"]["similar"] == ["land"]
@@ -221,14 +221,14 @@ def test_pairs_of_a_match_are_told_with_their_distances(by_letters):
 def test_every_text_of_a_value_is_found_not_only_the_one_that_the_index_keeps(by_letters):
     """The date stands as 25/12/2000 in another row of the column."""
     query = {"who": ["Bob"], "day": ["25 Dec 2000"]}
-    found = by_letters.search_composite(query, ["who", "day~"], max_distance=0)
-    assert in_short(found) == [(-1, "others.csv", ["who", "when"])]
+    answer = by_letters.search_composite(query, ["who", "day~"], max_distance=0)
+    assert in_short(answer) == [(-1, "others.csv", ["who", "when"])]
 
 
 def test_what_an_alias_stands_for_is_not_read_as_an_alias_again(by_vectors):
     query = {"where": ["NYC"], "day": ["25/12/2000"]}
-    found = by_vectors.search_composite(query, ["where~", "day"], max_distance=0)
-    assert in_short(found) == [(-1, "others.csv", ["where", "when"])]
+    answer = by_vectors.search_composite(query, ["where~", "day"], max_distance=0)
+    assert in_short(answer) == [(-1, "others.csv", ["where", "when"])]
 
 
 def test_few_tables_at_a_time_give_the_same_answer(by_letters, monkeypatch):
@@ -236,9 +236,9 @@ def test_few_tables_at_a_time_give_the_same_answer(by_letters, monkeypatch):
         k: in_short(by_letters.search_composite(QUERY, ["land~", "year"], k=k)) for k in (1, 3)
     }
     monkeypatch.setattr(similar, "TABLES_AT_ONCE", 1)
-    for k, found in expected.items():
+    for k, answer in expected.items():
         result = by_letters.search_composite(QUERY, ["land~", "year"], k=k)
-        assert in_short(result) == found
+        assert in_short(result) == answer
     assert result.stats["tables"] <= 4
 
 
@@ -254,18 +254,18 @@ def test_random_queries_of_the_lake_itself(by_letters, by_vectors, lake):
         index = draw.choice([by_letters, by_vectors])
         reach = draw.choice([0.1, 0.3, 0.5])
         query = str(lake / name)
-        found = index.search_composite(query, columns, k="all", max_distance=reach)
-        assert in_short(found) == search_slowly(index, lake, query, columns, reach)
+        answer = index.search_composite(query, columns, k="all", max_distance=reach)
+        assert in_short(answer) == search_slowly(index, lake, query, columns, reach)
         own = index.search_composite(query, columns, k="all", max_distance=reach, exclude_self=True)
-        assert in_short(own) == [one for one in in_short(found) if one[1] != name]
+        assert in_short(own) == [one for one in in_short(answer) if one[1] != name]
 
 
 def test_a_share_of_the_keys_and_empty_queries(by_letters):
     assert by_letters.search_composite({"a": [None], "b": ["1"]}, ["a~", "b"]).matches == ()
     assert by_letters.search_composite({"a": ["--"], "b": ["1999"]}, ["a~", "b"]).matches == ()
     whole = by_letters.search_composite(QUERY, ["land~", "year"], k="all")
-    least = by_letters.search_composite(QUERY, ["land~", "year"], k="all", min_joinability=0.5)
-    assert in_short(least) == [
+    answer = by_letters.search_composite(QUERY, ["land~", "year"], k="all", min_joinability=0.5)
+    assert in_short(answer) == [
         one for one, match in zip(in_short(whole), whole, strict=True) if match.joinability >= 0.5
     ]
 

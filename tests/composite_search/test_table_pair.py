@@ -34,45 +34,45 @@ def index(tmp_path_factory, spark):
 
 def test_the_found_table_is_joined(index):
     frame = pd.DataFrame(MINE)
-    found = index.search_composite(frame, ["where", "when"])
-    assert [match.table for match in found] == ["games.csv", "trade/fairs.csv"]
-    joined = found[0].join(frame, how="inner", provenance=("column",))
+    matches = index.search_composite(frame, ["where", "when"])
+    assert [match.table for match in matches] == ["games.csv", "trade/fairs.csv"]
+    joined = matches[0].join(frame, how="inner", provenance=("column",))
     assert joined.values.tolist() == [
         ["PARIS", 1900, "city,year", "1900", "Paris", "France"],
         ["paris", 1924, "city,year", "1924", "Paris", "France"],
     ]
-    assert found[0].matched_keys == found[0].join_with_report(frame).report.matched_rows == 2
+    assert matches[0].matched_keys == matches[0].join_with_report(frame).report.matched_rows == 2
     # The fan-out that the search told is that of the join.
-    fairs = found[1].join(frame, how="inner")
-    assert len(fairs) == found[1].fan_out.joined_rows == 2
+    fairs = matches[1].join(frame, how="inner")
+    assert len(fairs) == matches[1].fan_out.joined_rows == 2
 
 
 def test_another_table_with_the_same_key_is_joined(index, tmp_path):
-    found = index.search_composite(MINE, "where,when")[0]
+    match = index.search_composite(MINE, "where,when")[0]
     other = pa.table({"town": ["Rome"], "in": ["1960"]})
-    assert found.join(other, "town,in")["nation"].to_pylist() == ["Italy"]
-    assert isinstance(found.join(MINE, to="pandas"), pd.DataFrame)
+    assert match.join(other, "town,in")["nation"].to_pylist() == ["Italy"]
+    assert isinstance(match.join(MINE, to="pandas"), pd.DataFrame)
     path = tmp_path / "mine.csv"
     path.write_text("where,n,when\nRome,7,1960\n", encoding="utf-8")
-    assert found.join(path, aggregate="count").to_pylist()[0]["n"] == "7"
+    assert match.join(path, aggregate="count").to_pylist()[0]["n"] == "7"
 
 
 def test_aliases_are_read_as_what_they_stand_for(index):
     mine = {"where": ["nyc", "NYC"], "when": ["1964", "1965"]}
-    found = index.search_composite(mine, ["where", "when"])
-    assert [(match.table, match.matched_keys) for match in found] == [("trade/fairs.csv", 1)]
-    assert found[0].join(mine)["visits"].to_pylist() == ["51", None]
-    told = index.explain_composite(mine, ["where", "when"], "trade/fairs.csv")
-    assert (told.columns, told.matched_keys) == (("city", "held"), 1)
+    matches = index.search_composite(mine, ["where", "when"])
+    assert [(match.table, match.matched_keys) for match in matches] == [("trade/fairs.csv", 1)]
+    assert matches[0].join(mine)["visits"].to_pylist() == ["51", None]
+    explanation = index.explain_composite(mine, ["where", "when"], "trade/fairs.csv")
+    assert (explanation.columns, explanation.matched_keys) == (("city", "held"), 1)
 
 
 def test_what_a_search_counts_is_what_an_explanation_counts(index):
     for match in index.search_composite(MINE, ["where", "when"]):
-        told = index.explain_composite(MINE, ["where", "when"], match.table)
-        assert told.columns == match.columns
-        assert (told.matched_keys, told.total_keys) == (match.matched_keys, match.total_keys)
-        assert told.joinability == match.joinability
-        fan_out = told.fan_out
+        details = index.explain_composite(MINE, ["where", "when"], match.table)
+        assert details.columns == match.columns
+        assert (details.matched_keys, details.total_keys) == (match.matched_keys, match.total_keys)
+        assert details.joinability == match.joinability
+        fan_out = details.fan_out
         assert (fan_out.rows, fan_out.lake_rows) == (match.query_rows, match.rows)
         assert (fan_out.relation, fan_out.joined_rows) == (
             match.fan_out.relation, match.fan_out.joined_rows,
@@ -89,17 +89,17 @@ def test_a_table_of_one_column_has_no_key(index):
 
 
 def test_what_cannot_be_joined_is_refused_in_a_sentence(index):
-    found = index.search_composite(MINE, ["where", "when"])[0]
+    match = index.search_composite(MINE, ["where", "when"])[0]
     with pytest.raises(InputError, match="values chooses among values alike"):
-        found.join_with_report(MINE, values="all")
+        match.join_with_report(MINE, values="all")
     with pytest.raises(InputError, match="A Spark DataFrame is joined by one column"):
-        found.join(type("Frame", (), {"sparkSession": None})())
+        match.join(type("Frame", (), {"sparkSession": None})())
     with pytest.raises(QueryError, match=r"A table is a file, or one in memory: .* Got int"):
-        found.join(7)
+        match.join(7)
     with pytest.raises(InputError, match="to must be one of pandas, arrow, polars"):
-        found.join(MINE, to="csv")
+        match.join(MINE, to="csv")
     with pytest.raises(InputError, match="how must be one of left, inner"):
-        found.join(MINE, how="outer")
+        match.join(MINE, how="outer")
     with pytest.raises(InputError, match=r"The lake has no table 'none.csv'\. Tables are named"):
         index.explain_composite(MINE, ["where", "when"], "none.csv")
     with pytest.raises(InputError, match=r"A table is named by a text.*Got 3"):
@@ -116,7 +116,7 @@ def test_a_table_larger_than_what_is_indexed_is_not_read(index, monkeypatch):
 
 
 def test_an_index_of_sparks_tables_has_no_file_to_read(index, monkeypatch):
-    found = open_index(index.path)
-    monkeypatch.setitem(found.store.manifest.facts, "lake", "spark:sales")
+    spark_index = open_index(index.path)
+    monkeypatch.setitem(spark_index.store.manifest.facts, "lake", "spark:sales")
     with pytest.raises(InputError, match="built from Spark's tables, which are not read here"):
-        found.explain_composite(key_table(MINE, "where,when"), None, "games.csv")
+        spark_index.explain_composite(key_table(MINE, "where,when"), None, "games.csv")

@@ -11,20 +11,20 @@ from pexeso.errors import IndexCorruptError
 
 def by_definition(signatures, query, ranges, settings):
     """Count whole bands in common, value by value."""
-    found = {}
-    for (_, end, least), (bands, rows) in zip(ranges.tolist(), settings.tolist(), strict=True):
-        for row in range(least, end):
+    hits = {}
+    for (_, end, first), (bands, rows) in zip(ranges.tolist(), settings.tolist(), strict=True):
+        for row in range(first, end):
             agree = [
                 all(signatures[row][j * rows + i] == query[j * rows + i] for i in range(rows))
                 for j in range(bands)
             ]
             if any(agree):
-                found[row] = sum(agree)
-    return list(found), list(found.values())
+                hits[row] = sum(agree)
+    return list(hits), list(hits.values())
 
 
 @st.composite
-def asked(draw):
+def band_queries(draw):
     """Draw signatures with many common values, two partitions, their settings and a query."""
     n, m, max_rows = draw(st.integers(1, 40)), draw(st.integers(1, 24)), draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -40,7 +40,7 @@ def asked(draw):
     return signatures, ranges, np.array(settings), signatures[draw(st.integers(0, n - 1))]
 
 
-@given(asked())
+@given(band_queries())
 def test_acceptance_7_tables_and_definition_give_the_same_candidates(case):
     signatures, ranges, settings, query = case
     tables = build_tables(signatures)
@@ -48,7 +48,7 @@ def test_acceptance_7_tables_and_definition_give_the_same_candidates(case):
     assert (rows.tolist(), hits.tolist()) == by_definition(signatures, query, ranges, settings)
 
 
-@given(asked())
+@given(band_queries())
 def test_tables_are_in_the_order_of_values_then_rows(case):
     signatures = case[0]
     tables = build_tables(signatures)

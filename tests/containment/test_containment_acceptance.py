@@ -22,28 +22,28 @@ OPTIONS = EnsembleOptions(permutations=64, partitions=8)
 
 def drawn(n, seed=31):
     rng = np.random.default_rng(seed)
-    words = vocabularies(max(4, n // 50), rng, most=2000)
+    words = vocabularies(max(4, n // 50), rng, max_size=2000)
     return [some_of(words[rng.integers(len(words))], rng) for _ in range(n)]
 
 
 def candidates(index, query, route):
-    found = index.search(query, 0.6, route=route, verify=False)
-    return found.sets.tolist(), found.containments.tolist(), found.hits.tolist()
+    answer = index.search(query, 0.6, route=route, verify=False)
+    return answer.sets.tolist(), answer.containments.tolist(), answer.hits.tolist()
 
 
 def test_acceptance_12_searches_in_many_threads_give_what_one_gives():
     sets = drawn(600)
     index, small = ensemble_of(*ragged(sets), OPTIONS), ensemble_of(*ragged(sets[:70]), OPTIONS)
-    asked = [
+    searches = [
         (which, query, route)
         for query in sets[:25]
         for which in (index, small)
         for route in ("lists", "bands")
     ]
-    one_by_one = [candidates(*one) for one in asked]
+    one_by_one = [candidates(*one) for one in searches]
     with ThreadPoolExecutor(8) as pool:
         for _ in range(3):
-            assert list(pool.map(lambda one: candidates(*one), asked)) == one_by_one
+            assert list(pool.map(lambda one: candidates(*one), searches)) == one_by_one
 
 
 @pytest.mark.parametrize("partitioning", ["optimal", "equal"])

@@ -105,8 +105,8 @@ def test_w6_containment_domain():
 def test_w7_asymmetric(largest, with_128, with_256):
     similarity = jaccard_of(1.0, largest / 100)
     assert similarity == pytest.approx(100 / largest)
-    found = candidate_probability(similarity, np.array([128, 256]), 1)
-    assert np.abs(found - [with_128, with_256]).max() < 6e-5
+    probabilities = candidate_probability(similarity, np.array([128, 256]), 1)
+    assert np.abs(probabilities - [with_128, with_256]).max() < 6e-5
 
 
 @pytest.mark.parametrize(("largest", "functions"), [(1e4, 69), (1e5, 693), (1e6, 6932)])

@@ -57,23 +57,23 @@ def test_w1_containment_ranks_where_similarity_does_not():
     ]
     second += ["San Francisco", "Seattle", "Washington", "Ontario", "Toronto"]
     index = lake_of(["Alberta", "Ontario", "Manitoba"], second)
-    found = index.search(text_numbers(["Ontario", "Toronto"]), 0.5)
-    assert found.sets.tolist() == [1, 0]
-    assert found.containments.tolist() == [1.0, 0.5]
-    assert found.overlaps.tolist() == [2, 1]
+    answer = index.search(text_numbers(["Ontario", "Toronto"]), 0.5)
+    assert answer.sets.tolist() == [1, 0]
+    assert answer.containments.tolist() == [1.0, 0.5]
+    assert answer.overlaps.tolist() == [2, 1]
     assert index.search(text_numbers(["Ontario", "Toronto"]), 1.0).sets.tolist() == [1]
 
 
 def test_w2_relevance():
     query = [name for name, rows in W2_PARTNERS.items() for _ in range(rows)]
     assert len(query) == 15
-    found = lake_of(*W2_CANDIDATES).search(text_numbers(query), 0.1)
-    assert dict(zip(found.sets.tolist(), found.containments.tolist(), strict=True)) == {
+    answer = lake_of(*W2_CANDIDATES).search(text_numbers(query), 0.1)
+    assert dict(zip(answer.sets.tolist(), answer.containments.tolist(), strict=True)) == {
         1: 0.9,
         2: 0.5,
         0: 0.1,
     }
-    assert found.sets.tolist() == [1, 2, 0]
+    assert answer.sets.tolist() == [1, 2, 0]
     joined = [sum(W2_PARTNERS[name] for name in one) for one in W2_CANDIDATES[:2]]
     assert joined == [30, 13]  # rows joined would rank them otherwise
 
@@ -94,50 +94,50 @@ def test_acceptance_10_what_is_found_is_right_and_posting_lists_miss_nothing(
     size = len(set(query))
     exact = {i: len(set(one) & set(query)) for i, one in enumerate(sets)}
     truth = {i for i, count in exact.items() if size and count / size >= threshold - 1e-12}
-    found = index.search(hashed, threshold)
-    assert set(found.sets.tolist()) <= truth
-    assert found.overlaps.tolist() == [exact[i] for i in found.sets.tolist()]
-    assert found.sizes.tolist() == [len(set(sets[i])) for i in found.sets.tolist()]
+    answer = index.search(hashed, threshold)
+    assert set(answer.sets.tolist()) <= truth
+    assert answer.overlaps.tolist() == [exact[i] for i in answer.sets.tolist()]
+    assert answer.sizes.tolist() == [len(set(sets[i])) for i in answer.sets.tolist()]
     assert set(index.search(hashed, threshold, route="lists").sets.tolist()) == truth
     by_bands = index.search(hashed, threshold, route="bands")
     assert set(by_bands.sets.tolist()) <= truth
     assert by_bands.overlaps.tolist() == [exact[i] for i in by_bands.sets.tolist()]
-    assert found.exact.all()
+    assert answer.exact.all()
     assert by_bands.exact.all()
 
 
 def test_without_verification_estimates_order_candidates():
     index = numbered(TEN.tolist(), [*TEN.tolist(), *range(20, 25)], list(range(6, 16)))
-    found = index.search(TEN, 0.5, verify=False, route="bands")
-    assert found.overlaps.tolist() == [-1, -1, -1]
-    assert found.sets.tolist() == [0, 1, 2]
-    assert found.containments[0] == 1.0
-    assert (np.diff(found.containments) <= 0).all()
-    assert np.abs(found.containments - [1, 1, 0.5]).max() < 0.25
+    answer = index.search(TEN, 0.5, verify=False, route="bands")
+    assert answer.overlaps.tolist() == [-1, -1, -1]
+    assert answer.sets.tolist() == [0, 1, 2]
+    assert answer.containments[0] == 1.0
+    assert (np.diff(answer.containments) <= 0).all()
+    assert np.abs(answer.containments - [1, 1, 0.5]).max() < 0.25
 
 
 def test_a_partition_of_small_sets_is_skipped_and_small_sets_are_dropped():
     index = numbered(*([i] for i in range(30)), TEN.tolist())
-    found = index.search(TEN, 0.9, verify=False, route="bands")
-    assert (found.asked.lower.tolist(), found.asked.upper.tolist()) == ([10], [10])
-    assert found.sets.tolist() == [30]
+    answer = index.search(TEN, 0.9, verify=False, route="bands")
+    assert (answer.asked.lower.tolist(), answer.asked.upper.tolist()) == ([10], [10])
+    assert answer.sets.tolist() == [30]
 
 
 def test_pitfall_3_a_share_is_not_rounded_up():
     hundred = np.arange(100, dtype=np.uint64)
     index = numbered(list(range(55)), list(range(54)))
-    found = index.search(hundred, 0.55)
-    assert found.needed == 55
-    assert found.sets.tolist() == [0]
+    answer = index.search(hundred, 0.55)
+    assert answer.needed == 55
+    assert answer.sets.tolist() == [0]
 
 
 def test_a_query_of_one_value_finds_it_in_sets_of_any_size():
     rng = np.random.default_rng(8)
     sets = [[1, *rng.integers(100, 2**40, size).tolist()] for size in (0, 1, 10, 200, 5000)]
     others = [rng.integers(100, 2**40, 50).tolist() for _ in range(50)]
-    found = numbered(*sets, *others).search(np.array([1], np.uint64), 1.0)
-    assert found.sets.tolist() == [0, 1, 2, 3, 4]
-    assert found.route == "lists"
+    answer = numbered(*sets, *others).search(np.array([1], np.uint64), 1.0)
+    assert answer.sets.tolist() == [0, 1, 2, 3, 4]
+    assert answer.route == "lists"
 
 
 def test_the_same_seed_gives_the_same_candidates_and_another_draws_others():
@@ -158,9 +158,9 @@ def test_the_same_seed_gives_the_same_candidates_and_another_draws_others():
 def test_an_empty_query_finds_nothing():
     index = numbered([1, 2], [])
     for route in ROUTES:
-        found = index.search(np.empty(0, np.uint64), 0.5, route=route)
-        assert (len(found), found.query_size, found.needed) == (0, 0, 1)
-        assert found.containments.tolist() == found.exact.tolist() == []
+        answer = index.search(np.empty(0, np.uint64), 0.5, route=route)
+        assert (len(answer), answer.query_size, answer.needed) == (0, 0, 1)
+        assert answer.containments.tolist() == answer.exact.tolist() == []
 
 
 def test_values_that_are_not_in_the_lake_are_not_found():
@@ -180,10 +180,10 @@ def test_a_lake_without_tokens_has_no_answer(sets):
 
 
 def test_a_column_listed_twice_is_two_sets_and_a_value_listed_twice_is_one():
-    found = numbered([1, 2, 2, 1], [2, 1]).search(np.array([1, 1, 2], np.uint64), 1.0)
-    assert found.sets.tolist() == [0, 1]
-    assert found.sizes.tolist() == [2, 2]
-    assert found.query_size == 2
+    answer = numbered([1, 2, 2, 1], [2, 1]).search(np.array([1, 1, 2], np.uint64), 1.0)
+    assert answer.sets.tolist() == [0, 1]
+    assert answer.sizes.tolist() == [2, 2]
+    assert answer.query_size == 2
 
 
 @pytest.mark.parametrize(
@@ -226,9 +226,9 @@ def test_options_that_are_not_allowed_are_refused(options):
 def test_excluded_sets_are_not_found(route, verify):
     index = numbered(TEN.tolist(), [*TEN.tolist(), 11], TEN.tolist(), [70, 71])
     for exclude in ([0, 3], np.array([0, 3]), {0, 3, 99}):
-        found = index.search(TEN, 0.9, exclude=exclude, route=route, verify=verify)
-        assert sorted(found.sets.tolist()) == [1, 2]
-        assert found.n_candidates == 2
+        answer = index.search(TEN, 0.9, exclude=exclude, route=route, verify=verify)
+        assert sorted(answer.sets.tolist()) == [1, 2]
+        assert answer.n_candidates == 2
     assert len(index.search(TEN, 0.9, exclude=[0, 1, 2], route=route)) == 0
 
 
@@ -251,8 +251,8 @@ def test_the_route_that_is_expected_to_be_sooner_done_is_taken(monkeypatch):
 def test_where_bands_cannot_keep_the_recall_lists_are_read(monkeypatch):
     index = numbered([1], list(range(5000)))
     monkeypatch.setattr(ensemble_module, "lists_seconds", lambda n_tokens, n_entries: 1e9)
-    found = index.search(np.array([1], np.uint64), 1.0)
-    assert (found.sets.tolist(), found.route) == ([0, 1], "lists")
+    answer = index.search(np.array([1], np.uint64), 1.0)
+    assert (answer.sets.tolist(), answer.route) == ([0, 1], "lists")
     few = Tuner(permutations=64, recall=1e-9)
     assert index.search(np.array([1], np.uint64), 1.0, tuner=few).route == "bands"
     assert index.search(np.arange(4000, dtype=np.uint64), 1.0).route == "bands"

@@ -69,12 +69,12 @@ def test_acceptance_1_the_mean_error_of_200_pairs_is_that_of_the_binomial_distri
         shared = max(0, 150 - begin) if begin + length > 150 else length
         exact.append(shared / (150 + length - shared))
     made = signatures(*ragged(sets), seeds_of(m, 1))
-    found = np.array(
+    estimates = np.array(
         [similarities(made, made[2 * i + 1], np.array([2 * i]))[0] for i in range(200)]
     )
     exact = np.array(exact)
-    assert np.abs(found - exact).mean() <= 1.2 * np.sqrt(exact * (1 - exact) / m).mean()
-    assert abs((found - exact).mean()) < 0.005
+    assert np.abs(estimates - exact).mean() <= 1.2 * np.sqrt(exact * (1 - exact) / m).mean()
+    assert abs((estimates - exact).mean()) < 0.005
 
 
 @pytest.mark.parametrize(("permutations", "seed"), [(0, 1), (4097, 1), (16, -1), (16, 2**64)])

@@ -57,15 +57,15 @@ class Lake:
         index = self.index(partitions)
         recalls, precisions = [], []
         for query in self.queries:
-            found = index.search(query, threshold, tuner=tuner, route=route)
+            answer = index.search(query, threshold, tuner=tuner, route=route)
             candidates = index.search(
                 query, threshold, tuner=tuner, verify=False, route="bands"
             ).sets.tolist()
-            every = index.lists.look_up(query).overlaps(np.arange(len(self.sets)), found.needed)
+            every = index.lists.look_up(query).overlaps(np.arange(len(self.sets)), answer.needed)
             truth = set(np.flatnonzero(every >= 0).tolist())
-            assert set(found.sets.tolist()) <= truth  # precision 1 after verification
-            assert (found.overlaps == every[found.sets]).all()
-            recalls += [len(found) / len(truth)] if truth else []
+            assert set(answer.sets.tolist()) <= truth  # precision 1 after verification
+            assert (answer.overlaps == every[answer.sets]).all()
+            recalls += [len(answer) / len(truth)] if truth else []
             precisions += (
                 [len(truth.intersection(candidates)) / len(candidates)] if candidates else []
             )
@@ -88,10 +88,10 @@ def test_acceptance_9_the_recall_is_kept(lake, threshold):
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_supersets_of_two_five_and_twenty_times_the_query_are_found(lake, threshold, ratio):
-    found = [
+    hits = [
         ids[ratio] in lake.index(32).search(query, threshold).sets for query, ids in lake.planted
     ]
-    assert np.mean(found) >= 0.95
+    assert np.mean(hits) >= 0.95
 
 
 def test_acceptance_9_more_partitions_are_more_precise(lake):
@@ -103,11 +103,11 @@ def test_estimates_are_near_the_containment(lake):
     errors = []
     for query in lake.queries[:20]:
         exact = lake.index(32).search(query, 0.5, route="lists")
-        found = lake.index(32).search(query, 0.5, route="bands", verify=False)
+        answer = lake.index(32).search(query, 0.5, route="bands", verify=False)
         counted = dict(zip(exact.sets.tolist(), exact.containments.tolist(), strict=True))
-        near = np.isin(found.sets, exact.sets) & (found.sizes < 2 * found.query_size)
+        near = np.isin(answer.sets, exact.sets) & (answer.sizes < 2 * answer.query_size)
         errors += (
-            found.containments[near] - [counted[one] for one in found.sets[near].tolist()]
+            answer.containments[near] - [counted[one] for one in answer.sets[near].tolist()]
         ).tolist()
     assert len(errors) > 100
     assert np.abs(errors).mean() < 0.05

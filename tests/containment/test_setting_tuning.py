@@ -69,7 +69,7 @@ def test_many_ratios_are_given_what_each_is(ratios, threshold):
     ratios = [max(ratio, threshold) for ratio in ratios]
     tuner = Tuner(permutations=32)
     bands, rows, recalls = tuner.choose_all(np.array(ratios, np.float64), threshold)
-    each = [tuner.choose(ratio, threshold) for ratio in ratios]
-    assert bands.tolist() == [one.bands for one in each]
-    assert rows.tolist() == [one.rows for one in each]
-    assert recalls.tolist() == [one.recall for one in each]
+    choices = [tuner.choose(ratio, threshold) for ratio in ratios]
+    assert bands.tolist() == [one.bands for one in choices]
+    assert rows.tolist() == [one.rows for one in choices]
+    assert recalls.tolist() == [one.recall for one in choices]

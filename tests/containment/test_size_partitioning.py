@@ -40,9 +40,9 @@ def least_cost(sizes: np.ndarray, n: int) -> float:
     ],
 )
 def test_w4_partition_cost(n, cost, ranges):
-    found = optimal_partitions(W4_SIZES, n)
-    assert found.cost == pytest.approx(cost, abs=1e-12)
-    assert list(zip(found.lower.tolist(), found.upper.tolist(), strict=True)) == ranges
+    partitions = optimal_partitions(W4_SIZES, n)
+    assert partitions.cost == pytest.approx(cost, abs=1e-12)
+    assert list(zip(partitions.lower.tolist(), partitions.upper.tolist(), strict=True)) == ranges
 
 
 @pytest.mark.parametrize(("cut", "cost"), [(3, 3.87), (99, 7.717)])
@@ -79,10 +79,10 @@ def test_acceptance_4_the_optimum_is_that_of_exhaustive_search():
         )
         sizes = np.repeat(distinct, rng.integers(1, 30, len(distinct)))
         n = int(rng.integers(1, len(distinct) + 1))
-        found = optimal_partitions(sizes, n)
-        assert len(found) == n
-        assert found.cost == pytest.approx(least_cost(sizes, n), abs=1e-9)
-        assert found.cost == pytest.approx(cost_of(sizes, tuple(found.upper)), abs=1e-9)
+        partitions = optimal_partitions(sizes, n)
+        assert len(partitions) == n
+        assert partitions.cost == pytest.approx(least_cost(sizes, n), abs=1e-9)
+        assert partitions.cost == pytest.approx(cost_of(sizes, tuple(partitions.upper)), abs=1e-9)
 
 
 @given(SIZES, st.integers(1, 6))
@@ -95,14 +95,14 @@ def test_the_optimum_is_that_of_exhaustive_search(sizes, n):
 @given(SIZES, st.integers(1, 12), st.sampled_from([optimal_partitions, equal_partitions]))
 def test_partitions_are_apart_and_cover_all_sets(sizes, n, divide):
     sizes = np.array(sizes, np.int64)
-    found = divide(sizes, n)
-    assert len(found) <= n
-    assert (found.lower <= found.upper).all()
-    assert (found.upper[:-1] < found.lower[1:]).all()
-    assert np.isin(np.concatenate([found.lower, found.upper]), sizes).all()
-    places = np.searchsorted(found.upper, sizes)
-    assert (places < len(found)).all()
-    assert (found.lower[places] <= sizes).all()
+    partitions = divide(sizes, n)
+    assert len(partitions) <= n
+    assert (partitions.lower <= partitions.upper).all()
+    assert (partitions.upper[:-1] < partitions.lower[1:]).all()
+    assert np.isin(np.concatenate([partitions.lower, partitions.upper]), sizes).all()
+    places = np.searchsorted(partitions.upper, sizes)
+    assert (places < len(partitions)).all()
+    assert (partitions.lower[places] <= sizes).all()
 
 
 @given(SIZES)
@@ -115,9 +115,9 @@ def test_more_partitions_never_cost_more_and_equal_ones_never_less(sizes):
 
 def test_equal_partitions_have_about_as_many_sets_each():
     sizes = np.random.default_rng(5).integers(1, 10_000, 50_000)
-    found = equal_partitions(sizes, 10)
-    counts = np.bincount(np.searchsorted(found.upper, sizes))
-    assert len(found) == 10
+    partitions = equal_partitions(sizes, 10)
+    counts = np.bincount(np.searchsorted(partitions.upper, sizes))
+    assert len(partitions) == 10
     assert (abs(counts - 5000) < 50).all()
 
 
@@ -125,8 +125,8 @@ def test_equal_partitions_have_about_as_many_sets_each():
 def test_acceptance_5_a_perfect_filter_at_the_converted_threshold_loses_nothing(n):
     rng = np.random.default_rng(11)
     sizes = (30 * rng.pareto(0.8, 5000)).astype(np.int64) + 1
-    found = optimal_partitions(sizes, n)
-    u = found.upper[np.searchsorted(found.upper, sizes)]
+    partitions = optimal_partitions(sizes, n)
+    u = partitions.upper[np.searchsorted(partitions.upper, sizes)]
     for q, t in ((10, 0.5), (100, 0.9), (1000, 1.0)):
         contained = np.floor(rng.random(5000) * (np.minimum(sizes, q) + 1)) / q
         passed = jaccard_of(contained, sizes / q) >= jaccard_of(t, u / q) - 1e-12
@@ -138,8 +138,8 @@ def test_acceptance_6_with_a_perfect_filter_more_partitions_are_more_precise():
     sizes = (30 * rng.pareto(0.8, 20_000)).astype(np.int64) + 1
     means = []
     for n in (1, 2, 4, 8, 16, 32, 64):
-        found = optimal_partitions(sizes, n)
-        u = found.upper[np.searchsorted(found.upper, sizes)]
+        partitions = optimal_partitions(sizes, n)
+        u = partitions.upper[np.searchsorted(partitions.upper, sizes)]
         precisions = []
         for q in (10, 30, 100, 300, 1000):
             contained = (

@@ -17,7 +17,7 @@ from pexeso.parts.token_sets.check import check_ensemble
 from pexeso.store.arrays import open_array
 
 RNG = np.random.default_rng(12)
-VOCABULARIES = vocabularies(5, RNG, most=500)
+VOCABULARIES = vocabularies(5, RNG, max_size=500)
 SETS = [some_of(VOCABULARIES[i % 5], RNG) for i in range(60)]
 OPTIONS = EnsembleOptions(permutations=32, partitions=3)
 

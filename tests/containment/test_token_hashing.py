@@ -47,8 +47,8 @@ def test_sets_are_sorted_and_made_distinct(sets):
     offsets = np.concatenate([[0], np.cumsum([len(one) for one in sets])]).astype(np.int64)
     hashes = np.array([token for one in sets for token in one], np.uint64)
     kept, ends = distinct_sorted(hashes, offsets)
-    found = [kept[a:b].tolist() for a, b in pairwise(ends)]
-    assert found == [sorted(set(one)) for one in sets]
+    sorted_sets = [kept[a:b].tolist() for a, b in pairwise(ends)]
+    assert sorted_sets == [sorted(set(one)) for one in sets]
     assert hashes.tolist() == [
         token for one in sets for token in one
     ]  # what was given is as it was

@@ -53,7 +53,7 @@ def test_entries_are_those_of_the_shortest_lists():
 
 def test_large_lists_against_numpy():
     rng = np.random.default_rng(2)
-    words = vocabularies(4, rng, most=800)
+    words = vocabularies(4, rng, max_size=800)
     sets = [np.unique(some_of(words[i % 4], rng)) for i in range(300)]
     lists = NumberLists(*ragged(sets))
     for query in sets[:20]:

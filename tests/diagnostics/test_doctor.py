@@ -52,17 +52,17 @@ def test_looking_starts_no_spark(tmp_path):
 
 def test_an_unfit_python_is_named(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 14, 0, "final", 0))
-    found = doctor._python()
-    assert found.ok is False
-    assert found.way_out == "Use Python 3.11, 3.12 or 3.13."
+    check = doctor._python()
+    assert check.ok is False
+    assert check.way_out == "Use Python 3.11, 3.12 or 3.13."
 
 
 def test_a_needed_package_that_does_not_load_is_a_failure(monkeypatch):
     monkeypatch.setitem(sys.modules, "fasttext", None)
-    found = finding("fastText")
-    assert found.ok is False
-    assert found.detail.startswith("cannot be imported: ")
-    assert "pip install pexeso" in found.way_out
+    check = finding("fastText")
+    assert check.ok is False
+    assert check.detail.startswith("cannot be imported: ")
+    assert "pip install pexeso" in check.way_out
 
 
 def test_a_package_that_breaks_while_loading_does_not_stop_the_rest(monkeypatch):
@@ -79,9 +79,9 @@ def test_a_package_that_breaks_while_loading_does_not_stop_the_rest(monkeypatch)
 
 def test_a_missing_extra_is_no_failure(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    found = finding("faiss")
-    assert (found.ok, found.detail) == (None, "not installed (optional)")
-    assert found.way_out == "To use it: pip install 'pexeso[faiss]'."
+    check = finding("faiss")
+    assert (check.ok, check.detail) == (None, "not installed (optional)")
+    assert check.way_out == "To use it: pip install 'pexeso[faiss]'."
 
 
 def test_no_java_is_a_failure_with_its_way_out(monkeypatch):
@@ -98,15 +98,15 @@ def test_no_java_is_a_failure_with_its_way_out(monkeypatch):
 def test_scarce_disk_space_is_told(monkeypatch, tmp_path, free, ok):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage(10**13, 0, free))
-    found = finding("disk", tmp_path)
-    assert found.ok is ok
-    assert found.detail == f"{free / 10**9:.1f} GB free in {tmp_path}"
+    check = finding("disk", tmp_path)
+    assert check.ok is ok
+    assert check.detail == f"{free / 10**9:.1f} GB free in {tmp_path}"
 
 
 def test_a_folder_that_is_not_there_is_a_failure(tmp_path):
-    found = finding("disk", tmp_path / "gone")
-    assert found.ok is False
-    assert str(tmp_path / "gone") in found.detail
+    check = finding("disk", tmp_path / "gone")
+    assert check.ok is False
+    assert str(tmp_path / "gone") in check.detail
 
 
 @pytest.mark.parametrize(("available", "ok"), [(3 * 10**9, None), (8 * 10**9, True), (None, None)])
@@ -121,5 +121,5 @@ def test_cuda_devices_are_listed_with_their_memory(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda i: card)
-    found = finding("CUDA")
-    assert (found.ok, found.detail) == (True, "cuda:0 Some GPU 80.0 GB, cuda:1 Some GPU 80.0 GB")
+    check = finding("CUDA")
+    assert (check.ok, check.detail) == (True, "cuda:0 Some GPU 80.0 GB, cuda:1 Some GPU 80.0 GB")

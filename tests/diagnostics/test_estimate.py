@@ -81,29 +81,29 @@ def wide_lake(tmp_path_factory):
 
 
 def test_a_lake_sampled_whole_is_counted_as_the_build_counts_it(small_lake, small_index):
-    found = estimate_build(small_lake, OPTIONS)
+    estimate = estimate_build(small_lake, OPTIONS)
     info = open_index(small_index).info()
-    assert found.exact
-    assert (found.tables, found.columns, found.columns_indexed) == (
+    assert estimate.exact
+    assert (estimate.tables, estimate.columns, estimate.columns_indexed) == (
         info.tables,
         info.columns,
         info.columns_indexed,
     )
-    assert (found.values, found.postings) == (info.values, info.postings)
-    assert (found.files, found.skipped) == (5 + 2, 0)
-    assert sum(facts["files"] for facts in found.by_format.values()) == found.files
+    assert (estimate.values, estimate.postings) == (info.values, info.postings)
+    assert (estimate.files, estimate.skipped) == (5 + 2, 0)
+    assert sum(facts["files"] for facts in estimate.by_format.values()) == estimate.files
     assert (
-        sum(facts["bytes"] for facts in found.by_format.values())
-        == found.bytes
-        == found.sampled_bytes
+        sum(facts["bytes"] for facts in estimate.by_format.values())
+        == estimate.bytes
+        == estimate.sampled_bytes
     )
 
 
 def test_a_sample_is_scaled_up(wide_lake):
-    found = estimate_build(wide_lake, OPTIONS, sample_files=20)
-    assert not found.exact
-    assert (found.files, found.sampled_files) == (60, 20)
-    assert (found.tables, found.columns, found.columns_indexed, found.postings) == (
+    estimate = estimate_build(wide_lake, OPTIONS, sample_files=20)
+    assert not estimate.exact
+    assert (estimate.files, estimate.sampled_files) == (60, 20)
+    assert (estimate.tables, estimate.columns, estimate.columns_indexed, estimate.postings) == (
         60,
         120,
         120,
@@ -111,16 +111,16 @@ def test_a_sample_is_scaled_up(wide_lake):
     )
     # 60 * 20 words of one table each, and 20 that all share; Heaps' law fits a power to the sample:
     # near, not exact.
-    assert found.values == pytest.approx(1220, rel=0.1)
+    assert estimate.values == pytest.approx(1220, rel=0.1)
 
 
 @pytest.mark.parametrize("parts", [("overlap",), ("overlap", "containment")])
 def test_parts_are_counted_where_they_are_asked_for(small_lake, tmp_path, parts):
-    found = estimate_build(small_lake, replace(OPTIONS, parts=parts))
+    estimate = estimate_build(small_lake, replace(OPTIONS, parts=parts))
     bare = estimate_build(small_lake, OPTIONS)
     index = shard_of_lake(small_lake, tmp_path, parts)
     n_bytes = sum(path.stat().st_size for path in index.folder.iterdir())
-    assert found.equal_text | {"bytes": 0} == {
+    assert estimate.equal_text | {"bytes": 0} == {
         "parts": parts,
         "columns": index.overlap.n_sets,
         "tokens": index.overlap.n_tokens,
@@ -129,10 +129,10 @@ def test_parts_are_counted_where_they_are_asked_for(small_lake, tmp_path, parts)
         "bytes": 0,
     }
     # Headers of 128 bytes and more each, which weigh in so small an index, are not in the estimate.
-    assert n_bytes - 12_000 < found.equal_text["bytes"] < n_bytes
-    assert found.index_bytes - found.equal_text["bytes"] == bare.index_bytes
-    assert tuple(found.seconds) == STAGES
-    assert all(seconds > 0 for seconds in found.seconds.values())
+    assert n_bytes - 12_000 < estimate.equal_text["bytes"] < n_bytes
+    assert estimate.index_bytes - estimate.equal_text["bytes"] == bare.index_bytes
+    assert tuple(estimate.seconds) == STAGES
+    assert all(seconds > 0 for seconds in estimate.seconds.values())
     assert bare.equal_text == {
         "parts": (),
         "columns": 0,
@@ -165,7 +165,7 @@ def test_the_sample_keeps_its_bounds_and_has_each_format():
     chosen = choose_sample(files, 0, 5, 1000)
     assert len(chosen) == 5
     assert Counter(map(format_name, chosen)) == {"delimited": 3, "parquet": 1, "delimited.gz": 1}
-    assert sum(each.n_bytes for each in choose_sample(files, 0, 50, 35)) <= 35
+    assert sum(table_file.n_bytes for table_file in choose_sample(files, 0, 50, 35)) <= 35
 
 
 def test_files_too_large_to_sample_are_passed_over_unless_there_is_no_other():
@@ -204,21 +204,21 @@ def test_the_rules_count(wide_lake):
 
 
 def test_a_model_that_is_trained_is_trained_on_the_sample(wide_lake):
-    found = estimate_build(wide_lake, OPTIONS, sample_files=10)
-    assert found.seconds["train"] > 0
-    assert tuple(found.seconds) == tuple(
+    estimate = estimate_build(wide_lake, OPTIONS, sample_files=10)
+    assert estimate.seconds["train"] > 0
+    assert tuple(estimate.seconds) == tuple(
         stage for stage in STAGES if stage not in TOKEN_SETS_PART.stages
     )
-    assert all(seconds > 0 for seconds in found.seconds.values())
-    assert found.model_bytes > 1 << 15
+    assert all(seconds > 0 for seconds in estimate.seconds.values())
+    assert estimate.model_bytes > 1 << 15
 
 
 def test_progress_is_told(wide_lake):
-    told = []
+    steps = []
     estimate_build(
-        wide_lake, OPTIONS, sample_files=3, progress=lambda done, total: told.append((done, total))
+        wide_lake, OPTIONS, sample_files=3, progress=lambda done, total: steps.append((done, total))
     )
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert steps == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_no_lake(tmp_path):

@@ -71,8 +71,8 @@ def run_here(step: Step, folder: Path, same: tuple[Path, ...] = ()) -> Outcome:
 
 def with_plain_folders(shown: str, folders: tuple[Path, ...]) -> str:
     """Put `FOLDER` in the place of each of these folders."""
-    for each in folders:
-        shown = shown.replace(str(each), FOLDER)
+    for folder in folders:
+        shown = shown.replace(str(folder), FOLDER)
     return shown
 
 
@@ -230,7 +230,7 @@ class PageRun:
             )
 
     def _note(self, line: int, what: str, real: list[str]) -> None:
-        self.problems.append("\n".join([f"line {line}: {what}", *(f"    {each}" for each in real)]))
+        self.problems.append("\n".join([f"line {line}: {what}", *(f"    {text}" for text in real)]))
 
 
 class _Checker(doctest.OutputChecker):
@@ -249,9 +249,9 @@ LONG = (
 
 
 def runs(page: Path) -> bool:
-    found = blocks(page.read_text(encoding="utf-8"))
+    page_blocks = blocks(page.read_text(encoding="utf-8"))
     return any(
-        block.kind in ("console", "python") for block in found
+        block.kind in ("console", "python") for block in page_blocks
     ) or "make demo" in page.read_text("utf-8")
 
 

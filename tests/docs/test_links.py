@@ -22,11 +22,11 @@ def relative(page: Path) -> str:
 
 def targets(page: Path) -> list[tuple[str, Path, str]]:
     """Return each link of a page as written, the file it leads to, and the name of the heading."""
-    found = []
+    page_targets = []
     for link in links(page.read_text(encoding="utf-8")):
         file, _, anchor = unquote(link).partition("#")
-        found.append((link, (page.parent / file).resolve() if file else page, anchor))
-    return found
+        page_targets.append((link, (page.parent / file).resolve() if file else page, anchor))
+    return page_targets
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=relative)
@@ -52,9 +52,9 @@ def test_every_page_can_be_reached():
     start = ROOT / "docs" / "README.md"
     seen, pending = {start}, [start]
     while pending:
-        found = {file for _, file, _ in targets(pending.pop()) if file.suffix == ".md"} - seen
-        seen |= found
-        pending += found
+        pages = {file for _, file, _ in targets(pending.pop()) if file.suffix == ".md"} - seen
+        seen |= pages
+        pending += pages
     missing = [
         relative(page) for page in PAGES if page.is_relative_to(start.parent) and page not in seen
     ]

@@ -10,5 +10,5 @@ def test_the_page_is_up_to_date():
     spec = importlib.util.spec_from_file_location("write_normalisation", path)
     writer = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(writer)
-    found = writer.PAGE.read_text(encoding="utf-8")
-    assert found == writer.page(), "run: python docs/reference/write_normalisation.py"
+    text = writer.PAGE.read_text(encoding="utf-8")
+    assert text == writer.page(), "run: python docs/reference/write_normalisation.py"

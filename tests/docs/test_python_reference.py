@@ -95,8 +95,8 @@ def methods(one: type) -> dict[str, object]:
 
     The methods that a sequence type brings are known and left out.
     """
-    ours = [vars(each) for each in reversed(one.__mro__) if each.__module__.startswith("pexeso.")]
-    members = {name: value for each in ours for name, value in each.items()}
+    ours = [vars(base) for base in reversed(one.__mro__) if base.__module__.startswith("pexeso.")]
+    members = {name: value for attributes in ours for name, value in attributes.items()}
     return {
         name: value
         for name, value in members.items()

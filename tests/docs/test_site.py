@@ -146,7 +146,7 @@ def test_links_and_anchors_lead_somewhere(site, pages):
 
 
 def test_pages_and_styles_load_nothing_from_elsewhere(site, pages):
-    found = [
+    problems = [
         f"{path.relative_to(site)}: {address}"
         for path, page in pages.items()
         for address in page.loaded
@@ -155,8 +155,8 @@ def test_pages_and_styles_load_nothing_from_elsewhere(site, pages):
     for path in sorted(site.rglob("*.css")):
         style = path.read_text(encoding="utf-8")
         addresses = re.findall(r"(?:url\(|@import)\s*[\"']?([^\"')\s;]+)", style)
-        found += [f"{path.name}: {address}" for address in addresses if elsewhere(address)]
-    assert found == []
+        problems += [f"{path.name}: {address}" for address in addresses if elsewhere(address)]
+    assert problems == []
 
 
 def test_every_public_name_is_described(pages, site):
@@ -202,9 +202,9 @@ def start(site):
 
 
 def test_a_browser_asks_no_other_host_and_finds_by_search(browser, start):
-    asked, errors = [], []
+    urls, errors = [], []
     page = browser.new_page()
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: urls.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
     for name in SOME_PAGES:
         page.goto(start + name, wait_until="networkidle")
@@ -214,8 +214,8 @@ def test_a_browser_asks_no_other_host_and_finds_by_search(browser, start):
     page.keyboard.type("containment")
     page.wait_for_selector(".md-search-result__item a", state="attached")
     page.close()
-    assert [url for url in asked if not url.startswith((start, "data:", "blob:"))] == []
-    assert len(asked) > len(SOME_PAGES)
+    assert [url for url in urls if not url.startswith((start, "data:", "blob:"))] == []
+    assert len(urls) > len(SOME_PAGES)
     assert errors == []
 
 
@@ -231,10 +231,10 @@ def test_pages_of_each_kind_have_no_barrier_that_axe_finds(browser, start, name,
     assert scheme == {"light": "default", "dark": "slate"}[colours]
     page.add_script_tag(path=script)
     part = "document" if name == CHECKED_PAGES[0] else "'.md-content'"  # all else is the same
-    found = page.evaluate(f"(options) => axe.run({part}, options)", options)
+    results = page.evaluate(f"(options) => axe.run({part}, options)", options)
     page.close()
-    assert "color-contrast" in {each["id"] for each in found["passes"]}
-    assert [(each["id"], each["nodes"][0]["target"]) for each in found["violations"]] == []
+    assert "color-contrast" in {rule["id"] for rule in results["passes"]}
+    assert [(rule["id"], rule["nodes"][0]["target"]) for rule in results["violations"]] == []
 
 
 @pytest.mark.parametrize(

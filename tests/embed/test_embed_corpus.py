@@ -58,10 +58,10 @@ def test_lines_hold_values_of_one_group_and_all_values_come_once(tmp_path: Path)
     )
     lines = (tmp_path / "corpus").read_text().splitlines()
     assert n_lines == len(lines) == 7 * 3
-    found = [word for line in lines for word in line.split() if word != "word"]
-    assert sorted(found) == sorted(value.split()[0] for _, value in pairs)
+    words = [word for line in lines for word in line.split() if word != "word"]
+    assert sorted(words) == sorted(value.split()[0] for _, value in pairs)
     assert all(len({word[:2] for word in line.split() if word != "word"}) == 1 for line in lines)
-    assert found != sorted(found), "lines must be shuffled"
+    assert words != sorted(words), "lines must be shuffled"
 
 
 def test_one_value_a_line_with_its_white_space_made_single(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_no_distance_moves_by_more_than_is_said(metric, seed, dims, spread):
     right[:20] = left[:20] + 1e-3 * right[:20]
     right /= np.linalg.norm(right, axis=1, keepdims=True)
     whole, rounded = (
-        measure.distances(*(torch.from_numpy(each) for each in pair)).numpy()
+        measure.distances(*(torch.from_numpy(vectors) for vectors in pair)).numpy()
         for pair in ((left, right), (in_half(left), in_half(right)))
     )
     moved = np.abs(whole - rounded) / measure.threshold(1.0, dims)

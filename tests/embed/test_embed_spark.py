@@ -58,11 +58,11 @@ def test_a_worker_process_opens_the_model_once(spark, tmp_path: Path) -> None:
         yield pa.RecordBatch.from_pydict({"process": [os.getpid()], "opened": [opened]})
 
     frame = spark.createDataFrame(pa.table({"value": VALUES})).repartition(12)
-    told = frame.mapInArrow(embed_and_tell, "process long, opened long").toArrow().to_pylist()
+    rows = frame.mapInArrow(embed_and_tell, "process long, opened long").toArrow().to_pylist()
     opened: dict[int, int] = {}
-    for row in told:
+    for row in rows:
         opened[row["process"]] = opened.get(row["process"], 0) + row["opened"]
-    assert len(told) == 12 > len(opened)
+    assert len(rows) == 12 > len(opened)
     assert set(opened.values()) == {1}
 
 

@@ -32,13 +32,13 @@ def plain_ngrams(word: str, min_n: int, max_n: int) -> list[str]:
     if word == "</s>":
         return []
     text = f"<{word}>"
-    found = [
+    spans = [
         (start, n)
         for start in range(len(text))
         for n in range(min_n, max_n + 1)
         if start + n <= len(text)
     ]
-    return [text[start : start + n] for start, n in found if n > 1 or 0 < start < len(text) - 1]
+    return [text[start : start + n] for start, n in spans if n > 1 or 0 < start < len(text) - 1]
 
 
 @given(values=st.lists(st.one_of(st.none(), TEXT), max_size=15))
@@ -70,12 +70,12 @@ def test_no_ngrams_are_asked_for() -> None:
     assert (len(hashes), offsets.tolist()) == (0, [0, 0, 0])
 
 
-@given(known=st.lists(WORD, unique=True, max_size=12), asked=st.lists(WORD, max_size=12))
-def test_words_are_found_where_they_stand(known: list[str], asked: list[str]) -> None:
-    expected = [known.index(word) if word in known else -1 for word in asked]
-    assert Vocabulary(strings(known)).find(strings(asked)).tolist() == expected
+@given(known=st.lists(WORD, unique=True, max_size=12), words=st.lists(WORD, max_size=12))
+def test_words_are_found_where_they_stand(known: list[str], words: list[str]) -> None:
+    expected = [known.index(word) if word in known else -1 for word in words]
+    assert Vocabulary(strings(known)).find(strings(words)).tolist() == expected
     padded = strings(["x", *known]).slice(1)
-    assert Vocabulary(padded).find(strings(["x", *asked]).slice(1)).tolist() == expected
+    assert Vocabulary(padded).find(strings(["x", *words]).slice(1)).tolist() == expected
 
 
 def test_words_are_told_apart_when_their_hashes_are_equal(monkeypatch) -> None:

@@ -248,7 +248,7 @@ def options(
     chosen = {"map": draw(st.sampled_from(maps)), "cells": draw(st.sampled_from(cells))}
     if chosen["map"] == "projection":
         chosen["metric"] = draw(
-            st.sampled_from([each for each in metrics if each in PROJECTED_METRICS])
+            st.sampled_from([metric for metric in metrics if metric in PROJECTED_METRICS])
         )
         chosen["n_axes"] = draw(st.integers(1, 24))
         n_coordinates = chosen["n_axes"] + 1
@@ -366,7 +366,7 @@ def pairs_by_hand(pairs: Iterable[tuple[int, int]], n_queries: int) -> Pairs:
 
     A row that surely matches is given as its complement.
     """
-    lists = [[row for query, row in pairs if query == each] for each in range(n_queries)]
+    lists = [[row for query, row in pairs if query == number] for number in range(n_queries)]
     offsets, rows = to_csr(lists)
     return Pairs(torch.from_numpy(offsets), torch.from_numpy(rows).int())
 

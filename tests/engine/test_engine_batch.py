@@ -13,7 +13,7 @@ class GivenCounts:
     """A kernel that has counted already, and says so in no order."""
 
     def __init__(self, *counted: list[int]) -> None:
-        self._counted = tuple(torch.tensor(each, dtype=torch.int64) for each in counted)
+        self._counted = tuple(torch.tensor(numbers, dtype=torch.int64) for numbers in counted)
 
     def count_batch(self, partition, matches, groups):
         self.groups = groups
@@ -28,8 +28,8 @@ def test_values_that_cannot_match_or_never_occur_are_in_no_group():
         BatchQuery(torch.tensor([2, 0]), torch.tensor([0, 4]), 3),
     ]
     kernel = GivenCounts([2, 0, 0], [4, 8, 1], [3, 2, 3])
-    found = BatchCounter(PARTITION, kernel, queries, place).count(None)
-    assert [(columns.tolist(), counts.tolist()) for columns, counts in found] == [
+    answers = BatchCounter(PARTITION, kernel, queries, place).count(None)
+    assert [(columns.tolist(), counts.tolist()) for columns, counts in answers] == [
         ([1, 8], [3, 2]),
         ([], []),
         ([4], [3]),

@@ -179,8 +179,8 @@ def test_the_compiled_order_is_the_same_with_two_threads(monkeypatch, kind, size
     monkeypatch.setattr(compiled, "_ROWS_A_TASK", 10)
     mapped = coordinates(kind, 300, 4, 11)
     with threads_of_torch(2):
-        found = compiled.order_by_splits(mapped, size)
-    assert torch.equal(found, order_by_splits(mapped, size))
+        order = compiled.order_by_splits(mapped, size)
+    assert torch.equal(order, order_by_splits(mapped, size))
 
 
 def test_zeros_of_both_signs_tie():

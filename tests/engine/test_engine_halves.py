@@ -39,8 +39,8 @@ def both(n: int, dims: int, seed: int = 0, options: PartitionLayoutOptions = SIN
     vectors = in_half(sphere(rng, n, dims, "clustered"))
     columns = to_csr(draw_columns(rng, n, 40))
     half = dataclasses.replace(options, vector_precision="half")
-    arrays = [build_partition(vectors, *columns, each)[0] for each in (options, half)]
-    return *(Partition.from_arrays(each, options) for each in arrays), torch.from_numpy(vectors)
+    arrays = [build_partition(vectors, *columns, layout)[0] for layout in (options, half)]
+    return *(Partition.from_arrays(built, options) for built in arrays), torch.from_numpy(vectors)
 
 
 def test_loops_read_every_finite_number():
@@ -54,7 +54,7 @@ def test_loops_read_every_finite_number():
     assert differences.tobytes() == (given - expected).tobytes()
     read_loosely(expected, given, entries, differences)
     assert entries.tobytes() == expected.tobytes()
-    assert [loops.as_single(each) for each in bits[::999]] == expected[::999].tolist()
+    assert [loops.as_single(number) for number in bits[::999]] == expected[::999].tolist()
 
 
 def test_half_the_bytes_hold_the_same_numbers():
@@ -82,17 +82,17 @@ def test_searches_and_batches_give_what_float32_gives(name, distance):
     kernel = choose_kernel(name, torch.device("cpu"))
     query, ones = vectors[5:800:9], torch.ones(89, dtype=torch.int64)
     batch = [BatchQuery(torch.arange(n), ones[:n], 2) for n in (3, 40, 89)]
-    found = []
+    answers = []
     for partition in partitions:
         stats = SearchStats()
         alone = search_partition(
             partition, query, ones, 89, Goal(distance, 2), stats, kernel=kernel
         )
         together = search_batch_partition(partition, query, batch, distance, stats, kernel=kernel)
-        found.append([each.tolist() for pair in (alone, *together) for each in pair])
+        answers.append([tensor.tolist() for pair in (alone, *together) for tensor in pair])
         assert stats.distances > 0
-    assert found[0] == found[1]
-    assert any(found[0])
+    assert answers[0] == answers[1]
+    assert any(answers[0])
 
 
 def test_pairs_and_nearest_values_are_those_of_float32():

@@ -132,22 +132,22 @@ def answers(
     batch = search_batch_partition(
         partition, given.queries, given.batch, given.tau, SearchStats(), **cut
     )
-    found = {
+    results = {
         "threshold": as_dict(
             search_partition(*arguments, Goal(given.tau, 3), stats or SearchStats(), **cut)
         ),
         "top": as_dict(search_partition(*arguments, Goal(given.tau, k=3), SearchStats(), **cut)),
         "batch": [as_dict(answer) for answer in batch],
     }
-    assert as_dict(decided).keys() == found["threshold"].keys()
-    return found
+    assert as_dict(decided).keys() == results["threshold"].keys()
+    return results
 
 
 def test_the_lake_asks_something_of_the_search():
     given, answer = lake(), expected()
     assert 20 < len(answer["threshold"]) < N_COLUMNS // 2
     assert 3 <= len(answer["top"]) < 20
-    assert sum(len(each) for each in answer["batch"]) > 50
+    assert sum(len(columns) for columns in answer["batch"]) > 50
     partition, ones = (
         partition_of("projection, blocks of 64"),
         torch.ones(len(given.queries), dtype=torch.int64),

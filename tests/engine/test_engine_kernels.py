@@ -110,7 +110,7 @@ def draw_batch(rng: np.random.Generator, n_values: int) -> list[BatchQuery]:
 
 def loops_of(case: Case, query: BatchQuery) -> dict[int, int]:
     """Count by the definition."""
-    found = {}
+    counts = {}
     for number, column in enumerate(case.columns):
         hits = [
             int(weight)
@@ -118,8 +118,8 @@ def loops_of(case: Case, query: BatchQuery) -> dict[int, int]:
             if any(case.matches[member, value] for value in column)
         ]
         if sum(hits) >= query.min_count:
-            found[number] = sum(hits)
-    return found
+            counts[number] = sum(hits)
+    return counts
 
 
 @pytest.mark.parametrize(("chosen", "metric"), long_cases_but(SHORT, MAPS_AND_METRICS))
@@ -134,7 +134,7 @@ def test_a_batch_finds_what_single_searches_and_plain_loops_find(
         draw_batch(np.random.default_rng(seed), len(case.query)),
     )
     lemmas, stats = data.draw(st.just(ALL_LEMMAS) | LEMMA_SETS), SearchStats()
-    found = search_batch_partition(
+    answers = search_batch_partition(
         case.partition,
         vectors,
         batch,
@@ -144,8 +144,8 @@ def test_a_batch_finds_what_single_searches_and_plain_loops_find(
         kernel=kernel,
         max_pairs=max_pairs,
     )
-    assert len(found) == len(batch)
-    for query, answer in zip(batch, found, strict=True):
+    assert len(answers) == len(batch)
+    for query, answer in zip(batch, answers, strict=True):
         expected = loops_of(case, query)
         assert as_dict(answer) == expected
         arguments, goal = (
@@ -167,10 +167,10 @@ def test_a_batch_over_a_partition_that_holds_nothing(kernel, chosen):
     )
     one = torch.ones(2, dtype=torch.int64)
     batch = [BatchQuery(torch.tensor([0, 3]), one, 1), BatchQuery(one[:0], one[:0], 1)]
-    found = search_batch_partition(
+    answers = search_batch_partition(
         partition, torch.eye(4), batch, 0.5, SearchStats(), kernel=kernel
     )
-    assert [as_dict(answer) for answer in found] == [{}, {}]
+    assert [as_dict(answer) for answer in answers] == [{}, {}]
     assert (
         search_batch_partition(partition, torch.eye(4), [], 0.5, SearchStats(), kernel=kernel) == []
     )
@@ -181,8 +181,8 @@ def test_a_batch_of_zero_vectors_or_of_nothing(kernel):
     one = torch.ones(2, dtype=torch.int64)
     batch = [BatchQuery(torch.tensor([0, 1]), one, 1), BatchQuery(torch.tensor([1, 2]), one, 1)]
     vectors = torch.stack([torch.zeros(4), torch.zeros(4), torch.eye(4)[2]])
-    found = search_batch_partition(partition, vectors, batch, 0.0, SearchStats(), kernel=kernel)
-    assert [as_dict(answer) for answer in found] == [{}, {1: 1}]
+    answers = search_batch_partition(partition, vectors, batch, 0.0, SearchStats(), kernel=kernel)
+    assert [as_dict(answer) for answer in answers] == [{}, {1: 1}]
     assert (
         search_batch_partition(partition, vectors[:0], [], 0.0, SearchStats(), kernel=kernel) == []
     )
@@ -213,10 +213,10 @@ def test_a_batch_compares_each_distinct_value_once(kernel):
     for n_queries in (1, 20):
         stats = SearchStats()
         batch = [BatchQuery(members, torch.ones_like(members), 1)] * n_queries
-        found = search_batch_partition(
+        answers = search_batch_partition(
             case.partition, vectors, batch, case.tau, stats, kernel=kernel
         )
-        assert all(as_dict(answer) == loops_of(case, batch[0]) for answer in found)
+        assert all(as_dict(answer) == loops_of(case, batch[0]) for answer in answers)
         work.append((stats.distances, stats.vectors_touched, stats.bytes_read))
     assert work[0] == work[1]
     assert work[0][0] > 0
@@ -249,12 +249,12 @@ def test_candidates_lose_no_true_pair_and_accept_no_false_one(kernel, case, lemm
         0,
         len(pairs),
     )
-    found = listed(pairs)
-    plain = [(row, value if value >= 0 else ~value) for row, value in found]
+    listed_pairs = listed(pairs)
+    plain = [(row, value if value >= 0 else ~value) for row, value in listed_pairs]
     assert len(set(plain)) == len(plain)
     assert {tuple(pair) for pair in np.argwhere(truth).tolist()} <= set(plain)
     assert all(0 <= value < case.partition.n_values for _, value in plain)
-    accepted = [(row, ~value) for row, value in found if value < 0]
+    accepted = [(row, ~value) for row, value in listed_pairs if value < 0]
     assert all(truth[pair] for pair in accepted)
     if not lemmas & {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}:
         assert accepted == []
@@ -284,11 +284,11 @@ def test_matches_are_the_true_pairs_in_the_order_of_the_candidates(kernel, case)
         return
     query, truth = real_query(case)
     pairs, stats = candidates(case, kernel)
-    found = kernel.matches(case.partition, query, pairs, threshold_of(case, query), stats)
+    matches = kernel.matches(case.partition, query, pairs, threshold_of(case, query), stats)
     expected = [
         (row, max(value, ~value)) for row, value in listed(pairs) if truth[row, max(value, ~value)]
     ]
-    assert listed(found) == expected
+    assert listed(matches) == expected
     assert len(expected) == int(truth.sum())
     assert stats.distances == stats.candidates - stats.matched_by_map
     assert stats.defining_distances <= stats.distances
@@ -356,26 +356,26 @@ def test_our_kernels_prune_and_accept_wherever_the_codes_suffice_and_nowhere_els
     query, _ = real_query(case)
     limit, points = threshold_of(case, query), pad_axes(query.mapped).double()[:, None]
     reach, room = case.tau + limit.slack, limit.slack / 2
-    least = interval_bounds(case, points)
-    most = most_by_boxes(case, points, query.mapped.shape[1])
-    found = {}
+    lower_bounds = interval_bounds(case, points)
+    upper_bounds = most_by_boxes(case, points, query.mapped.shape[1])
+    kept_by_kernel = {}
     for name in ROW_KERNELS:
-        may = least <= reach + room
+        may = lower_bounds <= reach + room
         if name == "compiled" and not isinstance(case.partition.map, PivotMap):
             looser, cost = middle_bounds(case, points, reach)
             may = looser <= reach + room + cost
         pairs, _ = candidates(case, kernel_named(name))
-        taken, accepted = torch.zeros(2, *least.shape, dtype=torch.bool)
+        kept, accepted = torch.zeros(2, *lower_bounds.shape, dtype=torch.bool)
         for row, value in listed(pairs):
-            taken[row, max(value, ~value)] = True
+            kept[row, max(value, ~value)] = True
             accepted[row, max(value, ~value)] = value < 0
-        assert bool((taken | (least > reach - room)).all())
-        assert bool((may | accepted | ~taken).all())
-        assert bool((accepted | (most > case.tau - limit.slack - room)).all())
-        assert bool((~accepted | (most <= case.tau - limit.slack + room)).all())
-        found[name] = taken
-    differ = found["compiled"] != found["torch"]
-    assert bool((least[differ] > reach - room).all())
+        assert bool((kept | (lower_bounds > reach - room)).all())
+        assert bool((may | accepted | ~kept).all())
+        assert bool((accepted | (upper_bounds > case.tau - limit.slack - room)).all())
+        assert bool((~accepted | (upper_bounds <= case.tau - limit.slack + room)).all())
+        kept_by_kernel[name] = kept
+    differ = kept_by_kernel["compiled"] != kept_by_kernel["torch"]
+    assert bool((lower_bounds[differ] > reach - room).all())
 
 
 @settings(max_examples=40)
@@ -424,10 +424,10 @@ def test_the_compiled_walk_stays_within_its_arrays(monkeypatch, n, lemmas, chose
     expected, stats = candidates(case, kernel_named("compiled"), lemmas)
     walk = interpreted_walk(monkeypatch)
     n_found = walk(*arguments, 0, 0, n_groups, queries, rows, work)
-    found = pairs_by_query(
+    pairs = pairs_by_query(
         torch.from_numpy(queries[:n_found]), torch.from_numpy(rows[:n_found]), len(query)
     )
-    assert sorted(listed(found)) == sorted(listed(expected))
+    assert sorted(listed(pairs)) == sorted(listed(expected))
     counters = ("box_pairs", "candidate_pairs", "vectors_touched", "bytes_read", "matched_by_map")
     assert work.tolist() == [getattr(stats, name) for name in counters]
     # Without room for a single pair it says so.
@@ -569,8 +569,8 @@ def test_columns_without_a_candidate_cost_no_distance(kernel):
     )
     stats, query = SearchStats(), torch.from_numpy(vectors[:3])
     ones = torch.ones(3, dtype=torch.int64)
-    found = search_partition(partition, query, ones, 3, Goal(0.05), stats, kernel=kernel)
-    assert as_dict(found) == {0: 1, 1: 1, 2: 1}
+    answer = search_partition(partition, query, ones, 3, Goal(0.05), stats, kernel=kernel)
+    assert as_dict(answer) == {0: 1, 1: 1, 2: 1}
     assert stats.distances <= 6
     assert stats.vectors_touched < 3 * 400
 

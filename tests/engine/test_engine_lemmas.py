@@ -44,21 +44,21 @@ def leaf_pairs(
     query, _ = real_query(case)
     grid = query_grid(case.partition.cells, query.mapped)
     threshold = threshold_of(case, query, frozenset(lemmas))
-    found, stats = None, None
+    pairs, stats = None, None
     for kind in (CompiledWalk, Walk) if isinstance(case.partition.map, PivotMap) else (Walk,):
-        before, earlier, stats = found, stats, SearchStats()
+        before, earlier, stats = pairs, stats, SearchStats()
         walk = kind(case.partition.cells, case.partition.map, grid, threshold, stats)
-        found = block(walk, max_frontier)
+        pairs = block(walk, max_frontier)
         if before is not None:
-            assert pairs_of(before) == pairs_of(found)
+            assert pairs_of(before) == pairs_of(pairs)
             assert earlier == stats
-    return found, stats
+    return pairs, stats
 
 
-def pairs_of(found: LeafPairs) -> tuple[list[Pair], list[Pair]]:
+def pairs_of(pairs: LeafPairs) -> tuple[list[Pair], list[Pair]]:
     """The matching and the candidate pairs of a query value and a leaf."""
-    matching = zip(found.matching_query.tolist(), found.matching_leaf.tolist(), strict=True)
-    candidates = zip(found.candidate_query.tolist(), found.candidate_leaf.tolist(), strict=True)
+    matching = zip(pairs.matching_query.tolist(), pairs.matching_leaf.tolist(), strict=True)
+    candidates = zip(pairs.candidate_query.tolist(), pairs.candidate_leaf.tolist(), strict=True)
     return sorted(matching), sorted(candidates)
 
 
@@ -116,8 +116,8 @@ def test_pivot_filtering_and_pivot_matching_alone_keep_exactly_the_true_pairs(ke
     assert stats.matched_by_map == int((pairs.rows < 0).sum())
     if Lemma.PIVOT_FILTERING not in lemmas:
         assert len(pairs) == truth.size
-    found = kernel.matches(case.partition, query, pairs, threshold_of(case, query, lemmas), stats)
-    assert sorted(listed(found)) == [tuple(pair) for pair in np.argwhere(truth).tolist()]
+    matches = kernel.matches(case.partition, query, pairs, threshold_of(case, query, lemmas), stats)
+    assert sorted(listed(matches)) == [tuple(pair) for pair in np.argwhere(truth).tolist()]
     assert stats.distances == stats.candidates - stats.matched_by_map
 
 
@@ -171,20 +171,20 @@ def test_cells_are_pruned_or_accepted_wherever_their_boxes_suffice(case, by_cell
         .double()
     )
     if isinstance(case.partition.map, PivotMap):
-        most = (own_upper[:, None] + leaves.upper).amin(2)
+        upper_bounds = (own_upper[:, None] + leaves.upper).amin(2)
     else:
         # What the axes leave out may point anywhere: two such lengths add up.
         spread = torch.maximum(
             leaves.upper - own_lower[:, None], own_upper[:, None] - leaves.lower
         ).double()
         spread[:, :, -1] = own_upper[:, None, -1] + leaves.upper[:, -1]
-        most = spread.square().sum(2).sqrt()
+        upper_bounds = spread.square().sum(2).sqrt()
     # Between two cells axes are looked at one by one; all of them together bound the distance of a
     # vector to a cell.
     together = isinstance(case.partition.map, ProjectionMap) and not by_cell
-    least = gaps.square().sum(2).sqrt() if together else gaps.amax(2)
-    far = (least > case.tau + 2 * limit.slack).nonzero().tolist()
-    near = (most < case.tau - 2 * limit.slack).nonzero().tolist()
+    lower_bounds = gaps.square().sum(2).sqrt() if together else gaps.amax(2)
+    far = (lower_bounds > case.tau + 2 * limit.slack).nonzero().tolist()
+    near = (upper_bounds < case.tau - 2 * limit.slack).nonzero().tolist()
     assert not {tuple(pair) for pair in far} & set(pairs_of(leaf_pairs(case, filtering)[0])[1])
     accepted = set(pairs_of(leaf_pairs(case, matching)[0])[0])
     if isinstance(case.partition.map, PivotMap) or not by_cell:
@@ -280,18 +280,18 @@ def test_every_filter_acts_on_a_clustered_lake(kernel, metric, monkeypatch):
     every, kernel = len(leaf_truth(lake)[0]), kernel_named(kernel)
     for lemma in Lemma:
         case = scaled(lake, WIDE.get(lemma, 0.1))
-        found, walk = leaf_pairs(case, lemma)
+        leaves, walk = leaf_pairs(case, lemma)
         pairs, filtered = row_pairs(case, frozenset({lemma}), kernel)
         _, stats = verified(case, frozenset({lemma}), kernel, 5)
         acted = {
             Lemma.PIVOT_FILTERING: len(pairs) < filtered.vectors_touched // 2,
             Lemma.PIVOT_MATCHING: filtered.matched_by_map > 0,
-            Lemma.VECTOR_CELL_FILTERING: len(found.candidate_leaf) < every // 2,
-            Lemma.CELL_CELL_FILTERING: len(found.candidate_leaf) < every // 2,
-            Lemma.VECTOR_CELL_MATCHING: len(found.matching_leaf) > 0,
-            Lemma.CELL_CELL_MATCHING: len(found.matching_leaf) > 0,
+            Lemma.VECTOR_CELL_FILTERING: len(leaves.candidate_leaf) < every // 2,
+            Lemma.CELL_CELL_FILTERING: len(leaves.candidate_leaf) < every // 2,
+            Lemma.VECTOR_CELL_MATCHING: len(leaves.matching_leaf) > 0,
+            Lemma.CELL_CELL_MATCHING: len(leaves.matching_leaf) > 0,
             Lemma.COLUMN_PRUNING: stats.columns_dead > 0 and stats.pairs_skipped > 0,
-            Lemma.QUICK_BROWSING: 0 < len(found.candidate_leaf) == every
+            Lemma.QUICK_BROWSING: 0 < len(leaves.candidate_leaf) == every
             and walk.box_pairs < without_browsing(case),
         }
         assert acted[lemma], lemma
@@ -324,15 +324,15 @@ def test_every_filter_acts_on_blocks_of_a_clustered_lake(
     lake = draw_case(np.random.default_rng(0), options, 5, 90, 12, 9, "clustered", "middle")
     case, kernel = scaled(lake, WIDE.get(lemma, 0.1)), kernel_named(kernel)
     query, truth = real_query(case)
-    pairs, found = row_pairs(case, frozenset({lemma}), kernel)
+    pairs, filtered = row_pairs(case, frozenset({lemma}), kernel)
     if lemma is Lemma.PIVOT_FILTERING:
-        assert found.vectors_touched == truth.size
+        assert filtered.vectors_touched == truth.size
         assert len(pairs) < truth.size // 2
     elif lemma in (Lemma.VECTOR_CELL_FILTERING, Lemma.CELL_CELL_FILTERING):
-        assert found.candidate_pairs < len(query) * len(case.partition.blocks) * 2 // 3
-        assert len(pairs) == found.vectors_touched < truth.size * 2 // 3
+        assert filtered.candidate_pairs < len(query) * len(case.partition.blocks) * 2 // 3
+        assert len(pairs) == filtered.vectors_touched < truth.size * 2 // 3
     elif lemma is Lemma.VECTOR_CELL_MATCHING:
-        assert 0 < found.matched_by_map == int((pairs.rows < 0).sum())
+        assert 0 < filtered.matched_by_map == int((pairs.rows < 0).sum())
     else:
         _, stats = verified(case, frozenset({lemma}), kernel, 5)
         assert stats.columns_dead > 0

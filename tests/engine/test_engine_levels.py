@@ -48,10 +48,10 @@ def test_the_smallest_marginal_count_is_the_bound():
     reach = taus[None, :, None] + edges[:, None]
     apart = (rows[:, None] - points[None]).abs()
     near = apart <= reach[:, :, None, None]  # grids, taus, rows, points, axes
-    found = expected_distances(rows, points, taus, edges)
-    assert found.tolist() == near.sum(2).amin(3).tolist()
+    bounds = expected_distances(rows, points, taus, edges)
+    assert bounds.tolist() == near.sum(2).amin(3).tolist()
     # What is near on every axis is near on the best one.
-    assert bool((found >= near.all(4).sum(2)).all())
+    assert bool((bounds >= near.all(4).sum(2)).all())
 
 
 def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bound(monkeypatch):
@@ -65,7 +65,10 @@ def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bou
             build_partition(vectors, offsets, values, options)[0], options
         )
     mapped = built[1].cells.mapped
-    queries, taus = mapped[::40], [Metric("euclidean").threshold(each, 8) for each in MAX_DISTANCES]
+    queries, taus = (
+        mapped[::40],
+        [Metric("euclidean").threshold(fraction, 8) for fraction in MAX_DISTANCES],
+    )
     trials = {trial.n_levels: trial for trial in choose_levels(mapped, queries, taus)}
     assert sorted(trials) == [1, 2, 3, 4, 5]
     for m, partition in built.items():

@@ -140,18 +140,18 @@ def test_pieces_of_many_dimensions_take_no_more_than_is_said(name):
     weights, goal = torch.ones(40, dtype=torch.int64), Goal(1e-9)
     search_partition(partition, query[:1], weights[:1], 1, goal, SearchStats(), kernel=kernel)
     with peak_memory(CPU) as peak:
-        found = search_partition(
+        answer = search_partition(
             partition, query, weights, 40, goal, SearchStats(), kernel=kernel, max_pairs=1 << 18
         )
-    assert as_dict(found) == dict.fromkeys(range(40), 1)
+    assert as_dict(answer) == dict.fromkeys(range(40), 1)
     assert peak.n_bytes is None or peak.n_bytes <= WORKING_BYTES
 
 
 class RunsOut(TorchKernel):
     """Runs out of memory in one of its steps when there are more than some pairs."""
 
-    def __init__(self, step: str, most: int) -> None:
-        self._step, self._most = step, most
+    def __init__(self, step: str, max_pairs: int) -> None:
+        self._step, self._most = step, max_pairs
         self.n_forgotten = 0
         self._held: weakref.ref | None = None
 
@@ -210,17 +210,17 @@ def test_a_device_that_runs_out_of_memory_goes_on_with_less(way, step):
     assert len(expected) > 10
     kernel = RunsOut(step, 80)
     if way == "alone":
-        found = search_partition(partition, query, weights, 30, Goal(TAU, 2), stats, kernel=kernel)
+        answer = search_partition(partition, query, weights, 30, Goal(TAU, 2), stats, kernel=kernel)
     else:
         batch = [
             BatchQuery(torch.arange(7), weights[:7], 1),
             BatchQuery(torch.arange(30), weights, 2),
         ]
-        first, found = search_batch_partition(partition, query, batch, TAU, stats, kernel=kernel)
+        first, answer = search_batch_partition(partition, query, batch, TAU, stats, kernel=kernel)
         assert as_dict(first) == as_dict(
             exact_partition(partition, query[:7], weights[:7], Goal(TAU, 1))
         )
-    assert as_dict(found) == expected
+    assert as_dict(answer) == expected
     assert stats.times_out_of_memory == kernel.n_forgotten > 3
     assert stats.partitions == 1
     plenty = SearchStats()
@@ -256,10 +256,10 @@ def test_a_batch_with_more_matches_than_may_be_held_is_searched_in_parts():
     batch = [BatchQuery(torch.arange(begin, 12), weights[begin:], 1) for begin in range(12)]
     for max_pairs in (MAX_PAIRS, 1_000, 1):
         stats, kernel = SearchStats(), choose_kernel("torch", CPU)
-        found = search_batch_partition(
+        answers = search_batch_partition(
             partition, query, batch, TAU, stats, kernel=kernel, max_pairs=max_pairs
         )
-        assert [as_dict(each) for each in found] == [
+        assert [as_dict(answer) for answer in answers] == [
             dict.fromkeys(range(N_COLUMNS), 12 - begin) for begin in range(12)
         ]
         assert (stats.candidates > 12 * 500) == (max_pairs < MAX_PAIRS)

@@ -29,9 +29,11 @@ def plain(metric: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def test_distances_are_those_of_numpy(metric, seed, dims, shape):
     rows = sphere(np.random.default_rng(seed), 12, dims, shape)
     left, right = rows[:6], rows[6:]
-    found = Metric(metric).distances(torch.from_numpy(left), torch.from_numpy(right))
-    assert found.dtype == torch.float64
-    np.testing.assert_allclose(found.numpy(), plain(metric, left, right), rtol=1e-12, atol=1e-12)
+    distances = Metric(metric).distances(torch.from_numpy(left), torch.from_numpy(right))
+    assert distances.dtype == torch.float64
+    np.testing.assert_allclose(
+        distances.numpy(), plain(metric, left, right), rtol=1e-12, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
@@ -90,10 +92,12 @@ def test_tree_sum_is_the_sum_and_leaves_its_input_alone(terms):
 def test_quick_distances_are_close(metric):
     rng = np.random.default_rng(1)
     left, right = sphere(rng, 30, 40), sphere(rng, 20, 40)
-    found = Metric(metric).quick_distances(
+    distances = Metric(metric).quick_distances(
         torch.from_numpy(left).double(), torch.from_numpy(right).double()
     )
-    np.testing.assert_allclose(found.numpy(), plain(metric, left[:, None], right[None]), atol=1e-7)
+    np.testing.assert_allclose(
+        distances.numpy(), plain(metric, left[:, None], right[None]), atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
@@ -118,7 +122,7 @@ def test_thresholds_and_fractions_are_each_other_s_inverse():
     for name in METRIC_NAMES:
         metric = Metric(name)
         tau = torch.tensor(
-            [metric.threshold(float(each), 7) for each in fractions], dtype=torch.float64
+            [metric.threshold(float(fraction), 7) for fraction in fractions], dtype=torch.float64
         )
         assert bool((tau.diff() > 0).all())
         assert float(tau[0]) == 0.0

@@ -83,10 +83,10 @@ def test_equal_vectors_of_different_values_stay_apart():
     assert partition.n_values == 6
     assert sorted(order.tolist()) == list(range(6))
     assert len(partition.map.pivots) == 2
-    found = search_partition(
+    answer = search_partition(
         partition, torch.eye(2)[:1], torch.tensor([1]), 1, Goal(0.0), SearchStats()
     )
-    assert found[0].tolist() == [0, 1]
+    assert answer[0].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_options_are_checked_where_they_are_made():
     for name in ("n_pivots", "n_levels", "n_axes", "block_size"):
         with pytest.raises(InputError, match=rf"^{name} must be at least 1\. Got 0 instead\.$"):
             PartitionLayoutOptions(**{name: 0})
-    for name, most in (("n_axes", "127"), ("block_size", "4,096")):
+    for name, limit in (("n_axes", "127"), ("block_size", "4,096")):
         with pytest.raises(
-            InputError, match=rf"^{name} must be at most {most}\. Got 5,000 instead\.$"
+            InputError, match=rf"^{name} must be at most {limit}\. Got 5,000 instead\.$"
         ):
             PartitionLayoutOptions(**{name: 5000})
     with pytest.raises(

@@ -43,7 +43,7 @@ def test_transposing_swaps_rows_and_members_and_back(pairs):
     csr = csr_from_pairs(int64(row for row, _ in pairs), int64(member for _, member in pairs), 10)
     swapped = transpose(csr, 15)
     assert rows_of(swapped) == [
-        sorted({row for row, member in pairs if member == each}) for each in range(15)
+        sorted({row for row, member in pairs if member == number}) for number in range(15)
     ]
     assert rows_of(transpose(swapped, 10)) == rows_of(csr)
 

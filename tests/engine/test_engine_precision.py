@@ -43,16 +43,16 @@ def quick_sums(metric: str, left: np.ndarray, right: np.ndarray) -> dict[str, np
     difference = left - right
     terms = np.abs(difference) if metric in ("manhattan", "chebyshev") else difference * difference
     if metric == "chebyshev":
-        found = {"numpy": terms.max(1)}
+        sums = {"numpy": terms.max(1)}
     else:
         # cumsum adds one term after the other.
-        found = {
+        sums = {
             "forward": terms.cumsum(1, dtype=np.float32)[:, -1],
             "backward": terms[:, ::-1].cumsum(1, dtype=np.float32)[:, -1],
             "numpy": terms.sum(1, dtype=np.float32),
         }
-    found["torch"] = torch_differences(metric, left, right).numpy()
-    return found | compiled_sums(metric, left, right)
+    sums["torch"] = torch_differences(metric, left, right).numpy()
+    return sums | compiled_sums(metric, left, right)
 
 
 def torch_differences(metric: str, left: np.ndarray, right: np.ndarray) -> torch.Tensor:
@@ -70,8 +70,8 @@ def compiled_sums(metric: str, left: np.ndarray, right: np.ndarray) -> dict[str,
     except ModuleNotFoundError:
         return {}
     limit = np.float32(1e30)
-    found = [quick_distance(a, b, NUMBERS[metric], limit) for a, b in zip(left, right, strict=True)]
-    return {"compiled": np.array(found, np.float32)}
+    sums = [quick_distance(a, b, NUMBERS[metric], limit) for a, b in zip(left, right, strict=True)]
+    return {"compiled": np.array(sums, np.float32)}
 
 
 def around(distance: float) -> tuple[float, ...]:
@@ -106,8 +106,8 @@ def test_pairs_at_the_threshold_and_one_step_off_it(metric, dims):
     for pair in range(len(left)):
         for tau in around(float(distance[pair])):
             band = difference_band(Metric(metric), tau, dims)
-            for found in quick.values():
-                check_band(band, tau, found[pair : pair + 1], distance[pair : pair + 1])
+            for sums in quick.values():
+                check_band(band, tau, sums[pair : pair + 1], distance[pair : pair + 1])
 
 
 @settings(max_examples=40)
@@ -126,8 +126,8 @@ def test_the_band_of_differences_holds_for_all_pairs_of_a_lake(metric, dims, see
     distance = defining(metric, left, right)
     quick = quick_sums(metric, left, right)
     for tau in around(float(rng.choice(distance))):
-        for found in quick.values():
-            check_band(difference_band(Metric(metric), tau, dims), tau, found, distance)
+        for sums in quick.values():
+            check_band(difference_band(Metric(metric), tau, dims), tau, sums, distance)
 
 
 def one_sided_differences(dims: int, up: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -158,8 +158,8 @@ def test_squares_of_differences_that_are_all_rounded_the_same_way(dims, up):
     # The pair is as bad as it is meant to be: nearly one unit roundoff for each term.
     assert (error if up else -error) > 0.9 * (dims - 2) * FLOAT32_ROUNDOFF
     for tau in around(float(distance[0])):
-        for found in quick.values():
-            check_band(difference_band(Metric(), tau, dims), tau, found, distance)
+        for sums in quick.values():
+            check_band(difference_band(Metric(), tau, dims), tau, sums, distance)
 
 
 @pytest.mark.parametrize("up", [True, False])
@@ -173,8 +173,8 @@ def test_absolute_differences_that_are_all_rounded_the_same_way(dims, up):
     error = float(quick["forward"][0]) / float(distance[0]) - 1
     assert (error if up else -error) > 0.9 * (dims - 2) * FLOAT32_ROUNDOFF
     for tau in around(float(distance[0])):
-        for found in quick.values():
-            check_band(difference_band(Metric("manhattan"), tau, dims), tau, found, distance)
+        for sums in quick.values():
+            check_band(difference_band(Metric("manhattan"), tau, dims), tau, sums, distance)
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
@@ -184,11 +184,11 @@ def test_differences_whose_squares_vanish_are_left_to_the_defining_distance(metr
     distance = defining(metric, left, right)
     assert distance[0] > 0
     for tau in (0.0, *around(float(distance[0]))):
-        for found in quick_sums(metric, left, right).values():
-            check_band(difference_band(Metric(metric), tau, 16), tau, found, distance)
+        for sums in quick_sums(metric, left, right).values():
+            check_band(difference_band(Metric(metric), tau, 16), tau, sums, distance)
     same = quick_sums(metric, left, left)
-    for found in same.values():
-        check_band(difference_band(Metric(metric), 0.0, 16), 0.0, found, np.zeros(1))
+    for sums in same.values():
+        check_band(difference_band(Metric(metric), 0.0, 16), 0.0, sums, np.zeros(1))
 
 
 def quick_products(left: np.ndarray, right: np.ndarray, kind: str) -> dict[str, np.ndarray]:
@@ -206,11 +206,11 @@ def quick_products(left: np.ndarray, right: np.ndarray, kind: str) -> dict[str, 
         "matrix": np.array([a @ b for a, b in zip(x, y, strict=True)], np.float32),
     }
     two = np.float32(2)
-    found = {}
+    squared_distances = {}
     for name, product in products.items():
-        found[name] = (squares[0] + squares[1]) - two * product
-        found[name + ", turned"] = squares[0] - (two * product - squares[1])
-    return found
+        squared_distances[name] = (squares[0] + squares[1]) - two * product
+        squared_distances[name + ", turned"] = squares[0] - (two * product - squares[1])
+    return squared_distances
 
 
 def check_products(left: np.ndarray, right: np.ndarray, kind: str) -> None:
@@ -219,8 +219,8 @@ def check_products(left: np.ndarray, right: np.ndarray, kind: str) -> None:
     for pair in range(len(left)):
         for tau in around(float(distance[pair])):
             band = product_band(tau, left.shape[1], FORMATS[kind][1])
-            for found in quick.values():
-                check_band(band, tau, found[pair : pair + 1], distance[pair : pair + 1])
+            for squares in quick.values():
+                check_band(band, tau, squares[pair : pair + 1], distance[pair : pair + 1])
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -252,8 +252,8 @@ def test_the_band_of_products_holds_for_all_pairs_of_a_lake(kind, dims, seed, sh
     distance = defining("euclidean", left, right)
     quick = quick_products(left, right, kind)
     for tau in (0.0, *around(float(rng.choice(distance)))):
-        for found in quick.values():
-            check_band(product_band(tau, dims, FORMATS[kind][1]), tau, found, distance)
+        for squares in quick.values():
+            check_band(product_band(tau, dims, FORMATS[kind][1]), tau, squares, distance)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -376,11 +376,11 @@ def test_the_compiled_defining_distance_is_the_same_to_the_bit(metric, scaled):
         left, right = left.astype(np.float32), right.astype(np.float32)
         right[0] = left[0]
         terms = np.empty(dims)
-        found = [
+        distances = [
             loops.defining_distance(a, b, NUMBERS[metric], terms)
             for a, b in zip(left, right, strict=True)
         ]
-        assert found == defining(metric, left, right).tolist(), dims
+        assert distances == defining(metric, left, right).tolist(), dims
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)

@@ -63,15 +63,15 @@ def test_the_rest_looks_at_few_columns_only(name, map_name, metric):
     )
     query = torch.from_numpy(vectors[100:120])
     arguments = (partition, query, torch.ones(20, dtype=torch.int64), 20)
-    found, walked = [], []
+    answers, walked = [], []
     for lemmas in (ALL_LEMMAS, ALL_LEMMAS - {Lemma.COLUMN_PRUNING}):
         stats = SearchStats()
         with patch.multiple(prefixes, LEAST_WORK=0, WALKED_IN_THE_TIME_OF_A_ROW=0):
             goal = Goal(0.03, min_count=16, lemmas=lemmas)
-            found.append(
+            answers.append(
                 as_dict(search_partition(*arguments, goal, stats, kernel=kernel_named(name)))
             )
         walked.append(stats.candidate_pairs)
-    assert found[0] == found[1]
-    assert found[0]
+    assert answers[0] == answers[1]
+    assert answers[0]
     assert 0 < walked[0] < walked[1]

@@ -72,23 +72,23 @@ def walks_cost(costs):
 def test_products_leave_out_no_match_and_are_sure_of_nothing_else(case, max_pairs):
     query, matches = real_query(case)
     stats = SearchStats()
-    found, begin = [], 0
+    candidates, begin = [], 0
     with walks_cost(FREE):
         for part, pairs in product_candidates(
             case.partition, query, threshold_of(case, query), max_pairs, stats
         ):
             assert len(part) == 1 or len(pairs) <= max_pairs
-            found += [(begin + place, row) for place, row in listed(pairs)]
+            candidates += [(begin + place, row) for place, row in listed(pairs)]
             begin += len(part)
     assert begin == (len(query) if case.partition.n_values else 0)
-    rows = {(place, row if row >= 0 else ~row) for place, row in found}
-    assert len(rows) == len(found)
+    rows = {(place, row if row >= 0 else ~row) for place, row in candidates}
+    assert len(rows) == len(candidates)
     assert (
-        {(place, ~row) for place, row in found if row < 0}
+        {(place, ~row) for place, row in candidates if row < 0}
         <= set(map(tuple, np.argwhere(matches).tolist()))
         <= rows
     )
-    assert stats.candidates == len(found)
+    assert stats.candidates == len(candidates)
     assert stats.distances >= len(query) * case.partition.n_values
 
 
@@ -114,9 +114,9 @@ def test_answers_are_those_of_the_definition(case, name, costs, max_pairs):
         for joinability in ("0.000000001", "0.6", "1"):
             needed = smallest_count(joinability, case.total)
             assert search(min_count=needed) == case.joinable(needed)
-            found = search(min_count=needed, decide=True)
-            assert found.keys() == case.joinable(needed).keys()
-            assert all(needed <= count <= case.counts[column] for column, count in found.items())
+            answer = search(min_count=needed, decide=True)
+            assert answer.keys() == case.joinable(needed).keys()
+            assert all(needed <= count <= case.counts[column] for column, count in answer.items())
         assert search(k=2) == case.best(2, 1)
 
 
@@ -127,7 +127,7 @@ def test_batches_have_the_answers_of_the_definition(case, name, max_pairs):
     halves = torch.tensor_split(torch.arange(len(vectors)), 2)
     batch = [BatchQuery(half, weights[half], 1) for half in halves]
     with walks_cost(FREE):
-        found = search_batch_partition(
+        answers = search_batch_partition(
             partition,
             vectors,
             batch,
@@ -136,7 +136,7 @@ def test_batches_have_the_answers_of_the_definition(case, name, max_pairs):
             kernel=kernel_named(name),
             max_pairs=max_pairs,
         )
-    for query, answer in zip(batch, found, strict=True):
+    for query, answer in zip(batch, answers, strict=True):
         goal = Goal(case.tau, query.min_count)
         assert as_dict(answer) == as_dict(
             exact_partition(partition, vectors[query.members], query.weights, goal)
@@ -194,8 +194,8 @@ def test_a_short_walk_is_begun_without_a_look_and_given_up_where_it_finds_too_mu
     weights = torch.ones(n, dtype=torch.int64)
     for max_distance, multiplied in ((0.35, True), (0.01, False)):
         stats, goal = SearchStats(), Goal(max_distance)
-        found = search_partition(partition, vectors, weights, n, goal, stats, kernel=kernel)
-        assert as_dict(found) == as_dict(exact_partition(partition, vectors, weights, goal))
+        answer = search_partition(partition, vectors, weights, n, goal, stats, kernel=kernel)
+        assert as_dict(answer) == as_dict(exact_partition(partition, vectors, weights, goal))
         assert (stats.distances == n * partition.n_values) == multiplied
         assert stats.vectors_touched < n * partition.n_values / 4
 
@@ -213,11 +213,11 @@ def test_many_matches_in_one_place_are_walked_on_by_many_threads():
     query, weights = torch.from_numpy(vectors[:20]), torch.ones(20, dtype=torch.int64)
     stats, goal = SearchStats(), Goal(0.01)
     with threads_of_torch(4):
-        found = search_partition(
+        answer = search_partition(
             partition, query, weights, 20, goal, stats, kernel=kernel_named("compiled")
         )
     assert (
-        as_dict(found)
+        as_dict(answer)
         == as_dict(exact_partition(partition, query, weights, goal))
         == {0: 20, 1: 20}
     )
@@ -256,10 +256,10 @@ def test_threads_give_what_one_gives(wide):
         partition, vectors, torch.ones(len(vectors), dtype=torch.int64), len(vectors)
     )
     threshold = threshold_in(partition, 0.45, ALL_LEMMAS)
-    found = []
+    pair_lists = []
     for n_threads in (1, 3):
         with threads_of_torch(n_threads):
-            found.append(
+            pair_lists.append(
                 [
                     listed(pairs)
                     for _, pairs in product_candidates(
@@ -267,5 +267,5 @@ def test_threads_give_what_one_gives(wide):
                     )
                 ]
             )
-    assert found[0] == found[1]
-    assert found[0]
+    assert pair_lists[0] == pair_lists[1]
+    assert pair_lists[0]

@@ -74,19 +74,19 @@ def test_threshold_search_gives_the_columns_and_counts_of_brute_force(case, min_
 @settings(max_examples=45)
 @given(cases(), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 2)))
 def test_top_k_gives_the_columns_that_fewer_than_k_others_beat(case, k, needed):
-    for each in (k, len(case.columns), len(case.columns) + 1):
-        expected = case.best(each, needed)
-        assert search(case, k=each, min_count=needed) == expected
-        assert exact(case, k=each, min_count=needed) == expected
+    for limit in (k, len(case.columns), len(case.columns) + 1):
+        expected = case.best(limit, needed)
+        assert search(case, k=limit, min_count=needed) == expected
+        assert exact(case, k=limit, min_count=needed) == expected
 
 
 @settings(max_examples=40)
 @given(cases(), st.sampled_from(JOINABILITIES))
 def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, min_joinability):
     needed = smallest_count(min_joinability, case.total)
-    found, expected = search(case, min_count=needed, decide=True), case.joinable(needed)
-    assert found.keys() == expected.keys()
-    assert all(needed <= found[column] <= expected[column] for column in found)
+    answer, expected = search(case, min_count=needed, decide=True), case.joinable(needed)
+    assert answer.keys() == expected.keys()
+    assert all(needed <= answer[column] <= expected[column] for column in answer)
     assert search(case, k=2, decide=True) == case.best(2, 1)
 
 
@@ -135,27 +135,27 @@ def test_the_answer_does_not_depend_on_how_the_work_is_cut(case, lemmas, few, so
             cut = {"kernel": kernel_named(name), "max_pairs": some}
             assert search(case, **cut, min_count=needed, lemmas=lemmas) == case.joinable(needed)
             assert search(case, **cut, k=2, lemmas=lemmas) == case.best(2, 1)
-            found = search(case, **cut, min_count=needed, lemmas=lemmas, decide=True)
-            assert found.keys() == case.joinable(needed).keys()
+            answer = search(case, **cut, min_count=needed, lemmas=lemmas, decide=True)
+            assert answer.keys() == case.joinable(needed).keys()
         check_pairs(case, list(range(len(case.columns))))
 
 
 def check_pairs(case: Case, columns: list[int]) -> None:
     """Compare the pairs of some columns with those that loops find."""
     partition, vectors, _, _ = case.arguments()
-    found = column_pairs(
+    pairs = column_pairs(
         partition, vectors, torch.tensor(columns, dtype=torch.int64), case.tau, SearchStats()
     )
-    column, query, posting, distance = (part.tolist() for part in found)
+    column, query, posting, distance = (part.tolist() for part in pairs)
     keys = list(zip(column, query, distance, posting, strict=True))
     assert keys == sorted(keys)
-    value = case.order[partition.column_values.members[found[2]].numpy()].tolist()
+    value = case.order[partition.column_values.members[pairs[2]].numpy()].tolist()
     expected = {
-        (place, row, each): case.distances[row, each]
+        (place, row, member): case.distances[row, member]
         for place, number in enumerate(columns)
         for row in range(len(case.query))
-        for each in set(case.columns[number])
-        if case.matches[row, each]
+        for member in set(case.columns[number])
+        if case.matches[row, member]
     }
     assert len(column) == len(expected)
     assert set(zip(column, query, value, strict=True)) == expected.keys()
@@ -200,10 +200,10 @@ def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape, cells):
     distances = partition.metric.distances(query, torch.from_numpy(vectors)).numpy()
     for distance in np.unique(distances):
         for tau in (distance, np.nextafter(distance, 9.0), np.nextafter(distance, -1.0)):
-            found, _ = search_partition(
+            hits, _ = search_partition(
                 partition, query, torch.tensor([1]), 1, Goal(float(tau)), SearchStats()
             )
-            assert found.tolist() == np.flatnonzero(distances <= tau).tolist()
+            assert hits.tolist() == np.flatnonzero(distances <= tau).tolist()
 
 
 @pytest.mark.parametrize("dims", [256, 1024])
@@ -380,13 +380,13 @@ def test_filters_leave_a_small_part_of_the_distances(metric, cells):
     tau = Metric(metric).threshold(0.04, dims)
     stats = SearchStats()
     weights = torch.ones(len(query), dtype=torch.int64)
-    found = search_partition(
+    answer = search_partition(
         partition, torch.from_numpy(query), weights, len(query), Goal(tau), stats
     )
-    assert as_dict(found) == as_dict(
+    assert as_dict(answer) == as_dict(
         exact_partition(partition, torch.from_numpy(query), weights, Goal(tau))
     )
-    assert len(found[0]) >= 20
+    assert len(answer[0]) >= 20
     every_pair = len(query) * len(vectors)
     n_cells = len(partition.blocks) if cells == "blocks" else len(partition.cells.grid.leaves)
     assert stats.candidate_pairs < 0.3 * len(query) * n_cells

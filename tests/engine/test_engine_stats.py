@@ -8,9 +8,9 @@ from pexeso.engine.stats import SearchStats
 def filled(number: int) -> SearchStats:
     stats = SearchStats(
         **{
-            each.name: number * place
-            for place, each in enumerate(fields(SearchStats))
-            if each.name != "seconds"
+            field.name: number * place
+            for place, field in enumerate(fields(SearchStats))
+            if field.name != "seconds"
         }
     )
     stats.add_seconds("map", 0.25 * number)
@@ -23,9 +23,9 @@ def test_adding_adds_every_counter_and_every_phase():
     total.add(filled(2))
     total.add(SearchStats(seconds={"open": 1.0}))
     expected = {
-        each.name: 3 * place
-        for place, each in enumerate(fields(SearchStats))
-        if each.name != "seconds"
+        field.name: 3 * place
+        for place, field in enumerate(fields(SearchStats))
+        if field.name != "seconds"
     }
     assert total.to_dict() == {**expected, "seconds": {"map": 1.25, "open": 1.0}}
 

@@ -59,13 +59,13 @@ def test_a_summary_without_its_lemma_rules_nothing_out():
     options = PartitionLayoutOptions(map="projection", n_axes=3, block_size=4)
     partition, _ = build(vectors, [list(range(600))], options, raw_tau=False)
     far = torch.tensor([[0.0, 1.0, 0.0, 0.0]])
-    asked = (partition, far, torch.tensor([3]), 3)
+    inputs = (partition, far, torch.tensor([3]), 3)
     for kernel in (kernel_named("compiled"), kernel_named("torch")):
         assert (
-            look(*asked, threshold_of(partition, 0.1, ALL_LEMMAS), kernel, SearchStats()).most == 0
+            look(*inputs, threshold_of(partition, 0.1, ALL_LEMMAS), kernel, SearchStats()).most == 0
         )
         fewer = ALL_LEMMAS - {Lemma.CELL_CELL_FILTERING}
-        assert look(*asked, threshold_of(partition, 0.1, fewer), kernel, SearchStats()).most == 3
+        assert look(*inputs, threshold_of(partition, 0.1, fewer), kernel, SearchStats()).most == 3
     blocks = partition.blocks
     assert 0 < blocks.n_summary_groups < len(blocks.boxes)
     assert int(blocks.starts[-2]) == blocks.n_summary_groups

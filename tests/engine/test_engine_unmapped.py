@@ -48,13 +48,13 @@ def test_what_is_not_of_unit_length_is_refused_as_ever(dims, factor):
     with np.errstate(invalid="ignore", over="ignore"):
         vectors[3] *= np.float32(factor)
 
-    def told(work):
+    def rows_or_error(work):
         try:
             return work().tolist()
         except InputError as error:
             return str(error)
 
     rows, ones = torch.from_numpy(vectors), np.ones(8, np.int64)
-    right = told(lambda: check_vectors(vectors))
-    asked = (partition, rows, ones, 8, Goal(0.06), SearchStats())
-    assert told(lambda: unseen_on_host(*asked).real) == right
+    right = rows_or_error(lambda: check_vectors(vectors))
+    arguments = (partition, rows, ones, 8, Goal(0.06), SearchStats())
+    assert rows_or_error(lambda: unseen_on_host(*arguments).real) == right

@@ -203,8 +203,8 @@ DAMAGES = {
 def test_every_broken_promise_is_told(built, name, said, damage):
     arrays = copy_of(built[name])
     damage(arrays)
-    found = check_arrays(arrays, OPTIONS[name], n_texts=N_TEXTS)
-    assert said in "".join(found[:1]), found
+    problems = check_arrays(arrays, OPTIONS[name], n_texts=N_TEXTS)
+    assert said in "".join(problems[:1]), problems
 
 
 LIES = {
@@ -235,8 +235,8 @@ LIES = {
 
 @pytest.mark.parametrize(("name", "lie", "said"), LIES.values(), ids=LIES)
 def test_options_that_are_not_those_of_the_arrays_are_told(built, name, lie, said):
-    found = check_arrays(built[name], replace(OPTIONS[name], **lie), n_texts=N_TEXTS)
-    assert said in " ".join(found)
+    problems = check_arrays(built[name], replace(OPTIONS[name], **lie), n_texts=N_TEXTS)
+    assert said in " ".join(problems)
 
 
 @pytest.mark.parametrize("name", OPTIONS)

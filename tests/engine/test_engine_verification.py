@@ -96,8 +96,8 @@ def pairs_of_cells(
     )
     pairs = [
         (row, ~value if sure else value)
-        for sure, found in ((True, matching), (False, candidates))
-        for row, code in found
+        for sure, cell_pairs in ((True, matching), (False, candidates))
+        for row, code in cell_pairs
         for value in range(runs[code][0], sum(runs[code]))
     ]
     return pairs_by_hand(pairs, n_queries)
@@ -186,10 +186,10 @@ def test_the_worked_example_takes_exactly_two_distances(
     monkeypatch.setattr(verification, "FEW_PAIRS", few_pairs)
     partition = partition_of(VALUES)
     pairs = pairs_of_cells(partition, MATCHING, CANDIDATES, 2)
-    found, stats = verify(
+    counts, stats = verify(
         kernel, partition, query_of(partition, 0.0, 180.0), pairs, needed=2, decide=decide
     )
-    assert found == {"S1": 2}
+    assert counts == {"S1": 2}
     assert stats.distances == 2
     if kernel.name in ("compiled", "torch"):
         assert sorted(measured) == [(0, "x2"), (0, "x4")]
@@ -204,8 +204,8 @@ def test_the_worked_example_without_column_pruning_takes_every_candidate(kernel,
     partition = partition_of(VALUES)
     pairs = pairs_of_cells(partition, MATCHING, CANDIDATES, 2)
     query = query_of(partition, 0.0, 180.0)
-    found, stats = verify(kernel, partition, query, pairs, needed=1, lemmas=frozenset())
-    assert found == {"S1": 2, "S2": 1}
+    counts, stats = verify(kernel, partition, query, pairs, needed=1, lemmas=frozenset())
+    assert counts == {"S1": 2, "S2": 1}
     assert stats.distances == 5
     if kernel.name in ("compiled", "torch"):
         assert sorted(measured) == [(0, "x2"), (0, "x4"), (0, "x5"), (0, "x6"), (0, "x7")]
@@ -217,10 +217,10 @@ def test_with_all_filters_no_distance_is_taken_twice(kernel, measured):
     partition = partition_of(VALUES)
     pairs = pairs_of_cells(partition, MATCHING, CANDIDATES, 2)
     query = query_of(partition, 0.0, 180.0)
-    found, stats = verify(kernel, partition, query, pairs, needed=2, lemmas=ALL_LEMMAS)
+    counts, stats = verify(kernel, partition, query, pairs, needed=2, lemmas=ALL_LEMMAS)
     assert len(measured) == len(set(measured)) <= 2
     assert stats.distances <= 2
-    assert found == {"S1": 2}
+    assert counts == {"S1": 2}
 
 
 @pytest.mark.parametrize("lemmas", [frozenset(), L7, ALL_LEMMAS])
@@ -233,8 +233,8 @@ def test_a_query_value_counts_once_for_a_column_with_two_values_that_match_it(ke
     }
     partition = partition_of(values)
     pairs = pairs_of_cells(partition, [], [(0, 5), (0, 7)], 1)
-    found, _ = verify(kernel, partition, query_of(partition, 0.5), pairs, needed=1, lemmas=lemmas)
-    assert found == {"S1": 1, "S2": 1}
+    counts, _ = verify(kernel, partition, query_of(partition, 0.5), pairs, needed=1, lemmas=lemmas)
+    assert counts == {"S1": 1, "S2": 1}
 
 
 @pytest.mark.parametrize("lemmas", [frozenset(), L7, ALL_LEMMAS])
@@ -251,10 +251,10 @@ def test_a_query_value_counts_once_for_a_column_with_a_matching_cell_and_a_match
     }
     partition = partition_of(values)
     pairs = pairs_of_cells(partition, [(0, 5)], [(0, 7), (1, 7), (1, 9)], 2)
-    found, _ = verify(
+    counts, _ = verify(
         kernel, partition, query_of(partition, 0.5, 90.5), pairs, needed=1, lemmas=lemmas
     )
-    assert found == {"S1": 2, "S2": 1}
+    assert counts == {"S1": 2, "S2": 1}
 
 
 def test_a_column_fails_for_a_query_value_only_when_all_its_values_fail(kernel):
@@ -267,8 +267,8 @@ def test_a_column_fails_for_a_query_value_only_when_all_its_values_fail(kernel):
     }
     partition = partition_of(values)
     pairs = pairs_of_cells(partition, [], [(row, cell) for row in (0, 1) for cell in (3, 5, 9)], 2)
-    found, _ = verify(kernel, partition, query_of(partition, 0.0, 90.0), pairs, needed=2)
-    assert found == {"S1": 2}
+    counts, _ = verify(kernel, partition, query_of(partition, 0.0, 90.0), pairs, needed=2)
+    assert counts == {"S1": 2}
 
 
 def test_values_added_in_parts_count_as_one_query(kernel):
@@ -311,12 +311,12 @@ def test_pairs_decided_in_pieces(kernel, monkeypatch, elements, threads):
     query = query_of(partition, 0.0, 180.0)
     everything = pairs_by_hand([(row, value) for row in range(2) for value in range(8)], 2)
     with threads_of_torch(threads):
-        found = kernel.matches(partition, query, everything, Threshold(0.12, 1e-5), stats)
+        matches = kernel.matches(partition, query, everything, Threshold(0.12, 1e-5), stats)
     distances = partition.metric.distances(query.vectors[:, None], partition.vectors[None])
-    assert listed(found) == [
+    assert listed(matches) == [
         tuple(pair) for pair in np.argwhere((distances <= 0.12).numpy()).tolist()
     ]
-    assert len(found) == 3
+    assert len(matches) == 3
     assert (stats.distances, stats.bytes_read) == (16, 16 * 2 * 4)
     nothing = pairs_by_hand([], 2)
     assert listed(kernel.matches(partition, query, nothing, Threshold(0.12, 1e-5), stats)) == []

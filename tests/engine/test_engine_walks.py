@@ -42,20 +42,20 @@ def lists_of(runs: list[tuple[slice, Pairs]]) -> list[list[int]]:
 def test_runs_hold_what_one_run_holds_and_no_more_than_the_limit(case, max_pairs):
     if not case.query.any() or not case.partition.n_values:
         return
-    found = []
+    outcomes = []
     by_loops = case.partition.options.map == "pivots"
     for walk_type in (Walk, CompiledWalk) if by_loops else (Walk,):
         whole, counted = runs_of(case, walk_type, MANY)
         assert len(whole) == 1
-        found.append((lists_of(whole), counted))
+        outcomes.append((lists_of(whole), counted))
         runs, stats = runs_of(case, walk_type, max_pairs)
-        assert lists_of(runs) == found[-1][0]
-        assert [each.start for each, _ in runs] == [0, *(each.stop for each, _ in runs[:-1])]
-        most = max_pairs * walk_type.pairs_for_one
-        assert all(len(pairs) <= most or len(pairs.offsets) == 2 for _, pairs in runs)
+        assert lists_of(runs) == outcomes[-1][0]
+        assert [part.start for part, _ in runs] == [0, *(part.stop for part, _ in runs[:-1])]
+        limit = max_pairs * walk_type.pairs_for_one
+        assert all(len(pairs) <= limit or len(pairs.offsets) == 2 for _, pairs in runs)
         assert stats.candidates == counted.candidates
         assert stats.matched_by_map == counted.matched_by_map
-    assert all(each == found[0] for each in found)
+    assert all(outcome == outcomes[0] for outcome in outcomes)
 
 
 def large_case(seed: int, n_levels: int = 4, tau: str = "middle") -> Case:
@@ -119,8 +119,8 @@ def test_tiles_of_rows_decide_what_rows_one_by_one_decide(shuffled, monkeypatch)
         expected, work = states(1 << 30, 1, check=check)
         assert (counts.SKIPPED in expected) == check
         for pairs_a_turn, rows_a_tile in ((1, 1), (1, 50), (4, 7)):
-            found, same_work = states(pairs_a_turn, rows_a_tile, check=check)
-            assert (found == expected).all()
+            tiled_states, same_work = states(pairs_a_turn, rows_a_tile, check=check)
+            assert (tiled_states == expected).all()
             assert same_work == work
     owner = np.repeat(np.arange(len(query)), np.diff(offsets))
     expected, _ = states(1, 1, check=False)

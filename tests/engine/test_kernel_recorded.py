@@ -42,7 +42,7 @@ def lake(seed, map_name="projection", n=6000):
     return *there, vectors
 
 
-def asked(rng, vectors, n):
+def query_near(rng, vectors, n):
     """Return a query column near to stored values, with a zero vector and unequal weights."""
     rows = rng.integers(len(vectors), size=n)
     rows[0] = 0
@@ -51,7 +51,7 @@ def asked(rng, vectors, n):
     return torch.from_numpy(query), rng.integers(0, 4, size=n)
 
 
-def found(partition, query, weights, kernel, needed=2, distance=0.08):
+def counts_by_column(partition, query, weights, kernel, needed=2, distance=0.08):
     columns, counts = DenseSpace(partition.options).search(
         partition, query, weights, len(weights), Goal(distance, needed), SearchStats(),
         kernel=kernel, max_pairs=MAX_PAIRS,
@@ -63,15 +63,18 @@ def found(partition, query, weights, kernel, needed=2, distance=0.08):
 def test_every_size_thrice(map_name):
     on_device, on_host, vectors = lake(0, map_name)
     kernel, right = (
-        choose_kernel(*each) for each in (("triton", on_device.device), ("torch", on_host.device))
+        choose_kernel(*pair) for pair in (("triton", on_device.device), ("torch", on_host.device))
     )
     rng, n_found = np.random.default_rng(1), 0
     for _ in range(3):
         for size in SIZES:
-            query, weights = asked(rng, vectors, size)
+            query, weights = query_near(rng, vectors, size)
             for needed, distance in ((1, 0.08), (3, 0.08), (2, 0.2)):
-                expected = found(on_host, query, weights, right, needed, distance)
-                assert found(on_device, query, weights, kernel, needed, distance) == expected
+                expected = counts_by_column(on_host, query, weights, right, needed, distance)
+                assert (
+                    counts_by_column(on_device, query, weights, kernel, needed, distance)
+                    == expected
+                )
                 n_found += len(expected)
     assert n_found > 1000
 
@@ -87,9 +90,9 @@ def test_lists_that_grow_and_partitions_that_go(monkeypatch):
         on_device, on_host, vectors = lake(seed)
         right = choose_kernel("torch", on_host.device)
         for distance in (0.01, 0.05, 0.3, 0.05, 0.05, 0.3):
-            query, weights = asked(rng, vectors, 20)
-            expected = found(on_host, query, weights, right, 1, distance)
-            assert found(on_device, query, weights, kernel, 1, distance) == expected
+            query, weights = query_near(rng, vectors, 20)
+            expected = counts_by_column(on_host, query, weights, right, 1, distance)
+            assert counts_by_column(on_device, query, weights, kernel, 1, distance) == expected
         held = torch.cuda.memory_allocated()
         size = on_device.vectors.nbytes + on_device.blocks.codes.nbytes
         del on_device
@@ -102,15 +105,17 @@ def test_lists_that_grow_and_partitions_that_go(monkeypatch):
 def test_threads_have_recordings_of_their_own():
     on_device, on_host, vectors = lake(6)
     kernel, right = (
-        choose_kernel(*each) for each in (("triton", on_device.device), ("torch", on_host.device))
+        choose_kernel(*pair) for pair in (("triton", on_device.device), ("torch", on_host.device))
     )
     wrong = []
 
     def search(seed):
         rng = np.random.default_rng(seed)
         for _ in range(12):
-            query, weights = asked(rng, vectors, 20)
-            if found(on_device, query, weights, kernel) != found(on_host, query, weights, right):
+            query, weights = query_near(rng, vectors, 20)
+            if counts_by_column(on_device, query, weights, kernel) != counts_by_column(
+                on_host, query, weights, right
+            ):
                 wrong.append(seed)
 
     threads = [threading.Thread(target=search, args=(seed,)) for seed in range(4)]

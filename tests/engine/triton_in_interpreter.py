@@ -43,7 +43,7 @@ def threshold_of(case: Case, mapped: torch.Tensor, tau: float) -> Threshold:
     return Threshold(tau, max(slack(mapped), case.partition.slack))
 
 
-def found(pairs: Pairs) -> set[tuple[int, int]]:
+def pair_set(pairs: Pairs) -> set[tuple[int, int]]:
     queries = torch.repeat_interleave(torch.arange(len(pairs.offsets) - 1), pairs.sizes)
     listed = list(zip(queries.tolist(), pairs.rows.tolist(), strict=True))
     assert len(set(listed)) == len(listed)
@@ -61,7 +61,7 @@ def check_matches(case: Case, tau: float | None = None) -> SearchStats:
     right = {tuple(pair) for pair in torch.nonzero(distances <= tau).tolist()}
     kernel, stats = TritonKernel(), SearchStats()
     pairs = kernel.candidates(case.partition, query, threshold, ROOM, stats)
-    assert found(kernel.matches(case.partition, query, pairs, threshold, stats)) == right
+    assert pair_set(kernel.matches(case.partition, query, pairs, threshold, stats)) == right
     return stats
 
 

@@ -48,8 +48,8 @@ class Found:
         chosen = join_options(options)
         schema = pa.schema([(name, pa.string()) for name in self.rows[0]])
         rows = pa.Table.from_pylist(self.rows, schema=schema)
-        found = find_rows(self.table, self.column, rows, mapping, NORMALISER, chosen)
-        return join_table(table, on, found, texts).table
+        found_rows = find_rows(self.table, self.column, rows, mapping, NORMALISER, chosen)
+        return join_table(table, on, found_rows, texts).table
 
 
 def table_of(**columns):
@@ -64,12 +64,12 @@ MINE = pd.DataFrame(
 )
 
 
-def enriched(*found, table=MINE, on="city", **options):
-    return pexeso.enrich_from(found, table, on, **options)
+def enriched(*matches, table=MINE, on="city", **options):
+    return pexeso.enrich_from(matches, table, on, **options)
 
 
 def rules_of(result):
-    return {each.column: each.rule for each in result.left_out}
+    return {omission.column: omission.rule for omission in result.left_out}
 
 
 def test_numbers_are_averaged_and_the_first_text_is_taken_by_hand():
@@ -91,10 +91,10 @@ def test_numbers_are_averaged_and_the_first_text_is_taken_by_hand():
 
 
 def test_the_users_rows_index_and_kind_of_table_stay():
-    found = Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"]))
-    result = enriched(found)
+    match = Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"]))
+    result = enriched(match)
     pd.testing.assert_frame_equal(result.table[["city", "beds"]], MINE)
-    arrow = enriched(found, table=pa.Table.from_pandas(MINE, preserve_index=False)).table
+    arrow = enriched(match, table=pa.Table.from_pandas(MINE, preserve_index=False)).table
     assert arrow.column("t.csv:people").to_pylist() == [1.0, 2.0, None, 3.0, 2.0]
     assert arrow.column("beds").to_pylist() == [10, 20, 30, 40, 50]
     assert "t.csv:people" not in MINE.columns
@@ -121,8 +121,8 @@ def test_each_rule_leaves_out_what_it_names():
         "people_too": "copy",
         "own": "copy",
     }
-    assert [each.column for each in result.columns] == ["people"]
-    details = {each.column: each.detail for each in result.left_out}
+    assert [feature.column for feature in result.columns] == ["people"]
+    details = {omission.column: omission.detail for omission in result.left_out}
     assert details["people_too"] == "it says what another column says: t.csv:people."
     assert details["rare"].endswith("covers 20%, less than 50%.")
     assert set(rules_of(result).values()) <= set(SAID)
@@ -155,21 +155,21 @@ def wide(**columns):
 
 
 def test_a_copy_of_the_key_is_known_whatever_your_columns_are_called():
-    rows = table_of(name=[f"({each})" for each in NAMES], copy=NAMES, n=["1", "2", "3", "5"])
+    rows = table_of(name=[f"({name})" for name in NAMES], copy=NAMES, n=["1", "2", "3", "5"])
     table = MINE.assign(**{"the key": ["x", "y", "x", "y", "x"]})
     result = enriched(Found("t.csv", rows), table=table)
     assert rules_of(result) == {"name": "join column", "copy": "copy"}
 
 
-@pytest.mark.parametrize("found", ["t.csv", [3], None])
-def test_what_is_no_found_column_is_refused(found):
+@pytest.mark.parametrize("matches", ["t.csv", [3], None])
+def test_what_is_no_found_column_is_refused(matches):
     with pytest.raises(InputError, match=r"found by similar values, as Index.search .*Got "):
-        pexeso.enrich_from(found, MINE, "city")
+        pexeso.enrich_from(matches, MINE, "city")
 
 
 def test_a_match_alone_is_enough():
-    found = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "5"]))
-    assert [each.column for each in pexeso.enrich_from(found, MINE, "city").columns] == ["n"]
+    match = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "5"]))
+    assert [feature.column for feature in pexeso.enrich_from(match, MINE, "city").columns] == ["n"]
 
 
 def test_the_path_of_an_index_is_no_index():
@@ -181,7 +181,7 @@ def test_columns_that_give_a_number_away_are_left_out():
     sales = WIDE["sales"]
     half = [value if n % 2 else 99 - n for n, value in enumerate(sales)]
     third = [value if n % 3 == 0 else 99 - n for n, value in enumerate(sales)]
-    found = wide(
+    match = wide(
         same=sales,
         scaled=3 - 2 * sales,
         cubed=sales**3,
@@ -189,16 +189,16 @@ def test_columns_that_give_a_number_away_are_left_out():
         third=third,
         size=WIDE["size"] % 7,
     )
-    result = enriched(found, table=WIDE, on="key", target="sales", exclude_self=False)
-    assert [each.column for each in result.left_out if each.rule == "target"] == [
+    result = enriched(match, table=WIDE, on="key", target="sales", exclude_self=False)
+    assert [omission.column for omission in result.left_out if omission.rule == "target"] == [
         "same",
         "scaled",
         "cubed",
         "half",
     ]
-    assert [each.column for each in result.columns] == ["third", "size"]
-    without = enriched(found, table=WIDE, on="key", exclude_self=False)
-    assert {each.column for each in without.columns} >= {"scaled", "cubed", "half"}
+    assert [feature.column for feature in result.columns] == ["third", "size"]
+    without = enriched(match, table=WIDE, on="key", exclude_self=False)
+    assert {feature.column for feature in without.columns} >= {"scaled", "cubed", "half"}
 
 
 def test_columns_that_give_a_class_away_are_left_out():
@@ -206,15 +206,18 @@ def test_columns_that_give_a_class_away_are_left_out():
     mine = WIDE.assign(outcome=classes).drop(columns="sales")
     finer = [f"{outcome} {n % 2}" for n, outcome in enumerate(classes)]
     mostly = [outcome if n % 5 else "won" for n, outcome in enumerate(classes)]
-    found = wide(
-        code=[int(each == "won") for each in classes],
+    match = wide(
+        code=[int(outcome == "won") for outcome in classes],
         finer=finer,
         mostly=mostly,
         own=[f"v{n}" for n in range(40)],
     )
-    result = enriched(found, table=mine, on="key", target="outcome")
-    assert [each.column for each in result.left_out if each.rule == "target"] == ["code", "finer"]
-    assert [each.column for each in result.columns] == ["mostly", "own"]
+    result = enriched(match, table=mine, on="key", target="outcome")
+    assert [omission.column for omission in result.left_out if omission.rule == "target"] == [
+        "code",
+        "finer",
+    ]
+    assert [feature.column for feature in result.columns] == ["mostly", "own"]
 
 
 @pytest.mark.parametrize("target", ["sales", "region"])
@@ -229,18 +232,18 @@ def test_few_keys_in_many_rows_give_nothing_away(target):
             "region": [f"r{n % 8 // 4}" for n in range(80)],
         }
     )
-    found = Found(
+    match = Found(
         "t.csv",
         table_of(name=keys[:8], mayor=list("abcdefgh"), height=[str(n * n) for n in range(8)]),
     )
-    result = enriched(found, table=mine, on="key", target=target)
-    assert [each.column for each in result.columns] == ["mayor", "height"]
+    result = enriched(match, table=mine, on="key", target=target)
+    assert [feature.column for feature in result.columns] == ["mayor", "height"]
 
 
 def test_a_frequent_class_alone_gives_nothing_away():
     mine = WIDE.assign(outcome=["rare"] + ["usual"] * 39).drop(columns="sales")
     result = enriched(wide(side=["left", "right"] * 20), table=mine, on="key", target="outcome")
-    assert [each.column for each in result.columns] == ["side"]
+    assert [feature.column for feature in result.columns] == ["side"]
 
 
 def test_the_users_own_table_is_left_out_as_a_whole():
@@ -249,7 +252,7 @@ def test_the_users_own_table_is_left_out_as_a_whole():
     assert result.columns == ()
     assert "your own table" in result.report
     kept = enriched(own, table=WIDE, on="key", target="sales", exclude_self=False)
-    assert [each.column for each in kept.columns] == ["hint"]
+    assert [feature.column for feature in kept.columns] == ["hint"]
 
 
 def test_the_users_own_table_is_known_where_keys_repeat():
@@ -279,7 +282,7 @@ def test_a_table_that_cannot_be_read_is_told_and_the_others_are_joined():
         "gone.csv", [], error=TableReadError("'gone.csv' cannot be read: it is not there.")
     )
     result = enriched(gone, Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"])))
-    assert [each.reason for each in result.tables] == [
+    assert [table.reason for table in result.tables] == [
         "'gone.csv' cannot be read: it is not there.",
         None,
     ]
@@ -291,7 +294,7 @@ def test_a_table_that_cannot_be_read_is_told_and_the_others_are_joined():
 def test_a_table_is_joined_once_by_its_best_column():
     rows = table_of(name=NAMES, twin=NAMES[::-1], people=["1", "2", "3", "4"])
     result = enriched(Found("t.csv", rows), Found("t.csv", rows, "twin"))
-    assert [each.key for each in result.tables] == ["name"]
+    assert [table.key for table in result.tables] == ["name"]
 
 
 def test_the_report_for_people_and_programs():
@@ -304,9 +307,9 @@ def test_the_report_for_people_and_programs():
         "    - same: it has the same cell in all of your rows that it has one for",
     ]
     assert repr(result) == "Enrichment(5 rows, 1 column added, 1 table found)"
-    told = json.loads(json.dumps(result.to_dict()))
-    assert told["columns"][0]["name"] == "t.csv:people"
-    assert (told["rows"], told["on"], told["target"]) == (5, "city", None)
+    document = json.loads(json.dumps(result.to_dict()))
+    assert document["columns"][0]["name"] == "t.csv:people"
+    assert (document["rows"], document["on"], document["target"]) == (5, "city", None)
     assert result.to_pandas()["coverage"].tolist() == [0.8]
 
 
@@ -325,9 +328,9 @@ def test_columns_that_arrow_has_no_type_for_are_texts(cells):
 @pytest.mark.parametrize("target", [list(MINE).index("beds"), f"#{list(MINE).index('beds')}"])
 def test_the_target_may_be_named_by_its_position(target):
     lake = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "4"]))
-    told = enriched(lake, target=target).to_dict()
-    assert told == enriched(lake, target="beds").to_dict()
-    assert told["target"] == "beds"
+    document = enriched(lake, target=target).to_dict()
+    assert document == enriched(lake, target="beds").to_dict()
+    assert document["target"] == "beds"
 
 
 def test_nothing_found_leaves_the_table_as_it_was():
@@ -391,7 +394,7 @@ def test_an_index_finds_joins_and_adds(small_index):
     few = pexeso.enrich(
         index, mine, on="capital", max_tables=1, exclude_tables=["cities.csv"], max_distance=0.02
     )
-    assert [each.table for each in few.tables] == ["nested/companies.csv"]
+    assert [table.table for table in few.tables] == ["nested/companies.csv"]
     nothing = pexeso.enrich(index, pd.DataFrame({"x": ["qqq", "zzz"]}), on=0, max_distance=0.02)
     assert nothing.report.startswith(
         "No table of the lake was found with a match within distance 0.02 for at least 50% of "

@@ -74,9 +74,9 @@ def test_features_are_chosen_anew_in_each_fold_by_the_other_rows(monkeypatch):
     monkeypatch.setattr(models, "choose_features", first_feature)
     target = np.arange(20.0)
     predict_unseen(DRAW.normal(size=(20, 3)), target, "regression", ModelOptions(trees=1))
-    assert [len(each) for each in seen] == [15] * 4
+    assert [len(fold) for fold in seen] == [15] * 4
     assert (
-        sorted(value for each in seen for value in set(target.tolist()) - each) == target.tolist()
+        sorted(value for fold in seen for value in set(target.tolist()) - fold) == target.tolist()
     )
 
 
@@ -118,21 +118,21 @@ def test_columns_become_numbers():
         "same": ["x", "x", "x"],
         "price": ["$1", "2,5", None],
     }
-    found = read_features(columns, np.array([0, 1, 2]), max_texts=2, min_number_fraction=0.9)
-    assert found.names == ("n", "t", "flag", "price")
+    features = read_features(columns, np.array([0, 1, 2]), max_texts=2, min_number_fraction=0.9)
+    assert features.names == ("n", "t", "flag", "price")
     np.testing.assert_array_equal(
-        found.matrix, [[1, 1, 1, 1], [np.nan, np.nan, 0, 2.5], [3, 0, 1, np.nan]]
+        features.matrix, [[1, 1, 1, 1], [np.nan, np.nan, 0, 2.5], [3, 0, 1, np.nan]]
     )
-    assert found.left_out == {"same": "the same in all rows"}
-    assert found.of(["flag", "nowhere"]).tolist() == [[1], [0], [1]]
+    assert features.left_out == {"same": "the same in all rows"}
+    assert features.of(["flag", "nowhere"]).tolist() == [[1], [0], [1]]
 
 
 def test_numbers_that_trees_do_not_take_are_no_feature_and_no_target():
     values = [1e300, *range(29)]
     columns = {"huge": values, "n": range(30)}
-    found = read_features(columns, np.arange(30), max_texts=20, min_number_fraction=0.9)
-    assert found.left_out == {"huge": "the number 1e+300, of which trees take at most 3.4e+38"}
-    assert found.names == ("n",)
+    features = read_features(columns, np.arange(30), max_texts=20, min_number_fraction=0.9)
+    assert features.left_out == {"huge": "the number 1e+300, of which trees take at most 3.4e+38"}
+    assert features.names == ("n",)
     with pytest.raises(InputError, match=r"The target has the number 1e\+300, which no regression"):
         read_target(values, "auto", folds=4, min_number_fraction=0.9)
 

@@ -68,12 +68,12 @@ def test_equal_text_is_found_counted_and_joined(lake):
 def test_similar_text_is_found_and_higher_thresholds_find_less(lake):
     # Of "oslo" and "olso" three letters of four are in order: 2 * 3 / 8.
     similar = fuzzy(70)
-    found = texts(lake, WORDS).matches(["oslo", "Bern"], similar)
-    assert [(match.table, match.joinability) for match in found] == [
+    matches = texts(lake, WORDS).matches(["oslo", "Bern"], similar)
+    assert [(match.table, match.joinability) for match in matches] == [
         ("cities.csv", 1.0),
         ("towns.csv", 1.0),
     ]
-    assert [(pair.query, pair.value, pair.distance) for pair in found[1].pairs()] == [
+    assert [(pair.query, pair.value, pair.distance) for pair in matches[1].pairs()] == [
         ("Bern", "bern", 0.0),
         ("oslo", "olso", 0.25),
     ]
@@ -112,10 +112,10 @@ def test_the_page_shows_the_stored_result():
 
 
 def test_the_result_is_of_every_task_and_method():
-    found = {(run["task"], run["method"]) for run in RESULT["runs"]}
+    pairs = {(run["task"], run["method"]) for run in RESULT["runs"]}
     names = {name.replace("-", " ") for name in tasks.REAL}
     assert len(names) >= 3
-    assert found == {(name, method) for name in names for method in METHODS}
+    assert pairs == {(name, method) for name in names for method in METHODS}
     assert all(
         len(scores) == RESULT["seeds"] >= 3
         for run in RESULT["runs"]

@@ -37,13 +37,23 @@ def explained(columns="where,when", ours=OURS, theirs=THEIRS, on="city,year"):
 
 
 def test_what_is_joined_and_what_each_column_shares():
-    found = explained()
-    assert found.query == {
+    explanation = explained()
+    assert explanation.query == {
         "file": None, "columns": ["city", "year"], "rows": 7, "rows_without_key": 1,
     }  # fmt: skip
-    assert (found.table, found.columns, found.are_given) == ("games.csv", ("where", "when"), True)
-    assert (found.matched_keys, found.total_keys, found.joinability) == (1, 5, 0.2)
-    parts = [(each.column, each.lake_column, each.matched, each.total) for each in found.parts]
+    assert (explanation.table, explanation.columns, explanation.are_given) == (
+        "games.csv",
+        ("where", "when"),
+        True,
+    )
+    assert (explanation.matched_keys, explanation.total_keys, explanation.joinability) == (
+        1,
+        5,
+        0.2,
+    )
+    parts = [
+        (part.column, part.lake_column, part.matched, part.total) for part in explanation.parts
+    ]
     assert parts == [("city", "where", 2, 4), ("year", "when", 4, 5)]
 
 
@@ -58,7 +68,11 @@ def test_keys_without_a_match_are_told_by_the_parts_that_are_there():
     assert [(group.there, group.missing, group.keys) for group in groups] == [
         (("city", "year"), (), 2), (("year",), ("city",), 1), ((), ("city", "year"), 1),
     ]  # fmt: skip
-    examples = [(each.key, each.nearest, each.parts) for group in groups for each in group.examples]
+    examples = [
+        (example.key, example.nearest, example.parts)
+        for group in groups
+        for example in group.examples
+    ]
     assert examples == [
         # Both parts are there, in rows of their own: the trap of columns that overlap.
         (("Paris", "2012"), ("paris", "1900"), 1),
@@ -74,7 +88,7 @@ def test_how_many_rows_meet():
         "n:m", 2, 2, 4,
     )  # fmt: skip
     assert (fan_out.most_rows, fan_out.most_lake_rows) == (2, 2)
-    assert [(each.key, each.rows, each.lake_rows) for each in fan_out.examples] == [
+    assert [(example.key, example.rows, example.lake_rows) for example in fan_out.examples] == [
         (("PARIS", "1900"), 2, 2)
     ]
     nothing = explained("host,where").fan_out
@@ -84,9 +98,11 @@ def test_how_many_rows_meet():
 
 
 def test_other_columns_that_join_as_many_keys():
-    found = explained()
-    assert [(each.columns, each.matched_keys) for each in found.others] == [(("host", "when"), 2)]
-    assert found.all_tried
+    explanation = explained()
+    assert [(other.columns, other.matched_keys) for other in explanation.others] == [
+        (("host", "when"), 2)
+    ]
+    assert explanation.all_tried
     best = explained(None)
     assert (best.columns, best.matched_keys, best.are_given) == (("host", "when"), 2, False)
     assert best.others == ()  # one key is less than 0.9 of two
@@ -94,10 +110,14 @@ def test_other_columns_that_join_as_many_keys():
 
 def test_columns_that_overlap_are_taken_where_no_row_has_a_key():
     theirs = pa.table({"n": ["7", "8"], "when": ["1900", "1960"], "where": ["Rome", "Paris"]})
-    found = explained(None, theirs=theirs)
-    assert (found.columns, found.matched_keys, found.are_given) == (("where", "when"), 0, False)
-    trap = next(group for group in found.unmatched if not group.missing)
-    assert [(each.key, each.nearest) for each in trap.examples] == [
+    explanation = explained(None, theirs=theirs)
+    assert (explanation.columns, explanation.matched_keys, explanation.are_given) == (
+        ("where", "when"),
+        0,
+        False,
+    )
+    trap = next(group for group in explanation.unmatched if not group.missing)
+    assert [(example.key, example.nearest) for example in trap.examples] == [
         (("PARIS", "1900"), ("Rome", "1900")), (("Rome", "1960"), ("Rome", "1900")),
     ]  # fmt: skip
 
@@ -122,21 +142,26 @@ def test_pandas_is_explained_as_arrow_is():
 
 
 def test_the_json_form_is_plain():
-    found = explained()
-    told = found.to_dict()
-    assert list(told)[:6] == [
+    explanation = explained()
+    document = explanation.to_dict()
+    assert list(document)[:6] == [
         "query", "table", "columns", "matched_keys", "total_keys", "joinability",
     ]  # fmt: skip
-    assert json.loads(json.dumps(told))["fan_out"]["relation"] == "n:m"
-    assert told["unmatched"][0]["examples"][0]["key"] == ("Paris", "2012")
-    assert told["joinability"] == found.joinability
+    assert json.loads(json.dumps(document))["fan_out"]["relation"] == "n:m"
+    assert document["unmatched"][0]["examples"][0]["key"] == ("Paris", "2012")
+    assert document["joinability"] == explanation.joinability
 
 
 def test_where_there_is_nothing_to_tell():
     empty = pa.table({"p": pa.array([None, "a"], pa.string()), "q": pa.array(["b", " "])})
-    found = explained("x,y", empty, pa.table({"x": ["a"], "y": ["b"]}), "p,q")
-    assert (found.total_keys, found.joinability, found.unmatched, found.others) == (0, 0.0, (), ())
-    assert found.query["rows_without_key"] == 2
+    explanation = explained("x,y", empty, pa.table({"x": ["a"], "y": ["b"]}), "p,q")
+    assert (
+        explanation.total_keys,
+        explanation.joinability,
+        explanation.unmatched,
+        explanation.others,
+    ) == (0, 0.0, (), ())
+    assert explanation.query["rows_without_key"] == 2
     no_rows = THEIRS.slice(0, 0)
     assert explained(None, theirs=no_rows).unmatched[0].keys == 5
     every = explained(
@@ -169,24 +194,24 @@ def test_any_tables_are_explained_as_loops_do(ours, theirs, given_columns):
         for rows, width, names in ((ours, 2, ["p", "q"]), (theirs, 3, ["x", "y", "z"]))
     ]
     pair = TablePair(key_table(tables[0], "p,q"), "t", tables[1], Path("lake"))
-    found = explain_keys(pair, "z,x" if given_columns else None)
+    explanation = explain_keys(pair, "z,x" if given_columns else None)
     whole = Counter(row for row in ours if None not in row)
-    at = ["xyz".index(name) for name in found.columns]
+    at = ["xyz".index(name) for name in explanation.columns]
     held = Counter(tuple(row[column] for column in at) for row in theirs)
     joins = {
         columns: sum(key in {tuple(row[c] for c in columns) for row in theirs} for key in whole)
         for columns in permutations(range(3), 2)
     }
-    assert (found.total_keys, found.matched_keys) == (len(whole), joins[tuple(at)])
+    assert (explanation.total_keys, explanation.matched_keys) == (len(whole), joins[tuple(at)])
     if not given_columns:
-        assert found.matched_keys == max(joins.values())
-    assert {tuple("xyz".index(name) for name in each.columns) for each in found.others} == {
+        assert explanation.matched_keys == max(joins.values())
+    assert {tuple("xyz".index(name) for name in other.columns) for other in explanation.others} == {
         columns
         for columns, n in joins.items()
-        if n and n >= NEARLY * found.matched_keys and columns != tuple(at)
+        if n and n >= NEARLY * explanation.matched_keys and columns != tuple(at)
     }
     meeting = [(whole[key], held[key]) for key in whole if held[key]]
-    fan_out = found.fan_out
+    fan_out = explanation.fan_out
     assert fan_out.joined_rows == sum(n * m for n, m in meeting)
     assert fan_out.rows == sum(n for n, _ in meeting)
     assert fan_out.lake_rows == sum(m for _, m in meeting)
@@ -197,7 +222,9 @@ def test_any_tables_are_explained_as_loops_do(ours, theirs, given_columns):
         for key in whole
         if not held[key]
     )
-    told = {tuple(name in each.there for name in "pq"): each.keys for each in found.unmatched}
-    assert told == dict(groups)
-    joined = pair.join(pair.theirs(found.columns), {"how": "inner"}).table
+    counts = {
+        tuple(name in group.there for name in "pq"): group.keys for group in explanation.unmatched
+    }
+    assert counts == dict(groups)
+    joined = pair.join(pair.theirs(explanation.columns), {"how": "inner"}).table
     assert joined.num_rows == fan_out.joined_rows

@@ -42,53 +42,53 @@ class Axes:
         return vectors / np.where(length > 0, length, 1)
 
 
-def shares(found):
-    return {(word.query, word.value): round(word.share, 6) for word in found.words}
+def shares(result):
+    return {(word.query, word.value): round(word.share, 6) for word in result.words}
 
 
 def test_an_exact_pair_is_carried_by_its_words_as_they_weigh():
     # Without "new" the vector turns from (3, 4) / 5 to (0, 1): a chord of sqrt(2 - 2 * 0.8);
     # without "york" of sqrt(2 - 2 * 0.6).
     new, york = np.sqrt(0.4), np.sqrt(0.8)
-    found = contributions([("new york", "new york")], Axes(new=3.0, york=4.0), EUCLIDEAN, 10)
-    assert shares(found) == {
+    result = contributions([("new york", "new york")], Axes(new=3.0, york=4.0), EUCLIDEAN, 10)
+    assert shares(result) == {
         ("york", "york"): pytest.approx(york / (new + york), abs=1e-6),
         ("new", "new"): pytest.approx(new / (new + york), abs=1e-6),
     }
-    assert (found.n_words, found.pairs_read, found.pairs) == (2, 1, 1)
+    assert (result.n_words, result.pairs_read, result.pairs) == (2, 1, 1)
 
 
 def test_a_value_of_one_word_is_carried_by_it_and_nothing_is_embedded():
     model = Axes(oslo=1.0)
-    found = contributions([("oslo", "oslo"), ("uk", "britain")], model, EUCLIDEAN, 10)
-    assert shares(found) == {("oslo", "oslo"): 0.5, ("uk", None): 0.25, (None, "britain"): 0.25}
-    assert [word.label for word in found.words] == ["oslo", "britain (lake)", "uk (yours)"]
+    result = contributions([("oslo", "oslo"), ("uk", "britain")], model, EUCLIDEAN, 10)
+    assert shares(result) == {("oslo", "oslo"): 0.5, ("uk", None): 0.25, (None, "britain"): 0.25}
+    assert [word.label for word in result.words] == ["oslo", "britain (lake)", "uk (yours)"]
     assert model.asked == []
 
 
 def test_words_near_in_letters_are_told_as_one():
-    found = contributions([("mendelev", "mendeleev")], Axes(), EUCLIDEAN, 10)
-    assert found.words == (ContributingWord("mendelev", "mendeleev", 1.0, 1),)
-    assert found.words[0].label == "mendelev ~ mendeleev"
+    result = contributions([("mendelev", "mendeleev")], Axes(), EUCLIDEAN, 10)
+    assert result.words == (ContributingWord("mendelev", "mendeleev", 1.0, 1),)
+    assert result.words[0].label == "mendelev ~ mendeleev"
 
 
 def test_a_word_that_every_value_holds_is_seen_to_carry_the_match():
     pairs = [(f"{name} county", f"{name} county") for name in ("kings", "essex", "surrey")]
-    found = contributions(pairs, Axes(county=10.0, kings=1.0, essex=1.0, surrey=1.0), EUCLIDEAN, 1)
-    assert found.words[0].query == "county"
-    assert found.words[0].share > 0.8
-    assert (found.words[0].pairs, found.n_words) == (3, 4)
+    result = contributions(pairs, Axes(county=10.0, kings=1.0, essex=1.0, surrey=1.0), EUCLIDEAN, 1)
+    assert result.words[0].query == "county"
+    assert result.words[0].share > 0.8
+    assert (result.words[0].pairs, result.n_words) == (3, 4)
 
 
 def test_where_no_word_makes_a_difference_all_carry_alike():
-    found = contributions([("a b", "a b")], Axes(), EUCLIDEAN, 10)
-    assert shares(found) == {("a", "a"): 0.5, ("b", "b"): 0.5}
+    result = contributions([("a b", "a b")], Axes(), EUCLIDEAN, 10)
+    assert shares(result) == {("a", "a"): 0.5, ("b", "b"): 0.5}
 
 
 def test_a_word_twice_in_a_value_is_left_out_as_a_whole():
-    found = contributions([("new new york", "new york")], Axes(new=1.0, york=1.0), EUCLIDEAN, 10)
-    assert sum(shares(found).values()) == pytest.approx(1)
-    assert {word.query for word in found.words} == {"new", "york"}
+    result = contributions([("new new york", "new york")], Axes(new=1.0, york=1.0), EUCLIDEAN, 10)
+    assert sum(shares(result).values()) == pytest.approx(1)
+    assert {word.query for word in result.words} == {"new", "york"}
 
 
 def test_shares_add_up_to_one_and_the_model_is_asked_once_for_a_bounded_number_of_texts(
@@ -97,28 +97,28 @@ def test_shares_add_up_to_one_and_the_model_is_asked_once_for_a_bounded_number_o
     monkeypatch.setattr(word_contributions, "MAX_TEXTS", 60)
     pairs = [(f"a{place} b c", f"c a{place} d") for place in range(500)]
     model = Axes(a1=1.0, b=2.0, c=3.0, d=1.0)
-    found = contributions(pairs, model, EUCLIDEAN, 1000)
-    assert sum(word.share for word in found.words) == pytest.approx(1)
+    result = contributions(pairs, model, EUCLIDEAN, 1000)
+    assert sum(word.share for word in result.words) == pytest.approx(1)
     assert len(model.asked) == 1
     assert model.asked[0] <= 60
-    assert 1 < found.pairs_read < 500 == found.pairs
-    assert found.extent == f" (of {found.pairs_read} of 500 values)"
+    assert 1 < result.pairs_read < 500 == result.pairs
+    assert result.extent == f" (of {result.pairs_read} of 500 values)"
 
 
 def test_of_many_pairs_those_looked_at_are_spread_evenly(monkeypatch):
     monkeypatch.setattr(word_contributions, "MAX_TEXTS", 60)
-    found = contributions(
+    result = contributions(
         [(f"{place:03}", f"{place:03}") for place in range(500)], Axes(), EUCLIDEAN, 1000
     )
-    looked_at = sorted(int(word.query) for word in found.words)
-    assert len(looked_at) == found.pairs_read >= 12
+    looked_at = sorted(int(word.query) for word in result.words)
+    assert len(looked_at) == result.pairs_read >= 12
     assert looked_at[-1] > 450
     assert {later - earlier for earlier, later in pairwise(looked_at)} == {38}
 
 
 def test_no_pairs_are_carried_by_nothing():
-    found = contributions([], Axes(), EUCLIDEAN, 10)
-    assert (found.words, found.n_words, found.pairs_read, found.extent) == ((), 0, 0, "")
+    result = contributions([], Axes(), EUCLIDEAN, 10)
+    assert (result.words, result.n_words, result.pairs_read, result.extent) == ((), 0, 0, "")
 
 
 def test_shares_are_those_of_the_definition_under_a_real_model(small_index):

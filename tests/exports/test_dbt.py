@@ -51,7 +51,7 @@ def sql_name(field):
 def test_hostile_names_come_back_as_they_are(tmp_path):
     rows, edges = hostile_edges()
     source = read(write_export(FORMATS["dbt"], edges, tmp_path))
-    found = []
+    relations = []
     for table in source["tables"]:
         for column in table.get("columns", []):
             for test in column["data_tests"]:
@@ -59,10 +59,10 @@ def test_hostile_names_come_back_as_they_are(tmp_path):
                 name, parent = source_of(arguments["to"])
                 assert name == "lake"
                 field = sql_name(rendered(arguments["field"]))
-                found.append((rendered(table["name"]), rendered(column["name"]), parent, field))
+                relations.append((rendered(table["name"]), rendered(column["name"]), parent, field))
             assert "4 distinct values are in " in rendered(column["description"])
     names = ("left_table", "left_column", "right_table", "right_column")
-    assert found == [tuple(row[name] for name in names) for row in rows]
+    assert relations == [tuple(row[name] for name in names) for row in rows]
     assert {rendered(table["name"]) for table in source["tables"]} == set(HOSTILE)
 
 

@@ -22,31 +22,31 @@ def read(path):
     assert graph.get("edgedefault") == "directed"
     nodes = {node.get("id"): data_of(node, keys, "node") for node in graph.iter(f"{SPACE}node")}
     edges = [
-        (each.get("source"), each.get("target"), data_of(each, keys, "edge"))
-        for each in graph.iter(f"{SPACE}edge")
+        (element.get("source"), element.get("target"), data_of(element, keys, "edge"))
+        for element in graph.iter(f"{SPACE}edge")
     ]
     return nodes, edges
 
 
 def data_of(element, keys, domain):
-    found = {}
+    fields = {}
     for data in element.iter(f"{SPACE}data"):
         key = keys[data.get("key")]
         assert key["for"] == domain
-        found[key["attr.name"]] = data.text or ""
-    return found
+        fields[key["attr.name"]] = data.text or ""
+    return fields
 
 
 def test_nodes_and_edges_are_those_given(tmp_path):
     rows, edges = hostile_edges()
-    nodes, found = read(write_export(FORMATS["graphml"], edges, tmp_path / "a.graphml"))
+    nodes, links = read(write_export(FORMATS["graphml"], edges, tmp_path / "a.graphml"))
     names = {(row["left_table"], row["left_column"]) for row in rows}
     names |= {(row["right_table"], row["right_column"]) for row in rows}
     shown = {tuple(NO_XML.sub("\ufffd", part) for part in name) for name in names}
     assert {(node["table"], node["column"]) for node in nodes.values()} == shown
     assert len(nodes) == len(names)
-    assert [each["matched"] for _, _, each in found] == [str(row["matched"]) for row in rows]
-    for (source, target, data), row in zip(found, rows, strict=True):
+    assert [fields["matched"] for _, _, fields in links] == [str(row["matched"]) for row in rows]
+    for (source, target, data), row in zip(links, rows, strict=True):
         assert nodes[source]["table"] == NO_XML.sub("\ufffd", row["left_table"])
         assert nodes[target]["column"] == NO_XML.sub("\ufffd", row["right_column"])
         assert float(data["joinability"]) == row["joinability"]
@@ -70,6 +70,6 @@ def test_networkx_reads_it(tmp_path):
     graph = networkx.read_graphml(write_export(FORMATS["graphml"], edges, tmp_path / "a.graphml"))
     assert graph.is_directed()
     assert graph.number_of_edges() == len(rows)
-    assert sorted(each["joinability"] for _, _, each in graph.edges(data=True)) == sorted(
+    assert sorted(fields["joinability"] for _, _, fields in graph.edges(data=True)) == sorted(
         row["joinability"] for row in rows
     )

@@ -21,22 +21,22 @@ def parsed(lines):
     assert first == "flowchart LR"
     columns, arrows, table = {}, [], None
     for line in others:
-        kind, found = next(
-            (kind, found) for kind, each in LINES.items() if (found := each.fullmatch(line))
+        kind, match = next(
+            (kind, match) for kind, pattern in LINES.items() if (match := pattern.fullmatch(line))
         )
         if kind == "table":
-            table = text_of(found[2])
+            table = text_of(match[2])
         elif kind == "both":
-            columns[found[1]] = (text_of(found[2]), text_of(found[3]))
+            columns[match[1]] = (text_of(match[2]), text_of(match[3]))
         elif kind == "column":
-            columns[found[1]] = (table, text_of(found[2]))
+            columns[match[1]] = (table, text_of(match[2]))
         elif kind == "arrow":
-            arrows.append((columns[found[1]], found[2], found[3], columns[found[4]]))
+            arrows.append((columns[match[1]], match[2], match[3], columns[match[4]]))
     return columns, arrows
 
 
 def text_of(label):
-    return re.sub(r"#(\d+);", lambda found: chr(int(found[1])), label)
+    return re.sub(r"#(\d+);", lambda match: chr(int(match[1])), label)
 
 
 def test_names_stay_names():
@@ -44,7 +44,7 @@ def test_names_stay_names():
     columns, arrows = parsed(mermaid_lines(edges))
     assert {name for column in columns.values() for name in column} == set(HOSTILE)
     left = sorted((row["left_table"], row["left_column"]) for row in rows)
-    assert [each[0] for each in arrows] == left
+    assert [arrow[0] for arrow in arrows] == left
 
 
 def test_a_table_with_several_columns_is_a_box():
@@ -78,7 +78,7 @@ def test_the_best_edges_are_kept_and_the_others_counted(monkeypatch):
     lines = list(mermaid_lines(EdgeRows(rows[:2], rows[2:])))
     assert lines[1] == "%% 2 more edges, of smaller joinability or fewer values"
     _, arrows = parsed([lines[0], *lines[2:]])
-    assert [each[2] for each in arrows] == ["70.0 %", "80.0 %", "90.0 %"]
+    assert [arrow[2] for arrow in arrows] == ["70.0 %", "80.0 %", "90.0 %"]
 
 
 def test_no_edge_is_an_empty_chart():

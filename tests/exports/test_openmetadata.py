@@ -90,14 +90,14 @@ def test_names_that_openmetadata_reserves_are_written_as_it_does(tmp_path):
 
 def test_names_that_openmetadata_cannot_hold_are_left_out(tmp_path):
     rows, edges = hostile_edges()
-    found = [split(line["table"])[3] for line in written(edges, tmp_path / "joins.jsonl")]
+    names = [split(line["table"])[3] for line in written(edges, tmp_path / "joins.jsonl")]
     whole = [
         row["left_table"]
         for row in rows
         if not re.search("[\n\r\x85\u2028\u2029]", row["left_table"] + row["right_table"])
     ]
     assert 0 < len(whole) < len(rows)
-    assert found == [local_name(name) for name in whole]
+    assert names == [local_name(name) for name in whole]
     longest = "x" * 256
     rows = [
         edge((longest, longest), ("b", "y")),
@@ -117,4 +117,4 @@ def test_columns_without_a_name_are_left_out_since_one_would_refuse_the_table(tm
     (line,) = written(EdgeRows(rows), tmp_path / "joins.jsonl")
     (column,) = line["joins"]["columnJoins"]
     assert column["columnName"] == "x"
-    assert [split(each["fullyQualifiedName"])[3:] for each in column["joinedWith"]] == [["b", "y"]]
+    assert [split(join["fullyQualifiedName"])[3:] for join in column["joinedWith"]] == [["b", "y"]]

@@ -34,7 +34,7 @@ def plain(table):
 def test_a_table_is_known_by_its_library(kind):
     frame = frame_of(MADE[kind])
     assert (frame.kind, frame.names) == (kind, ("city", "people"))
-    assert [each.to_pylist() for each in frame.arrow_columns()] == list(TABLE.values())
+    assert [column.to_pylist() for column in frame.arrow_columns()] == list(TABLE.values())
 
 
 @pytest.mark.parametrize("kind", MADE)
@@ -142,8 +142,8 @@ def test_what_arrow_has_no_type_for_is_text_in_other_kinds(mine):
     frame = frame_of(mine)
     made = frame.to("arrow")
     assert made.column_names == list(frame.names)
-    assert [each.to_pylist() for each in made.columns] == [
-        each.to_pylist() for each in frame.arrow_columns()
+    assert [column.to_pylist() for column in made.columns] == [
+        column.to_pylist() for column in frame.arrow_columns()
     ]
 
 

@@ -50,7 +50,7 @@ COPIES = pa.table({"table": [H]})
 
 def details():
     pairs = [Pair(H, H, 0.1, H, "meaning")] * MANY
-    return SimpleNamespace(pairs=lambda position, most=None: pairs)
+    return SimpleNamespace(pairs=lambda position, limit=None: pairs)
 
 
 def semantic():
@@ -93,9 +93,9 @@ def group():
 
 
 def listing():
-    found = object.__new__(ReasonListing)
-    found.groups = (group(),) * MANY
-    return found
+    reasons = object.__new__(ReasonListing)
+    reasons.groups = (group(),) * MANY
+    return reasons
 
 
 def info():
@@ -105,7 +105,7 @@ def info():
 
 def edges(n=MANY):
     cells = {pa.bool_(): True, pa.float64(): 0.5, pa.int64(): 3}
-    columns = [pa.array([cells.get(each.type)] * n, each.type) for each in EDGES]
+    columns = [pa.array([cells.get(field.type)] * n, field.type) for field in EDGES]
     for at in range(4):
         columns[at] = pa.array([f"{row % (5 + at)}{H}" for row in range(n)], pa.large_string())
     return pa.Table.from_arrays(columns, schema=EDGES)
@@ -131,7 +131,7 @@ def explained_keys():
 
 def added_column():
     fields = AddedColumn.__dataclass_fields__.values()
-    return AddedColumn(*[0.5 if each.type == "float" else H for each in fields])
+    return AddedColumn(*[0.5 if field.type == "float" else H for field in fields])
 
 
 def conflicts():
@@ -200,7 +200,7 @@ def test_results_are_shown_short_and_escaped(name):
     reader = Reader(page)
     if name in PICTURED:
         assert set(reader.tags) <= {*TAGS, *OF_PICTURES}
-        assert {each for each, _ in reader.attributes} <= ATTRIBUTES
+        assert {key for key, _ in reader.attributes} <= ATTRIBUTES
     else:
         assert set(reader.tags) <= {*TAGS, "p"}
         assert reader.attributes == []
@@ -214,9 +214,9 @@ def test_every_kind_of_result_is_among_them():
     """Whatever is shown by `Shown` is tried above, or stands above what is."""
 
     def below(cls):
-        return [cls, *(each for sub in cls.__subclasses__() for each in below(sub))]
+        return [cls, *(kind for sub in cls.__subclasses__() for kind in below(sub))]
 
-    ours = {each.__name__ for each in below(Shown) if each.__module__.startswith("pexeso.")}
+    ours = {kind.__name__ for kind in below(Shown) if kind.__module__.startswith("pexeso.")}
     bases = {
         "Shown",
         "ShownMatch",

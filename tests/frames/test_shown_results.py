@@ -45,20 +45,20 @@ def index(small_index):
 
 
 @pytest.fixture(scope="module")
-def found(index):
+def matches(index):
     return index.search(CITIES, min_joinability=0.2)
 
 
 @pytest.fixture(scope="module")
-def results(index, found):
+def results(index, matches):
     return {
-        "search": found,
+        "search": matches,
         "nothing": index.search(["qqqq"], max_distance=0),
         "overlap": index.overlap(["Oslo", "Rome"]),
         "containment": index.contain(["Oslo", "Rome"]),
         "transform": index.search(["Oslo", "Rome"], method="transform"),
         "combined": index.search(["Oslo", "Rome"], method="all"),
-        "match": found[0],
+        "match": matches[0],
         "explanation": index.explain(CITIES, "cities.csv", "city"),
         "enrichment": pexeso.enrich(index, MINE, "place"),
     }
@@ -86,7 +86,9 @@ def test_every_result_is_a_table_of_each_library(results, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_types_do_not_depend_on_the_rows(results, kind):
     """A field whose type follows from its values would have none where no value is."""
-    assert [each for each in results[kind].to_arrow().schema if pa.types.is_null(each.type)] == []
+    assert [
+        field for field in results[kind].to_arrow().schema if pa.types.is_null(field.type)
+    ] == []
     assert set(results[kind].fields) <= set(results[kind]._field_types())
 
 
@@ -101,21 +103,21 @@ def test_every_result_is_shown_in_a_few_lines(results, kind):
     assert reader.tags.count("tr") <= MAX_ROWS + 1
 
 
-def test_what_a_search_result_says(results, found):
-    assert repr(found) == (
+def test_what_a_search_result_says(results, matches):
+    assert repr(matches) == (
         "SearchResult(3 columns: cities.csv:city (75.0 %), nested/capitals.tsv:Capital (75.0 %), "
         "nested/companies.csv:place (75.0 %))"
     )
     assert repr(results["nothing"]) == "SearchResult(no column found)"
-    text = Reader(found._repr_html_()).text
+    text = Reader(matches._repr_html_()).text
     assert "3 columns found" in text
     assert "cities.csv city 75.0 % 3 4" in text
 
 
 def test_what_is_more_is_counted(index):
-    found = index.search(CITIES, k=1, min_joinability=0.2)
-    assert repr(found).startswith("SearchResult(1 column of 3: ")
-    assert "1 column of 3 found" in Reader(found._repr_html_()).text
+    matches = index.search(CITIES, k=1, min_joinability=0.2)
+    assert repr(matches).startswith("SearchResult(1 column of 3: ")
+    assert "1 column of 3 found" in Reader(matches._repr_html_()).text
 
 
 def test_what_an_explanation_says(results):
@@ -130,9 +132,9 @@ def test_what_an_explanation_says(results):
     assert rows[3]["reason"] in ("too far", "unknown")
 
 
-def test_the_rows_of_a_match_are_its_pairs(found):
-    assert [(row["query"], row["kind"]) for row in found[0].rows()] == [
-        (pair.query, pair.kind) for pair in found[0].pairs()
+def test_the_rows_of_a_match_are_its_pairs(matches):
+    assert [(row["query"], row["kind"]) for row in matches[0].rows()] == [
+        (pair.query, pair.kind) for pair in matches[0].pairs()
     ]
 
 
@@ -157,9 +159,9 @@ def test_an_index_is_shown_with_what_it_holds(index):
     [(MINE, "pandas"), (pa.Table.from_pandas(MINE), "arrow"), (pl.DataFrame(MINE), "polars")],
     ids=["pandas", "arrow", "polars"],
 )
-def test_a_join_gives_the_kind_that_it_got(found, mine, kind):
-    wanted = found[0].join_with_report(pa.Table.from_pandas(MINE), "place")
-    joined = found[0].join_with_report(mine, "place")
+def test_a_join_gives_the_kind_that_it_got(matches, mine, kind):
+    wanted = matches[0].join_with_report(pa.Table.from_pandas(MINE), "place")
+    joined = matches[0].join_with_report(mine, "place")
     assert type(joined.table) is type(mine)
     assert joined.to_arrow().to_pydict() == wanted.table.to_pydict()
     assert joined.to_polars().to_dicts() == wanted.table.to_pylist()
@@ -170,14 +172,14 @@ def test_a_join_gives_the_kind_that_it_got(found, mine, kind):
     assert set(reader.tags) == TAGS
     assert "Xyzzyx 3" in reader.text
     for to in ("pandas", "arrow", "polars"):
-        other = found[0].join(mine, "place", to=to)
+        other = matches[0].join(mine, "place", to=to)
         assert type(other).__module__.partition(".")[0] == to.replace("arrow", "pyarrow")
 
 
-def test_other_tables_are_joined_as_those_they_are_like(found):
-    wanted = found[0].join(pl.DataFrame(MINE), "place")
-    assert found[0].join(pl.LazyFrame(MINE), "place").equals(wanted)
-    joined = found[0].join(MINE.to_dict("list"), "place", how="inner")
+def test_other_tables_are_joined_as_those_they_are_like(matches):
+    wanted = matches[0].join(pl.DataFrame(MINE), "place")
+    assert matches[0].join(pl.LazyFrame(MINE), "place").equals(wanted)
+    joined = matches[0].join(MINE.to_dict("list"), "place", how="inner")
     assert isinstance(joined, pa.Table)
     assert joined["place"].to_pylist() == CITIES[:3]
 
@@ -209,8 +211,8 @@ def test_keys_and_learned_joins_take_tables_of_any_kind():
 
 
 @pytest.mark.spark
-def test_a_join_on_spark_is_shown_without_a_job(found, spark):
-    joined = found[0].join_with_report(spark.createDataFrame(MINE), "place")
+def test_a_join_on_spark_is_shown_without_a_job(matches, spark):
+    joined = matches[0].join_with_report(spark.createDataFrame(MINE), "place")
     n_columns = len(joined.table.columns)
     assert repr(joined) == f"Joined({n_columns} columns, spark)"
     assert Reader(joined._repr_html_()).tags.count("tr") == n_columns + 1
@@ -243,11 +245,11 @@ def test_how_cells_are_shown():
     assert shown == ["", "", "0.1235", "12,345", "True", "a", "b, ", "a, b, c, d, e and 2 more"]
 
 
-def test_without_polars_it_is_said_how_to_get_it(found, monkeypatch):
+def test_without_polars_it_is_said_how_to_get_it(matches, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingPackageError, match="Install it with 'pip install polars'"):
-        found.to_polars()
-    assert isinstance(found.to_arrow(), pa.Table)
+        matches.to_polars()
+    assert isinstance(matches.to_arrow(), pa.Table)
 
 
 def test_rows_must_be_told():
@@ -311,4 +313,4 @@ def test_an_answer_of_several_rows_is_a_table_of_each_library(kind):
 def test_the_types_of_an_answer_do_not_depend_on_its_rows(kind):
     some, none = ANSWERS[kind][0].to_arrow().schema, ANSWERS[f"no {kind}"][0].to_arrow().schema
     assert some == none
-    assert [each for each in some if pa.types.is_null(each.type)] == []
+    assert [field for field in some if pa.types.is_null(field.type)] == []

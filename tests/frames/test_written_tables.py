@@ -13,7 +13,7 @@ from pexeso.frames.writing import csv_text, write_file
 
 SPANS = pa.array([(1, 2, 3), None], pa.month_day_nano_interval())
 UNION = pa.UnionArray.from_sparse(
-    pa.array([0, 1], pa.int8()), [pa.array(each) for each in ([1, 2], ["a", "b"])]
+    pa.array([0, 1], pa.int8()), [pa.array(values) for values in ([1, 2], ["a", "b"])]
 )
 NOT_OF_PARQUET = {
     "month_day_nano_interval": SPANS,

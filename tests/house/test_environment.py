@@ -45,8 +45,8 @@ def conda_entries():
 
 def conda_requirements():
     from_conda, from_pip = conda_entries()
-    found = [Requirement(line) for line in [*from_conda, *from_pip] if line != EDITABLE]
-    return {requirement.name: requirement for requirement in found}
+    requirements = [Requirement(line) for line in [*from_conda, *from_pip] if line != EDITABLE]
+    return {requirement.name: requirement for requirement in requirements}
 
 
 def constraints():

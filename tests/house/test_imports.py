@@ -266,8 +266,8 @@ def test_what_the_parts_of_an_index_tell_is_told_without_compiled_loops():
     modules = [f"pexeso.parts.{name}.info" for name in parts]
     modules += ["pexeso.diagnostics.info", "pexeso.server.pages.home"]
     heavy = ("torch", "numba", "scipy", "sklearn", "pyspark")
-    told = f"print(*[name for name in {heavy!r} if name in sys.modules])"
-    assert run_fresh(f"import sys, {', '.join(modules)}; {told}") == ""
+    statement = f"print(*[name for name in {heavy!r} if name in sys.modules])"
+    assert run_fresh(f"import sys, {', '.join(modules)}; {statement}") == ""
 
 
 def test_the_errors_are_had_without_anything_heavy():

@@ -42,7 +42,7 @@ def unsafe(tree: ast.Module) -> list[str]:
 
     Outside input is what a file or a user says.
     """
-    found = []
+    reasons = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = (
@@ -50,32 +50,32 @@ def unsafe(tree: ast.Module) -> list[str]:
                 if isinstance(node, ast.Import)
                 else [node.module]
             )
-            found += [
+            reasons += [
                 f"imports {name}" for name in names if name.partition(".")[0] in UNSAFE_MODULES
             ]
         elif isinstance(node, ast.Assert):
-            found.append(f"line {node.lineno}: asserts")
+            reasons.append(f"line {node.lineno}: asserts")
         elif isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             keywords = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
             if called in UNSAFE_CALLS:
-                found.append(f"line {node.lineno}: calls {called}")
+                reasons.append(f"line {node.lineno}: calls {called}")
             if (
                 keywords.get("shell", "False") != "False"
                 or keywords.get("allow_pickle", "False") != "False"
             ):
-                found.append(f"line {node.lineno}: {ast.unparse(node)}")
+                reasons.append(f"line {node.lineno}: {ast.unparse(node)}")
             if called.endswith("torch.load") and keywords.get("weights_only") != "True":
-                found.append(f"line {node.lineno}: torch.load without weights_only=True")
-    return found
+                reasons.append(f"line {node.lineno}: torch.load without weights_only=True")
+    return reasons
 
 
 def test_no_file_names_a_path_of_one_machine():
-    found = []
+    hits = []
     for path in tracked_files():
         content = path.read_bytes()
-        found += [f"{relative(path)}: {text}" for text in MACHINE_PATHS if text.encode() in content]
-    assert found == []
+        hits += [f"{relative(path)}: {text}" for text in MACHINE_PATHS if text.encode() in content]
+    assert hits == []
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +87,8 @@ def product() -> dict[str, str]:
 
 
 def test_every_module_is_safe(product):
-    found = {path: unsafe(ast.parse(text)) for path, text in product.items()}
-    assert {path: reasons for path, reasons in found.items() if reasons} == {}
+    reasons_by_path = {path: unsafe(ast.parse(text)) for path, text in product.items()}
+    assert {path: reasons for path, reasons in reasons_by_path.items() if reasons} == {}
 
 
 def test_every_module_has_a_docstring(product):
@@ -136,7 +136,7 @@ def test_what_is_unsafe_is_found(program):
 
 def cannot_fail(tree: ast.Module) -> list[str]:
     """Return the asserts of a module that hold whatever the program does."""
-    found = []
+    asserts = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assert):
             continue
@@ -152,17 +152,17 @@ def cannot_fail(tree: ast.Module) -> list[str]:
         )
         has_call = any(isinstance(part, ast.Call) for part in ast.walk(test))
         if always or is_time or (same and not has_call):
-            found.append(f"line {node.lineno}: {text}")
-    return found
+            asserts.append(f"line {node.lineno}: {text}")
+    return asserts
 
 
 def test_every_assert_of_the_tests_can_fail():
     paths = sorted((ROOT / "tests").rglob("*.py"))
     assert len(paths) > 100
-    found = {
+    asserts_by_path = {
         relative(path): cannot_fail(ast.parse(path.read_text(encoding="utf-8"))) for path in paths
     }
-    assert {path: asserts for path, asserts in found.items() if asserts} == {}
+    assert {path: asserts for path, asserts in asserts_by_path.items() if asserts} == {}
 
 
 @pytest.mark.parametrize(

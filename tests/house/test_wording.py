@@ -46,14 +46,14 @@ def pages() -> list[Path]:
 
 
 def test_retired_words_do_not_come_back():
-    found = [
+    hits = [
         f"{path.relative_to(ROOT)}:{number}: {match[0]!r}, say {standard!r}"
         for path in pages()
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         for pattern, standard in RETIRED.items()
         if (match := re.search(pattern, line))
     ]
-    assert found == []
+    assert hits == []
 
 
 @pytest.mark.parametrize(

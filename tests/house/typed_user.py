@@ -28,20 +28,20 @@ def build(folder: Path) -> pexeso.Index:
 
 
 def graph(index: pexeso.Index, folder: Path) -> None:
-    found = index.graph(k=3, min_joinability=0.9)
-    assert_type(found, pexeso.ColumnGraph)
-    assert_type(found.to_mermaid(), str)
-    assert_type(found.to_graphml(folder / "joins.graphml"), Path)
+    column_graph = index.graph(k=3, min_joinability=0.9)
+    assert_type(column_graph, pexeso.ColumnGraph)
+    assert_type(column_graph.to_mermaid(), str)
+    assert_type(column_graph.to_graphml(folder / "joins.graphml"), Path)
 
 
 def search(index: pexeso.Index, method: str) -> list[str]:
-    found = index.search(["Oslo", "Rome"], k=3, max_distance=0.3)
-    assert_type(found, pexeso.SearchResult)
-    assert_type(found[0], pexeso.Match)
-    assert_type(found[0].joinability, float)
-    assert_type(found[0].kinds(), KindCounts)
-    assert_type(found[0].similarity, float | None)
-    assert_type(found.to_dict(), dict[str, Any])
+    result = index.search(["Oslo", "Rome"], k=3, max_distance=0.3)
+    assert_type(result, pexeso.SearchResult)
+    assert_type(result[0], pexeso.Match)
+    assert_type(result[0].joinability, float)
+    assert_type(result[0].kinds(), KindCounts)
+    assert_type(result[0].similarity, float | None)
+    assert_type(result.to_dict(), dict[str, Any])
     assert_type(index.search_batch([["Oslo"], ["Rome"]]), list[pexeso.SearchResult])
     assert_type(index.search(["1"], method="overlap"), pexeso.TokenSearchResult)
     assert_type(index.search(["1"], method="containment"), pexeso.TokenSearchResult)
@@ -52,11 +52,11 @@ def search(index: pexeso.Index, method: str) -> list[str]:
     assert_type(index.contain([1, 2], min_containment=0.9), pexeso.TokenSearchResult)
     assert_type(index.explain(["Oslo"], "cities.csv", "city"), Explanation)
     assert_type(index.advise(["Oslo"]), Advice)
-    for match in found:
+    for match in result:
         assert_type(match, pexeso.Match)
         for copy in match.copies:
             assert_type(copy, Any)
-    return [match.table for match in found]
+    return [match.table for match in result]
 
 
 def keys(index: pexeso.Index) -> None:

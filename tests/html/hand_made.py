@@ -28,11 +28,11 @@ class Details:
     def table(self, place):
         return self._pairs
 
-    def pairs(self, place, most=None):
-        return self._pairs[:most]
+    def pairs(self, place, limit=None):
+        return self._pairs[:limit]
 
-    def weakest(self, place, most):
-        return sorted(self._pairs, key=lambda pair: -pair.distance)[:most]
+    def weakest(self, place, limit):
+        return sorted(self._pairs, key=lambda pair: -pair.distance)[:limit]
 
     def kinds(self, place):
         counts = Counter({kind: 0 for kind in KINDS}) + Counter(pair.kind for pair in self._pairs)
@@ -45,10 +45,10 @@ class Details:
         )
         return WordContributions(words[:n], 9, 2, 3)
 
-    def unmatched(self, place, most):
+    def unmatched(self, place, limit):
         every = [Unmatched(self._word, reason) for reason in ("unknown", "empty")]
         every += [Unmatched(self._word, "too far", self._word, 0.5)] * (self._n_unmatched - 2)
-        return tuple(every[:most])
+        return tuple(every[:limit])
 
     def n_unmatched(self, place):
         return self._n_unmatched
@@ -116,7 +116,11 @@ def result(
 
 def explanation(text: str = "Oslo", **sizes: int) -> Explanation:
     """Make an explanation of the same."""
-    found = result(text, n_found=1, **sizes)
+    answer = result(text, n_found=1, **sizes)
     return Explanation(
-        found.query, found.options, found.matches[0], found.matches[0].unmatched(), HtmlRenderer()
+        answer.query,
+        answer.options,
+        answer.matches[0],
+        answer.matches[0].unmatched(),
+        HtmlRenderer(),
     )

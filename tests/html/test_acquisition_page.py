@@ -74,12 +74,12 @@ def result_of(*plans, prices="entropy", **more):
 
 
 def test_a_page_says_what_plans_cost_and_tell():
-    found = result_of(
+    result = result_of(
         plan_of(sql='SELECT "state0", "zip" FROM "zips.csv"'),
         plan_of(price=2.5, correlation=0.25, gap=0.12),
         plan_of(price=1, correlation=0.125, gap=1.0),
     )
-    text = Reader(found.to_html()).text
+    text = Reader(result.to_html()).text
     assert "What tells most of sick" in text
     assert "Columns of the lake that tell most of sick in yours : smog ." in text
     assert "The best plan tells 25.0 % of it for a price of 4 ." in text
@@ -110,8 +110,10 @@ def test_a_free_lake_has_no_prices():
 
 
 def test_without_a_plan_the_page_says_why():
-    found = result_of(reason="No plan costs so little.", best_seen={"price": 12.5, "quality": 0.25})
-    text = Reader(found.to_html()).text
+    result = result_of(
+        reason="No plan costs so little.", best_seen={"price": 12.5, "quality": 0.25}
+    )
+    text = Reader(result.to_html()).text
     assert "No plan No plan costs so little." in text
     assert "The least price of a plan that keeps all other bounds: 12.5" in text
     assert "The highest quality of a plan that keeps all other bounds: 0.25" in text
@@ -120,8 +122,8 @@ def test_without_a_plan_the_page_says_why():
 
 def test_any_wanted_column_is_named_with_its_plan():
     plans = plan_of(chance=0.125), plan_of(chance=0.125, gap=1.0)
-    found = result_of(*plans, query={"want": None}, stats={"columns": 250})
-    text = Reader(found.to_html()).text
+    result = result_of(*plans, query={"want": None}, stats={"columns": 250})
+    text = Reader(result.to_html()).text
     assert "Plan 1: smog of states0.csv" in text
     assert "tell most of sick in yours . The first plan tells 25.0 % of it" in text
     assert "250 columns and 30 plans measured" in text
@@ -135,8 +137,8 @@ def test_any_wanted_column_is_named_with_its_plan():
 
 
 def test_what_ended_the_search_and_samples_are_told():
-    found = result_of(plan_of(), options={"sample_rate": 0.25}, stats={"stopped": "max_seconds"})
-    text = Reader(found.to_html()).text
+    result = result_of(plan_of(), options={"sample_rate": 0.25}, stats={"stopped": "max_seconds"})
+    text = Reader(result.to_html()).text
     assert "stopped early by max_seconds" in text
     assert "estimated from 25.0 % of the keys" in text
 
@@ -150,14 +152,14 @@ def test_plans_beyond_the_bound_are_counted():
 
 
 def test_names_and_statements_are_only_texts():
-    found = result_of(plan_of(HOSTILE), plan_of(HOSTILE, price=2), query={"have": [HOSTILE]})
-    page = found.to_html()
+    result = result_of(plan_of(HOSTILE), plan_of(HOSTILE, price=2), query={"have": [HOSTILE]})
+    page = result.to_html()
     reader = Reader(page)
     assert not {"script", "img", "link", "iframe"} & set(reader.tags)
     assert [name for name, _ in reader.attributes if name.startswith("on")] == []
     assert "<script>window.hit = 1</script>" in reader.text
     assert "default-src 'none'" in page
-    table = found._repr_html_()
+    table = result._repr_html_()
     assert not {"script", "img"} & set(Reader(table).tags)
     assert "<script>window.hit = 1</script>" in Reader(table).text
 
@@ -170,9 +172,9 @@ def test_control_characters_and_long_texts_are_shown_in_part():
 
 
 def test_a_page_can_go_to_a_stream():
-    found, stream = result_of(plan_of()), io.StringIO()
-    assert found.to_html(stream) is None
-    assert stream.getvalue() == found.to_html() == acquisition_page(found.to_dict())
+    result, stream = result_of(plan_of()), io.StringIO()
+    assert result.to_html(stream) is None
+    assert stream.getvalue() == result.to_html() == acquisition_page(result.to_dict())
 
 
 def test_notebooks_show_a_table_of_plans():
@@ -205,8 +207,14 @@ def test_boxes_lie_in_the_drawing_and_do_not_overlap(branches):
 def test_a_drawing_says_which_columns_are_asked_for():
     drawn = path_drawing(plan_of(n_columns=MAX_COLUMNS + 5).to_dict(), priced=True)
     own, first, last = drawn.boxes
-    assert [(each.name, each.role) for each in own.columns] == [("sick", "explained"), ("zip", "")]
-    assert [(each.name, each.role) for each in last.columns] == [("smog", "wanted"), ("state", "")]
+    assert [(column.name, column.role) for column in own.columns] == [
+        ("sick", "explained"),
+        ("zip", ""),
+    ]
+    assert [(column.name, column.role) for column in last.columns] == [
+        ("smog", "wanted"),
+        ("state", ""),
+    ]
     assert len(first.columns) == MAX_COLUMNS + 1
     assert first.columns[-1].label == "and 6 more"
     assert [box.note for box in drawn.boxes] == ["yours", "price 2", "price 2"]

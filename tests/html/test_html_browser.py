@@ -108,7 +108,7 @@ def test_a_page_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
     assert page.get_by_text("4 columns found, most similar first").is_visible()
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 300
-    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+    assert [reading for reading in contrasts if reading[0] < LEAST_CONTRAST] == []
     assert page.heard == []
 
 
@@ -161,7 +161,7 @@ def test_a_page_of_contained_tables_fits_can_be_read_and_loads_nothing(look, vie
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 60
-    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+    assert [reading for reading in contrasts if reading[0] < LEAST_CONTRAST] == []
     assert page.get_by_role("img").count() == 1
     assert "1 frame around tables of the same rows" in page.locator("svg desc").text_content()
     # What is written in a box lies inside it, with the fonts of this machine.
@@ -191,7 +191,7 @@ def test_a_page_of_contained_tables_fits_can_be_read_and_loads_nothing(look, vie
 
 def contained_tables(name):
     """Return a report of an extract, two equal tables, and one that shares some rows."""
-    tables = [f"{each}{name}" for each in ("all", "copy", "extract", "some")]
+    tables = [f"{prefix}{name}" for prefix in ("all", "copy", "extract", "some")]
     everything, copy, extract, some = tables
     pairs = [(everything, copy), (copy, everything), (everything, extract), (copy, extract)]
     pairs.append((everything, some))
@@ -201,7 +201,7 @@ def contained_tables(name):
             {"parent": one, "child": other, "containment": 0.9 if other == some else 1.0, "rows": 3}
             for one, other in pairs
         ],
-        "tables": [{"name": each, "rows": 3, "columns": 2, "bytes": 9} for each in tables],
+        "tables": [{"name": table, "rows": 3, "columns": 2, "bytes": 9} for table in tables],
         "stages": [{"name": "exact", "edges": 5, "seconds": 0.5}],
         "left_out": [{"table": name, "reason": name}],
         "refuted": [{"table": name, "reason": name}],
@@ -242,7 +242,7 @@ def test_the_page_of_a_learned_join_fits_and_can_be_read(look, viewport, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 60
-    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+    assert [reading for reading in contrasts if reading[0] < LEAST_CONTRAST] == []
     assert page.get_by_role("article", name="Program 1").count() == 1
     assert page.get_by_role("table").count() >= 2
     assert page.evaluate("typeof window.hit") == "undefined"
@@ -251,15 +251,15 @@ def test_the_page_of_a_learned_join_fits_and_can_be_read(look, viewport, scheme)
 
 @IN_EVERY_LOOK
 def test_the_page_of_plans_fits_and_can_be_read(look, viewport, scheme):
-    found = result_of(
+    plans = result_of(
         plan_of(HOSTILE, branches=2), plan_of(price=2, correlation=0.25, gap=0.1, n_columns=3)
     )
-    page = look(found.to_html(), viewport, scheme)
+    page = look(plans.to_html(), viewport, scheme)
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 60
-    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+    assert [reading for reading in contrasts if reading[0] < LEAST_CONTRAST] == []
     assert page.get_by_role("img").count() == 3
     assert page.get_by_role("article", name="Plan 1").count() == 1
     outside = """() => [...document.querySelectorAll("svg.graph g")].filter((group) => {
@@ -276,12 +276,12 @@ def test_the_page_of_plans_fits_and_can_be_read(look, viewport, scheme):
       const card = getComputedStyle(text.closest(".panel, article")).backgroundColor;
       return [getComputedStyle(text).fill, box ? getComputedStyle(box).fill : card];
     })"""
-    assert [each for each in page.evaluate(fills) if contrast(*each) < LEAST_CONTRAST] == []
+    assert [pair for pair in page.evaluate(fills) if contrast(*pair) < LEAST_CONTRAST] == []
     strokes = """() => [...document.querySelectorAll("svg .line, svg .box, svg .point")].map(
       (one) => [one.matches(".point") ? getComputedStyle(one).fill : getComputedStyle(one).stroke,
         getComputedStyle(one.closest(".panel, article")).backgroundColor]
     )"""
-    assert [each for each in page.evaluate(strokes) if contrast(*each) < 3.0] == []
+    assert [pair for pair in page.evaluate(strokes) if contrast(*pair) < 3.0] == []
     assert page.evaluate("typeof window.hit") == "undefined"
     assert page.heard == []
 

@@ -101,8 +101,8 @@ def test_a_search_that_found_nothing_has_a_page_too():
 
 
 def test_options_and_lower_bounds_are_told():
-    found = result(counts="decide", min_joinability=0.3, max_distance=0.1, ignore_missing=True)
-    text = Reader(found.to_html()).text
+    answer = result(counts="decide", min_joinability=0.3, max_distance=0.1, ignore_missing=True)
+    text = Reader(answer.to_html()).text
     assert (
         "distance at most 0.1 at least 30.0 % of the values values that cannot match do not count"
         in text
@@ -124,27 +124,27 @@ def test_a_page_of_several_queries_shares_what_it_shows_and_has_no_anchor_twice(
 
 
 def test_what_is_left_out_is_counted_and_no_pairs_are_looked_for_in_vain():
-    found = result(n_found=1000, n_pairs=500, n_unmatched=80)
-    text = Reader(found.to_html()).text
+    answer = result(n_found=1000, n_pairs=500, n_unmatched=80)
+    text = Reader(answer.to_html()).text
     assert "1,000 columns found" in text
     assert "800 more columns found, not listed here. The first 24 are shown in full below." in text
     assert "92 more pairs of 492" in text
     assert "400 further pairs not shown" in text
     assert "The first 25 of 80 values" in text
-    assert found[0]._details.wanted == list(range(24))
+    assert answer[0]._details.wanted == list(range(24))
 
 
 def test_the_largest_page_is_no_larger_than_promised():
-    found = result("<&'\"\U0001f600" * 200, n_found=1000, n_pairs=500, n_unmatched=80)
-    sizes = [len(piece.encode()) for piece in results_page([found])]
+    answer = result("<&'\"\U0001f600" * 200, n_found=1000, n_pairs=500, n_unmatched=80)
+    sizes = [len(piece.encode()) for piece in results_page([answer])]
     assert sum(sizes) < 20_000_000
     assert max(sizes) < 500_000, "in pieces"
 
 
 def test_it_is_written_to_a_stream_as_it_is_given_as_text():
-    found, stream = result(), io.StringIO()
-    assert found.to_html(stream) is None
-    assert stream.getvalue() == found.to_html()
+    answer, stream = result(), io.StringIO()
+    assert answer.to_html(stream) is None
+    assert stream.getvalue() == answer.to_html()
 
 
 @pytest.mark.parametrize("make", [result, explanation])

@@ -47,11 +47,11 @@ def test_a_page_says_what_joins_which_rows(mixed):
 def test_values_that_are_nearly_equal_where_there_is_no_program_are_said_to_have_none():
     names = [*"ABCDEFGH", "Springfield North", "Kingston upon Hull"]
     near = [*"ABCDEFGH", "Springfeld North", "Kingston upon Hul"]
-    found = learn({"city": names}, {"name": near}, columns="city", target_columns="name")
-    report = page_report(found)
+    joined = learn({"city": names}, {"name": near}, columns="city", target_columns="name")
+    report = page_report(joined)
     assert not report["programs"]
     assert [row["written"] for row in report["fuzzy"]["rows"]] == [None, None]
-    text = Reader(found.to_html()).text
+    text = Reader(joined.to_html()).text
     assert "Springfield North nothing: no program applies Springfeld North" in text
 
 

@@ -109,7 +109,7 @@ def report_of(pairs, plan=(), *, sizes=None, shares=None, alone=(), **changes):
             "keep_all_cost": 4.0,
             "optimal": True,
             "gap": 0.0,
-            "freed_bytes": sum(each["bytes"] for each in deletions),
+            "freed_bytes": sum(deletion["bytes"] for deletion in deletions),
         },
         "refuted": [],
         **changes,
@@ -123,8 +123,8 @@ def page_of(*arguments, **options) -> str:
 def skeleton_of(report):
     graph = lake_graph(report)
     parts, _ = connected_parts(graph)
-    found = skeleton(graph, parts[0])
-    return found, [graph.names[table] for table in parts[0].tables]
+    outline = skeleton(graph, parts[0])
+    return outline, [graph.names[table] for table in parts[0].tables]
 
 
 SHOP = [("all", "year"), ("all", "copy"), ("copy", "all"), ("copy", "year"), ("year", "day")]
@@ -199,7 +199,7 @@ def test_names_and_statements_stay_texts(name):
     page = renamed(name)
     tame, hostile = Reader(renamed("tame")), Reader(page)
     assert hostile.tags == tame.tags
-    assert [each for each, _ in hostile.attributes] == [each for each, _ in tame.attributes]
+    assert [key for key, _ in hostile.attributes] == [key for key, _ in tame.attributes]
     assert not {"script", "img", "a", "link"} & set(tame.tags)
     assert f"Redundant tables of {name}" in hostile.text
 
@@ -252,7 +252,7 @@ def test_the_same_report_gives_the_same_page_in_whatever_order_it_comes():
         assert page_of(pairs, plan, shares=shares) == page
     numbers = re.findall(r'(?: d|x|y|width|height)="([^"]*)"', page)
     assert numbers
-    assert not [each for each in numbers if "." in each], "whole pixels"
+    assert not [number for number in numbers if "." in number], "whole pixels"
 
 
 def reached_by_walking(edges, n):
@@ -306,21 +306,23 @@ def test_drawings_of_random_lakes_say_what_the_pairs_say(seed):
     parts, _ = connected_parts(graph)
     n_drawn = 0
     for part in parts:
-        found = skeleton(graph, part)
+        outline = skeleton(graph, part)
         names = [graph.names[table] for table in part.tables]
-        assert sorted(table for group in found.groups for table in group) == list(range(len(names)))
-        for group in found.groups:
+        assert sorted(table for group in outline.groups for table in group) == list(
+            range(len(names))
+        )
+        for group in outline.groups:
             assert len({rows[names[table]] for table in group}) == 1
-        contents = [rows[names[group[0]]] for group in found.groups]
+        contents = [rows[names[group[0]]] for group in outline.groups]
         assert len(contents) == len(set(contents)), "equal tables share a frame"
-        group_of = {table: at for at, group in enumerate(found.groups) for table in group}
-        lines = [(one, other) for one, other in found.whole]
-        for parent, child in found.rebuilds:
+        group_of = {table: at for at, group in enumerate(outline.groups) for table in group}
+        lines = [(one, other) for one, other in outline.whole]
+        for parent, child in outline.rebuilds:
             assert (names[parent], names[child]) in plan
             if group_of[parent] != group_of[child]:
                 lines.append((group_of[parent], group_of[child]))
         for one, other in lines:
-            assert found.levels[one] < found.levels[other]
+            assert outline.levels[one] < outline.levels[other]
         covers = {
             (i, j)
             for i, j in product(range(len(contents)), repeat=2)
@@ -329,25 +331,25 @@ def test_drawings_of_random_lakes_say_what_the_pairs_say(seed):
         }
         n_groups = len(contents)
         assert covers <= set(lines)
-        assert set(found.whole) <= covers
+        assert set(outline.whole) <= covers
         assert reached_by_walking(lines, n_groups) == {
             (i, j) for i, j in product(range(n_groups), repeat=2) if contents[j] < contents[i]
         }
-        n_drawn += len(found.rebuilds)
+        n_drawn += len(outline.rebuilds)
     assert n_drawn == len(plan)
     assert sum(len(part.tables) for part in parts) == len({name for pair in pairs for name in pair})
 
 
 def test_copies_share_a_level_and_a_frame():
-    found, names = skeleton_of(report_of(SHOP, [("all", "copy")]))
-    assert [[names[table] for table in group] for group in found.groups] == [
+    outline, names = skeleton_of(report_of(SHOP, [("all", "copy")]))
+    assert [[names[table] for table in group] for group in outline.groups] == [
         ["all", "copy"],
         ["day"],
         ["year"],
     ]
-    assert found.levels == [0, 2, 1]
-    assert found.whole == [(0, 2), (2, 1)]
-    assert found.n_implied == 2, "all and copy hold day, since year does"
+    assert outline.levels == [0, 2, 1]
+    assert outline.whole == [(0, 2), (2, 1)]
+    assert outline.n_implied == 2, "all and copy hold day, since year does"
     page = page_of(SHOP, [("all", "copy")])
     assert page.count('<rect class="frame" x="8"') == 1
     text = Reader(page).text
@@ -359,13 +361,13 @@ def test_copies_share_a_level_and_a_frame():
 def test_tables_that_are_partly_contained_have_lines_of_their_own():
     pairs = [("a", "b"), ("a", "part"), ("b", "part"), ("x", "y"), ("y", "x"), ("a", "x")]
     shares = dict.fromkeys([("a", "part"), ("b", "part"), ("x", "y"), ("y", "x")], 0.9)
-    found, names = skeleton_of(report_of(pairs, shares=shares))
+    outline, names = skeleton_of(report_of(pairs, shares=shares))
     a, b, part, x, y = range(5)
     assert names == ["a", "b", "part", "x", "y"]
-    assert sorted(found.partly) == [(b, part, False), (x, y, True)]
-    assert found.whole == [(a, b), (a, x)]
-    assert found.n_implied == 1, "a holds as much of part as b does"
-    assert found.levels == [0, 1, 2, 1, 0]
+    assert sorted(outline.partly) == [(b, part, False), (x, y, True)]
+    assert outline.whole == [(a, b), (a, x)]
+    assert outline.n_implied == 1, "a holds as much of part as b does"
+    assert outline.levels == [0, 1, 2, 1, 0]
     text = Reader(page_of(pairs, shares=shares)).text
     assert "part is partly in b" in text
     assert "x and y have rows in common" in text
@@ -376,10 +378,10 @@ def test_partly_contained_tables_in_circles_are_drawn_up_to_a_number():
     names = [f"t{at:02}" for at in range(20)]
     pairs = [(one, other) for one, other in product(names, names) if one != other]
     report = report_of(pairs, shares=dict.fromkeys(pairs, 0.9))
-    found, _ = skeleton_of(report)
-    assert set(found.levels) == {0}
-    assert len(found.partly) == MAX_PARTLY_CONTAINED
-    assert found.n_omitted == 190 - MAX_PARTLY_CONTAINED
+    outline, _ = skeleton_of(report)
+    assert set(outline.levels) == {0}
+    assert len(outline.partly) == MAX_PARTLY_CONTAINED
+    assert outline.n_omitted == 190 - MAX_PARTLY_CONTAINED
     assert "90 dotted lines more are not drawn." in Reader(redundancy_page(report, lake="l")).text
 
 
@@ -397,8 +399,8 @@ def test_boxes_lie_inside_and_none_over_another(seed):
     for drawing in re.findall(r"<svg class=.*?</svg>", page, re.DOTALL):
         width, height = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', drawing).groups())
         boxes = [
-            tuple(map(int, found))
-            for found in re.findall(r'class="box[^"]*" x="(-?\d+)" y="(-?\d+)"', drawing)
+            tuple(map(int, corner))
+            for corner in re.findall(r'class="box[^"]*" x="(-?\d+)" y="(-?\d+)"', drawing)
         ]
         assert len(boxes) > 1
         for at, box in enumerate(boxes):
@@ -415,7 +417,7 @@ def test_a_layout_has_few_crossings_and_straight_chains():
     for one, other in pairwise([0, 1, 2]):
         ends = {0: 5, 1: 4, 2: 3}
         assert (middles[one] < middles[other]) == (middles[ends[one]] < middles[ends[other]])
-    assert [len(each) for each in layout.waypoints] == [0, 0, 0, 1]
+    assert [len(points) for points in layout.waypoints] == [0, 0, 0, 1]
     for level in (0, 1):
         own = sorted(middles[node] for node in range(7) if levels[node] == level)
         assert all(other - one >= 50 for one, other in pairwise(own))

@@ -207,14 +207,14 @@ def test_reading_stops_at_the_limit(limit, monkeypatch):
 def test_an_object_has_its_size_time_and_version(bucket):
     place = bucket.joined("lake/a.csv")
     place.write(b"abc")
-    found = place.look()
-    assert (found.name, found.kind, found.n_bytes) == ("a.csv", "file", 3)
-    assert found.modified > 10**18
-    assert found.modified % 10**9 == 0
-    assert bucket.joined("lake").entries() == [found]
-    assert list(bucket.joined("lake").find().values()) == [found]
+    entry = place.look()
+    assert (entry.name, entry.kind, entry.n_bytes) == ("a.csv", "file", 3)
+    assert entry.modified > 10**18
+    assert entry.modified % 10**9 == 0
+    assert bucket.joined("lake").entries() == [entry]
+    assert list(bucket.joined("lake").find().values()) == [entry]
     place.write(b"abd")
-    assert place.look().version != found.version
+    assert place.look().version != entry.version
     assert pickle.loads(pickle.dumps(place)).read() == b"abd"
 
 
@@ -304,8 +304,8 @@ def test_spark_reads_each_row_once_whatever_the_name(spark, tmp_path, name):
         one = read_parquet(spark, folder / "one", schema=schema)
         both = read_parquet(spark, folder / "one", folder / "two", schema=schema)
         files = read_parquet(spark, *sorted(folder.rglob("*.parquet")), schema=schema)
-        found = [sorted(row.id for row in frame.collect()) for frame in (one, both, files)]
-        assert found == [[0, 1, 2], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
+        ids = [sorted(row.id for row in frame.collect()) for frame in (one, both, files)]
+        assert ids == [[0, 1, 2], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
 
 
 def test_spark_goes_the_way_of_a_link(tmp_path):

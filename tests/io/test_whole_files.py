@@ -16,8 +16,8 @@ LONG = "x" * 300
 
 def test_a_file_that_cannot_be_looked_at_cannot_be_written(tmp_path):
     require_free(tmp_path / LONG, overwrite=False)  # nothing is there as far as one can see
-    told = pytest.raises(OutputError, match="cannot be written: File name too long")
-    with told, written_whole(tmp_path / LONG, overwrite=False):
+    refusal = pytest.raises(OutputError, match="cannot be written: File name too long")
+    with refusal, written_whole(tmp_path / LONG, overwrite=False):
         pass
 
 
@@ -65,8 +65,8 @@ def test_what_a_killed_process_left_goes_with_the_next_writing_of_the_file(tmp_p
 
 def test_a_file_that_came_meanwhile_is_not_replaced(tmp_path):
     target = tmp_path / "a.csv"
-    told = pytest.raises(OutputError, match="is there already")
-    with told, written_whole(target, overwrite=False) as temporary:
+    refusal = pytest.raises(OutputError, match="is there already")
+    with refusal, written_whole(target, overwrite=False) as temporary:
         temporary.write_text("late", encoding="utf-8")
         target.write_text("first", encoding="utf-8")
     assert target.read_text(encoding="utf-8") == "first"

@@ -24,17 +24,17 @@ def join_by_loops(
         )
         if values == "nearest":
             ranked = ranked[:1]
-        found = [
+        matches = [
             {"match_value": other[column], "match_distance": distance, **other}
             for distance, _, lake in ranked
             for other in theirs
             if normalise(other[column]) == lake
         ]
-        if ways is not None and found:
-            found = [one_of(found, ways)]
-        if not found and how == "left":
-            found = [dict.fromkeys(["match_value", "match_distance", *theirs[0]])]
-        joined += [{**row, **other} for other in found]
+        if ways is not None and matches:
+            matches = [one_of(matches, ways)]
+        if not matches and how == "left":
+            matches = [dict.fromkeys(["match_value", "match_distance", *theirs[0]])]
+        joined += [{**row, **other} for other in matches]
     return joined
 
 

@@ -16,14 +16,14 @@ def best_by_trying_all(links):
     queries = sorted({query for query, _ in links})
     best = (0, 0.0)
     for partners in product(
-        *[[None, *(lake for query, lake in links if query == each)] for each in queries]
+        *[[None, *(lake for query, lake in links if query == own_query)] for own_query in queries]
     ):
-        taken = [
+        chosen = [
             (query, lake) for query, lake in zip(queries, partners, strict=True) if lake is not None
         ]
-        if len({lake for _, lake in taken}) == len(taken):
-            total = sum(links[pair] for pair in taken)
-            best = min(best, (-len(taken), total))
+        if len({lake for _, lake in chosen}) == len(chosen):
+            total = sum(links[pair] for pair in chosen)
+            best = min(best, (-len(chosen), total))
     return -best[0], best[1]
 
 
@@ -35,11 +35,11 @@ def run(links):
 
 
 def check(links):
-    taken = run(links)
-    assert len({query for query, _ in taken}) == len({lake for _, lake in taken}) == len(taken)
-    n_best, least = best_by_trying_all(links)
-    assert len(taken) == n_best
-    assert sum(links[pair] for pair in taken) == pytest.approx(least, abs=1e-9)
+    chosen = run(links)
+    assert len({query for query, _ in chosen}) == len({lake for _, lake in chosen}) == len(chosen)
+    n_best, min_total = best_by_trying_all(links)
+    assert len(chosen) == n_best
+    assert sum(links[pair] for pair in chosen) == pytest.approx(min_total, abs=1e-9)
 
 
 ends = st.tuples(st.integers(0, 4), st.integers(0, 4))

@@ -62,7 +62,7 @@ def keys_joined_by_loops(ours, on, theirs, columns, how="left", ways=None):
     joined = []
     for row in ours:
         key = key_of(row, on)
-        found = [
+        matches = [
             {
                 "match_value": line_of(other[name] for name in columns),
                 "match_distance": 0.0,
@@ -71,11 +71,11 @@ def keys_joined_by_loops(ours, on, theirs, columns, how="left", ways=None):
             for other in theirs
             if key is not None and key_of(other, columns) == key
         ]
-        if ways is not None and found:
-            found = [one_of(found, ways)]
-        if not found and how == "left":
-            found = [dict.fromkeys(["match_value", "match_distance", *theirs[0]])]
-        joined += [{**row, **other} for other in found]
+        if ways is not None and matches:
+            matches = [one_of(matches, ways)]
+        if not matches and how == "left":
+            matches = [dict.fromkeys(["match_value", "match_distance", *theirs[0]])]
+        joined += [{**row, **other} for other in matches]
     return joined
 
 
@@ -115,16 +115,16 @@ def test_any_tables_give_what_loops_give(drawn, how, aggregate):
         pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in rows[0]]))
         for rows in (ours, theirs)
     ]
-    found = joined(columns, *tables, on, how=how, aggregate=aggregate)
+    result = joined(columns, *tables, on, how=how, aggregate=aggregate)
     ways = None if aggregate is None else dict.fromkeys(theirs[0], aggregate)
     wanted = keys_joined_by_loops(ours, on, theirs, columns, how, ways)
-    assert found.table.to_pylist() == wanted
-    assert found.report.matched_rows == sum(
+    assert result.table.to_pylist() == wanted
+    assert result.report.matched_rows == sum(
         any(key_of(row, on) == key_of(other, columns) for other in theirs)
         for row in ours
         if key_of(row, on) is not None
     )
-    assert (found.report.rows, found.report.joined_rows) == (len(ours), len(wanted))
+    assert (result.report.rows, result.report.joined_rows) == (len(ours), len(wanted))
 
 
 def test_the_columns_that_join_most_keys_are_found():
@@ -132,8 +132,8 @@ def test_the_columns_that_join_most_keys_are_found():
     # As many keys are joined by the first two columns: the first choice is taken.
     twice = pa.table({"a": ["x"], "b": ["y"], "c": ["y"]})
     ours = pa.table({"p": ["x"], "q": ["y"]})
-    found = joined(None, ours, twice, "p,q", provenance=("column",))
-    assert found.table["match_column"].to_pylist() == ["a,b"]
+    result = joined(None, ours, twice, "p,q", provenance=("column",))
+    assert result.table["match_column"].to_pylist() == ["a,b"]
 
 
 def test_pandas_gets_the_same():
@@ -148,12 +148,12 @@ def test_pandas_gets_the_same():
 
 def test_names_are_those_of_any_join():
     theirs = THEIRS.rename_columns(["id", "where", "people"])
-    found = joined("where,id", theirs=theirs, provenance=("table", "column", "value"))
-    assert found.table.column_names == [
+    result = joined("where,id", theirs=theirs, provenance=("table", "column", "value"))
+    assert result.table.column_names == [
         "id", "city", "year", "match_table", "match_column", "match_value", "games.csv:id", "where",
         "people",
     ]  # fmt: skip
-    row = found.table.slice(2, 1).to_pylist()[0]
+    row = result.table.slice(2, 1).to_pylist()[0]
     assert (row["match_table"], row["match_column"]) == ("games.csv", "where,id")
     assert joined("where,id", theirs=theirs, suffix="_there").table.column_names[5] == "id_there"
 
@@ -162,17 +162,17 @@ def test_columns_with_commas_are_named_in_quotes():
     ours = pa.table({"city, state": ["Salem, OR", "Salem, MA"], "year": [1, 2]})
     theirs = pa.table({'place "as is", state': ["salem, ma"], "year": ["2"]})
     columns = '"place ""as is"", state",year'
-    found = joined(columns, ours, theirs, '"city, state",year', provenance=("column", "value"))
-    assert found.table["match_value"].to_pylist() == [None, '"salem, ma",2']
-    assert found.table["match_column"].to_pylist() == [None, columns]
+    result = joined(columns, ours, theirs, '"city, state",year', provenance=("column", "value"))
+    assert result.table["match_value"].to_pylist() == [None, '"salem, ma",2']
+    assert result.table["match_column"].to_pylist() == [None, columns]
     assert names_in(columns) == ['place "as is", state', "year"]
 
 
 def test_repeated_names_are_told_apart_by_position():
     theirs = pa.table([["1"], ["2"], ["3"]], names=["#0", "#1", "n"])
     ours = pa.table([["2"], ["1"]], names=["k", "k"])
-    found = joined("#1,#0", ours, theirs, "#0,#1")
-    assert found.table["n"].to_pylist() == ["3"]
+    result = joined("#1,#0", ours, theirs, "#0,#1")
+    assert result.table["n"].to_pylist() == ["3"]
 
 
 @given(st.lists(st.tuples(cells, cells)))
@@ -195,8 +195,12 @@ def test_what_the_join_had_to_choose_is_told_of_keys():
 def test_keys_that_are_missing_join_nothing():
     nothing = pa.table({"p": ["a", None], "q": [" ", "b"]})
     theirs = pa.table({"x": ["a", None], "y": [None, "b"]})
-    found = joined("x,y", nothing, theirs, "p,q")
-    assert (found.report.matched_rows, found.report.joined_rows, found.report.lines()) == (0, 2, [])
+    result = joined("x,y", nothing, theirs, "p,q")
+    assert (result.report.matched_rows, result.report.joined_rows, result.report.lines()) == (
+        0,
+        2,
+        [],
+    )
     assert joined("x,y", nothing, theirs, "p,q", how="inner").table.num_rows == 0
 
 

@@ -49,11 +49,11 @@ groups_of_cells = st.lists(
 @settings(max_examples=50)
 @given(groups_of_cells, st.sampled_from(AGGREGATIONS))
 def test_cells_are_aggregated_group_by_group(cells, way):
-    ids = np.repeat(np.arange(len(cells)) * 3, [len(each) for each in cells]).astype(np.int64)
-    flat = pa.array([cell for each in cells for cell in each], pa.string())
-    found = aggregated(flat, Groups.of(ids), way)
-    assert found.type == type_of(way)
-    assert found.to_pylist() == [aggregate(each, way) for each in cells]
+    ids = np.repeat(np.arange(len(cells)) * 3, [len(group) for group in cells]).astype(np.int64)
+    flat = pa.array([cell for group in cells for cell in group], pa.string())
+    aggregates = aggregated(flat, Groups.of(ids), way)
+    assert aggregates.type == type_of(way)
+    assert aggregates.to_pylist() == [aggregate(group, way) for group in cells]
 
 
 def test_differing_cells_are_told_once_and_empty_ones_do_not_differ():

@@ -98,11 +98,11 @@ def test_values_that_the_table_no_longer_holds():
 
 def test_values_that_the_search_was_not_given():
     mapping = mapping_of(["a", "--"], LINKS, "nearest")
-    found = find_rows(
+    found_rows = find_rows(
         "t.csv", "name", pa.Table.from_pylist(THEIRS), mapping, Normaliser(), JoinOptions()
     )
     table = pa.table({"key": ["a", "new", "new", None, "--"]})
-    report = join_table(table, "key", found, pa.array(["a", "--"])).report
+    report = join_table(table, "key", found_rows, pa.array(["a", "--"])).report
     assert rows_of(report, "not searched") == [
         {"kind": "not searched", "query_value": "new", "count": 2}
     ]

@@ -64,11 +64,11 @@ def rows_of(table):
 )
 def test_a_file_is_joined_in_tasks_as_in_memory(match, mine, frame, options, with_report):
     wanted = match.join_with_report(pa.Table.from_pandas(mine), "place", **options)
-    found = match.join_with_report(frame, "place", **options)
-    assert rows_of(found.table) == rows_of(wanted.table)
+    result = match.join_with_report(frame, "place", **options)
+    assert rows_of(result.table) == rows_of(wanted.table)
     if with_report:
-        assert found.report.to_dict() == wanted.report.to_dict()
-        assert found.report.conflicts.sort_by("kind").equals(
+        assert result.report.to_dict() == wanted.report.to_dict()
+        assert result.report.conflicts.sort_by("kind").equals(
             wanted.report.conflicts.sort_by("kind")
         )
 
@@ -127,14 +127,14 @@ def test_a_table_of_spark_is_joined_as_a_file_with_the_same_rows_would_be(spark)
     texts = [row["key"] for row in ours]
     mapping = mapping_of(texts, links, options["values"])
     frame = spark.createDataFrame([tuple(row.values()) for row in ours], "id long, key string")
-    found = join_frame(
+    result = join_frame(
         frame, "key", asked_for(mapping, JoinOptions(**options)), pa.array(texts), from_spark=True
     )
     in_order = sorted(theirs, key=lambda row: [(cell is None, cell or "") for cell in row.values()])
     wanted = joined(ours, in_order, links, **options)
-    assert rows_of(found.table) == rows_of(wanted.table)
+    assert rows_of(result.table) == rows_of(wanted.table)
     in_full = {"rows", "matched_rows", "joined_rows", "counts"}
-    assert {name: getattr(found.report, name) for name in in_full} == {
+    assert {name: getattr(result.report, name) for name in in_full} == {
         name: getattr(wanted.report, name) for name in in_full
     }
 
@@ -161,8 +161,8 @@ def test_a_found_column_of_floats_is_joined_by_the_texts_of_the_index(spark):
     texts = ["49301234567", "1.5", "7"]
     mapping = mapping_of(texts, {(text, text): 0.0 for text in texts[:2]}, "all")
     frame = spark.createDataFrame([(text,) for text in texts], "key string")
-    found = join_frame(
+    result = join_frame(
         frame, "key", asked_for(mapping, JoinOptions()), pa.array(texts), from_spark=True
     )
-    notes = found.table.select("key", "note").toArrow().to_pylist()
+    notes = result.table.select("key", "note").toArrow().to_pylist()
     assert {row["key"]: row["note"] for row in notes} == {"49301234567": "b", "1.5": "d", "7": None}

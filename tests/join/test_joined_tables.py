@@ -72,12 +72,12 @@ def joined(ours=OURS, theirs=THEIRS, links=LINKS, *, kind="arrow", to=None, on="
     rows = pa.Table.from_pylist(
         theirs, schema=pa.schema([(name, pa.string()) for name in theirs[0]])
     )
-    found = find_rows("t.csv", "name", rows, mapping, NORMALISER, options)
+    found_rows = find_rows("t.csv", "name", rows, mapping, NORMALISER, options)
     table = pa.Table.from_pylist(ours, schema=pa.schema([("id", pa.int64()), ("key", pa.string())]))
     return join_table(
         table.to_pandas() if kind == "pandas" else table,
         on,
-        found,
+        found_rows,
         pa.array(texts, pa.string()),
         to=to,
     )
@@ -91,14 +91,14 @@ def ways_of(aggregate):
 @pytest.mark.parametrize("how", ["left", "inner"])
 @pytest.mark.parametrize("values", ["nearest", "all"])
 def test_every_option_gives_what_loops_give(values, how, aggregate):
-    found = joined(values=values, how=how, aggregate=aggregate).table
+    table = joined(values=values, how=how, aggregate=aggregate).table
     wanted = join_by_loops(
         OURS, "key", LINKS, THEIRS, "name", normalised, values, how, ways_of(aggregate)
     )
-    assert found.to_pylist() == wanted
+    assert table.to_pylist() == wanted
     labels = list(THEIRS[0])
     texts = [pa.string()] * len(labels)
-    assert found.schema.types[2:] == found_types(labels, texts, JoinOptions(aggregate=aggregate))
+    assert table.schema.types[2:] == found_types(labels, texts, JoinOptions(aggregate=aggregate))
 
 
 cells = st.sampled_from(["a", "A!", "b", "x", "y", "Y", "gone", "", None])
@@ -124,17 +124,17 @@ links = st.dictionaries(
 def test_any_tables_give_what_loops_give(mine, theirs, links, values, how, aggregate):
     ours = [{"id": place, "key": key} for place, key in enumerate(mine)]
     theirs = [{name: cell or None for name, cell in row.items()} for row in theirs]
-    found = joined(ours, theirs, links, values=values, how=how, aggregate=aggregate).table
+    table = joined(ours, theirs, links, values=values, how=how, aggregate=aggregate).table
     ways = None if aggregate is None else dict.fromkeys(theirs[0], aggregate)
-    assert found.to_pylist() == join_by_loops(
+    assert table.to_pylist() == join_by_loops(
         ours, "key", links, theirs, "name", normalised, values, how, ways
     )
 
 
 def test_one_to_one_joins_no_lake_value_twice():
-    found = joined(values="one-to-one", how="inner").table.to_pylist()
+    rows = joined(values="one-to-one", how="inner").table.to_pylist()
     # a keeps the same text; c then has x to itself; all three rows of y go to b.
-    assert [(row["id"], row["name"]) for row in found] == [
+    assert [(row["id"], row["name"]) for row in rows] == [
         (0, "a"), (1, "X"), (2, "y"), (2, "Y"), (2, "y."), (4, "a"),
     ]  # fmt: skip
 
@@ -199,24 +199,24 @@ def test_the_other_kind_of_table_is_given_when_asked_for(kind, to):
     as_arrow, as_pandas = (other, same) if to == "arrow" else (same, other)
     turned = in_pandas(as_arrow)  # whole numbers of which some may be missing, also where none is
     assert turned.dtypes["id"] == "Int64"
-    told = [frame.astype(object).where(frame.notna(), "-") for frame in (turned, as_pandas)]
-    pd.testing.assert_frame_equal(*told)
+    frames = [frame.astype(object).where(frame.notna(), "-") for frame in (turned, as_pandas)]
+    pd.testing.assert_frame_equal(*frames)
 
 
 def test_whole_numbers_are_exact_in_pandas_by_every_way():
     big = [2**60 + 1, 2**63 + 5]
     rows = pa.table({"name": ["a"], "n": pa.array(big[1:], pa.uint64())})
     mapping = mapping_of(["a", "b"], {("a", "a"): 0.0}, "nearest")
-    found = find_rows("t.csv", "name", rows, mapping, Normaliser(), JoinOptions())
+    found_rows = find_rows("t.csv", "name", rows, mapping, Normaliser(), JoinOptions())
     mine = pa.table({"key": ["a", "b", None], "id": [big[0], None, 3]})
-    asked = join_table(mine, "key", found, pa.array(["a", "b"]), to="pandas").table
-    turned = join_table(mine, "key", found, pa.array(["a", "b"])).to_pandas()
-    pd.testing.assert_frame_equal(asked, turned)
-    assert asked["id"].tolist() == [big[0], pd.NA, 3]
-    assert asked["n"].tolist() == [big[1], pd.NA, pd.NA]
+    requested = join_table(mine, "key", found_rows, pa.array(["a", "b"]), to="pandas").table
+    turned = join_table(mine, "key", found_rows, pa.array(["a", "b"])).to_pandas()
+    pd.testing.assert_frame_equal(requested, turned)
+    assert requested["id"].tolist() == [big[0], pd.NA, 3]
+    assert requested["n"].tolist() == [big[1], pd.NA, pd.NA]
     frame = pd.DataFrame({"key": ["a", "b", None]})
-    beside = join_table(frame, "key", found, pa.array(["a", "b"])).table
-    pd.testing.assert_series_equal(beside["n"], asked["n"])
+    beside = join_table(frame, "key", found_rows, pa.array(["a", "b"])).table
+    pd.testing.assert_series_equal(beside["n"], requested["n"])
 
 
 def test_a_table_with_repeated_names_of_columns_is_joined_by_position():
@@ -277,13 +277,13 @@ def test_dates_of_the_found_table_are_read_as_a_whole_column():
         {"name": "5/3/1953", "n": "3"},
     ]
     ours = [{"id": 0, "key": "1953-05-03"}]
-    found = joined(ours, theirs, {("3 may 1953", "3 may 1953"): 0.0}).table
-    assert found["n"].to_pylist() == ["2"]
+    table = joined(ours, theirs, {("3 may 1953", "3 may 1953"): 0.0}).table
+    assert table["n"].to_pylist() == ["2"]
 
 
 def test_parts_of_the_found_rows_are_those_of_the_whole():
     mapping = mapping_of([row["key"] for row in OURS], LINKS, "all")
-    found = find_rows(
+    found_rows = find_rows(
         "t.csv",
         "name",
         pa.Table.from_pylist(THEIRS),
@@ -291,7 +291,7 @@ def test_parts_of_the_found_rows_are_those_of_the_whole():
         Normaliser(),
         JoinOptions(values="all"),
     )
-    n_rows = len(found.query_of_row)
-    parts = [found.take(start, start + 3) for start in range(0, n_rows, 3)]
+    n_rows = len(found_rows.query_of_row)
+    parts = [found_rows.take(start, start + 3) for start in range(0, n_rows, 3)]
     assert len(parts) > 1
-    assert pa.concat_tables(parts).equals(found.take())
+    assert pa.concat_tables(parts).equals(found_rows.take())

@@ -55,9 +55,9 @@ def test_a_found_column_of_an_odd_type_is_added(cells):
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
-@pytest.mark.parametrize(("most", "is_large"), [(29, True), (30, False)])
-def test_texts_that_are_too_many_get_longer_offsets(monkeypatch, kind, most, is_large):
-    monkeypatch.setattr(beside, "MOST_BYTES", most)
+@pytest.mark.parametrize(("max_bytes", "is_large"), [(29, True), (30, False)])
+def test_texts_that_are_too_many_get_longer_offsets(monkeypatch, kind, max_bytes, is_large):
+    monkeypatch.setattr(beside, "MOST_BYTES", max_bytes)
     column = pa.chunked_array([["x" * 10], ["y" * 5, None]], kind)
     made = beside.taken(column, pa.array([0, 0, None, 2, 0]))
     assert made.to_pylist() == [column[at].as_py() for at in (0, 0, 2, 2, 0)]

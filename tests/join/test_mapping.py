@@ -38,7 +38,9 @@ def chosen(mapping):
         mapping.lake_keys.take(pa.array(mapping.lake)).to_pylist(),
     ]
     return [
-        pair for pair, taken in zip(zip(*names, strict=True), mapping.chosen, strict=True) if taken
+        pair
+        for pair, is_chosen in zip(zip(*names, strict=True), mapping.chosen, strict=True)
+        if is_chosen
     ]
 
 

@@ -72,15 +72,15 @@ def test_columns_keep_the_types_that_they_have_in_memory(spark, lake, table, agg
     rows, typed = read_typed_rows(lake, table)
     options = JoinOptions(aggregate=aggregate)
     mapping = mapping_of(KEYS, {(key, key): 0.0 for key in KEYS}, "nearest")
-    asked = FoundTable(
+    found_table = FoundTable(
         Path(lake), table, "key", rows.column_names, Normaliser(), 1 << 30, mapping, options
     )
     mine = pa.table({"name": KEYS})
     joined = join_frame(
-        spark.createDataFrame(mine), "name", asked, pa.array(KEYS), from_spark=False
+        spark.createDataFrame(mine), "name", found_table, pa.array(KEYS), from_spark=False
     ).table.toArrow()
-    found = find_rows(table, "key", rows, mapping, Normaliser(), options, typed)
-    wanted = join_table(mine, "name", found, pa.array(KEYS)).table
+    found_rows = find_rows(table, "key", rows, mapping, Normaliser(), options, typed)
+    wanted = join_table(mine, "name", found_rows, pa.array(KEYS)).table
     nearest = {
         pa.uint8(): pa.int16(),
         pa.uint64(): pa.decimal128(20),
@@ -98,10 +98,10 @@ def test_columns_keep_the_types_that_they_have_in_memory(spark, lake, table, agg
             assert got == kind, name
     cells = joined.sort_by("name").to_pylist()
     as_told = wanted.rename_columns(joined.column_names).sort_by("name").to_pylist()
-    for got, told in zip(cells, as_told, strict=True):
-        if told.get("hour") is not None:
-            told["hour"] = rows["hour"][0].as_py()
-        assert got == told
+    for got, expected in zip(cells, as_told, strict=True):
+        if expected.get("hour") is not None:
+            expected["hour"] = rows["hour"][0].as_py()
+        assert got == expected
     if table != "texts.csv":
         assert any(column.type != pa.string() for column in joined.columns[5:])
 
@@ -111,7 +111,7 @@ def test_a_table_of_spark_keeps_its_types(spark):
     given = of_every_type().drop_columns(["small", "large", "hour", "many"])
     spark.createDataFrame(given).repartition(3).createOrReplaceTempView("typed_in_spark")
     mapping = mapping_of(KEYS, {(key, key): 0.0 for key in KEYS}, "nearest")
-    asked = FoundTable(
+    found_table = FoundTable(
         Path("spark:typed_in_spark"),
         "typed_in_spark",
         "key",
@@ -122,9 +122,9 @@ def test_a_table_of_spark_keeps_its_types(spark):
         JoinOptions(provenance=()),
     )
     frame = spark.createDataFrame(pa.table({"name": KEYS}))
-    joined = join_frame(frame, "name", asked, pa.array(KEYS), from_spark=True).table
-    theirs = {each.name: each.dataType for each in spark.table("typed_in_spark").schema}
-    assert {each.name: each.dataType for each in joined.schema[1:]} == theirs
+    joined = join_frame(frame, "name", found_table, pa.array(KEYS), from_spark=True).table
+    theirs = {field.name: field.dataType for field in spark.table("typed_in_spark").schema}
+    assert {field.name: field.dataType for field in joined.schema[1:]} == theirs
     cells = joined.drop("name").toArrow().sort_by("key").to_pylist()
     assert cells == spark.table("typed_in_spark").toArrow().sort_by("key").to_pylist()
 

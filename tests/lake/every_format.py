@@ -208,7 +208,7 @@ def every_file():
         "zs.ods": (ods(), ["#Cities"]),
     }
     files |= {
-        name: (data, [name + each for each in tables]) for name, (data, tables) in several.items()
+        name: (data, [name + table for table in tables]) for name, (data, tables) in several.items()
     }
     return files
 

@@ -68,9 +68,9 @@ def spellings(name: str) -> set[str]:
     """Return the words that a name can be after normalising, with accents and without."""
     lower = unicodedata.normalize("NFKC", name).lower().replace(".", "")
     plain = "".join(
-        packaged()["letters"].get(each, each)
-        for each in unicodedata.normalize("NFKD", lower)
-        if not 0x300 <= ord(each) <= 0x36F
+        packaged()["letters"].get(letter, letter)
+        for letter in unicodedata.normalize("NFKD", lower)
+        if not 0x300 <= ord(letter) <= 0x36F
     )
     plain = plain if re.fullmatch(r"[a-z]+|[\u0370-\u03ff]+", plain) else lower
     return {text for text in (lower, plain) if re.fullmatch(r"[^\W\d_]{3,}", text)}
@@ -94,9 +94,9 @@ def months() -> dict[str, object]:
     month_of["sept"].add(9)
     english.add("sept")
     clear = {
-        text: min(found)
-        for text, found in month_of.items()
-        if len(found) == 1 and (text not in weekdays or text in english)
+        text: min(numbers)
+        for text, numbers in month_of.items()
+        if len(numbers) == 1 and (text not in weekdays or text in english)
     }
     return {
         "english": _by_month({text: clear[text] for text in english}),

@@ -66,11 +66,11 @@ def foreign_from_babel() -> dict[str, list[str]]:
     for (code, _), form in zip(named, forms.to_pylist(), strict=True):
         meant[form].add(code)
     known = set(english_names(normaliser.normalise_columns).texts.to_pylist())
-    found: dict[str, dict[str, str]] = {code: {} for code in english}
+    names_by_code: dict[str, dict[str, str]] = {code: {} for code in english}
     for (code, name), form in zip(named, forms.to_pylist(), strict=True):
         if form and len(meant[form]) == 1 and form not in known:
-            found[code].setdefault(form, name)
-    return {code: sorted(own.values()) for code, own in found.items() if own}
+            names_by_code[code].setdefault(form, name)
+    return {code: sorted(own.values()) for code, own in names_by_code.items() if own}
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ NAMES = ["year", "country", "city, state", "rate~", "", "x", "x"]
     ],
 )
 def test_columns_are_found_in_the_order_in_which_they_are_named(spec, positions, similar):
-    found = find_key_columns(NAMES, spec)
-    assert [column.position for column in found] == positions
-    assert [column.similar for column in found] == similar
+    columns = find_key_columns(NAMES, spec)
+    assert [column.position for column in columns] == positions
+    assert [column.similar for column in columns] == similar
 
 
 def test_labels_are_those_of_results():

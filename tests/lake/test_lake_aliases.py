@@ -27,7 +27,7 @@ CITIES = [("NYC", "New York City"), ("Big Apple", "nyc"), ("LA", "Los Angeles")]
 def written(folder, rows, names=("alias", "name")):
     path = folder / "aliases.parquet"
     columns = zip(*rows, strict=True) if rows else [[] for _ in names]
-    pq.write_table(pa.table([pa.array(each, pa.string()) for each in columns], names), path)
+    pq.write_table(pa.table([pa.array(column, pa.string()) for column in columns], names), path)
     return path
 
 
@@ -154,21 +154,21 @@ def test_values_whose_hashes_are_equal_are_told_apart(monkeypatch):
     names = [f"ab{number:03d}" for number in range(100)]
     aliases = Aliases.of(pa.array(names), pa.array([name.upper() for name in names]))
     assert len(np.unique(aliases._known)) == 1
-    asked = pa.array([*names[::7], "ab100", None, "", "ab"])
+    queries = pa.array([*names[::7], "ab100", None, "", "ab"])
     assert (
-        aliases.canonical(asked).to_pylist() == [name.upper() for name in names[::7]] + [None] * 4
+        aliases.canonical(queries).to_pylist() == [name.upper() for name in names[::7]] + [None] * 4
     )
-    assert aliases.canonical(asked.slice(3, 2)).to_pylist() == ["AB021", "AB028"]
+    assert aliases.canonical(queries.slice(3, 2)).to_pylist() == ["AB021", "AB028"]
     assert aliases.canonical(pa.array([], pa.string())).to_pylist() == []
 
 
 def test_hashes_are_the_same_on_every_machine():
     texts = pa.array(["", "a", "ab", "ba", "é", "a" * 64 + "b", "a" * 64 + "c", None])
-    found = module._hashes(texts)
-    assert found.tolist()[1:3] == [4929281584866343969, 7017054141178507391]
-    assert found[5] == found[6], "only the first bytes count"
-    assert len(set(found[:6].tolist())) == 6
-    assert module._hashes(texts.slice(2, 2)).tolist() == found[2:4].tolist()
+    hashes = module._hashes(texts)
+    assert hashes.tolist()[1:3] == [4929281584866343969, 7017054141178507391]
+    assert hashes[5] == hashes[6], "only the first bytes count"
+    assert len(set(hashes[:6].tolist())) == 6
+    assert module._hashes(texts.slice(2, 2)).tolist() == hashes[2:4].tolist()
 
 
 def test_aliases_are_sent_as_a_path_and_opened_once(tmp_path):
@@ -192,16 +192,18 @@ def test_aliases_are_sent_as_a_path_and_opened_once(tmp_path):
 
 def test_a_description_comes_back_with_the_files_of_a_catalog(tmp_path):
     normaliser = AliasedNormaliser(Normaliser(), read(tmp_path, CITIES)).kept_in(tmp_path)
-    found = normaliser_from_json(normaliser.to_json(), lambda kind: [[], [normaliser.aliases.path]])
-    assert found == normaliser
-    assert found.fingerprint == normaliser.fingerprint != Normaliser().fingerprint
-    assert found.normalise(pa.array(["LA"])).to_pylist() == ["los angeles"]
+    restored = normaliser_from_json(
+        normaliser.to_json(), lambda kind: [[], [normaliser.aliases.path]]
+    )
+    assert restored == normaliser
+    assert restored.fingerprint == normaliser.fingerprint != Normaliser().fingerprint
+    assert restored.normalise(pa.array(["LA"])).to_pylist() == ["los angeles"]
     assert normaliser_from_json(Normaliser().to_json(), None) == Normaliser()
     lost = normaliser_from_json(normaliser.to_json(), lambda kind: [[]])
     with pytest.raises(IndexCorruptError, match="lists no file of the aliases"):
         lost.normalise(pa.array(["LA"]))
-    for told in (3, {"count": 0, "digest": "0" * 32}, {"count": 1, "digest": "x"}):
-        text = json.dumps({"version": 3, "rules": [], "extra": {}, "aliases": told})
+    for description in (3, {"count": 0, "digest": "0" * 32}, {"count": 1, "digest": "x"}):
+        text = json.dumps({"version": 3, "rules": [], "extra": {}, "aliases": description})
         with pytest.raises(InputError, match="must be described by a count and a digest"):
             normaliser_from_json(text, None)
 
@@ -233,18 +235,18 @@ def test_values_that_become_equal_count_once_in_their_column(tmp_path):
     normaliser = normaliser_of(tmp_path, [("first", "aa"), ("second", "aa"), ("third", "aa")])
     values = ["FR", "ES", "IT", "first", "second", "third"]
     by_hand = ["FR", "ES", "IT", "aa"]
-    found = normaliser.normalise(pa.array(values)).to_pylist()
-    assert found[:4] == Normaliser().normalise(pa.array(by_hand)).to_pylist()
-    assert found[0] == "france"
+    forms = normaliser.normalise(pa.array(values)).to_pylist()
+    assert forms[:4] == Normaliser().normalise(pa.array(by_hand)).to_pylist()
+    assert forms[0] == "france"
 
 
 def test_cells_are_shown_as_they_are_and_counted_together(tmp_path):
     normaliser = normaliser_of(tmp_path, CITIES)
     column = pa.array(["N.Y.C.", "New York City", "nyc", "Rome", None])
-    [found] = column_values([column], normaliser)
-    assert found.values.to_pylist() == ["new york city", "rome"]
-    assert found.texts.to_pylist() == ["N.Y.C.", "Rome"]
-    assert found.counts.to_pylist() == [3, 1]
+    [counted_values] = column_values([column], normaliser)
+    assert counted_values.values.to_pylist() == ["new york city", "rome"]
+    assert counted_values.texts.to_pylist() == ["N.Y.C.", "Rome"]
+    assert counted_values.counts.to_pylist() == [3, 1]
 
 
 def test_a_normaliser_without_aliases_touches_nothing():

@@ -35,15 +35,15 @@ PLACES = {
 
 
 @pytest.mark.parametrize(
-    ("encoding", "places"), [(name, each) for name, lists in PLACES.items() for each in lists]
+    ("encoding", "places"), [(name, places) for name, lists in PLACES.items() for places in lists]
 )
 def test_a_few_names_tell_the_encoding(encoding, places):
     text = "place,n\n" + "".join(
         f"{place.replace('_', ' ')},{n}\n" for n, place in enumerate(places.split())
     )
-    found = detect_encoding(text.encode(encoding))
-    assert text.encode(encoding).decode(found.name) == text
-    assert found.note == f"not UTF-8: read as {found.name}, a guess"
+    guess = detect_encoding(text.encode(encoding))
+    assert text.encode(encoding).decode(guess.name) == text
+    assert guess.note == f"not UTF-8: read as {guess.name}, a guess"
 
 
 @pytest.mark.parametrize(

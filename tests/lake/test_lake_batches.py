@@ -34,10 +34,10 @@ ODD_CELLS = (
 
 def rows_by_table(batches):
     """The records of each table, by kind, in order."""
-    found = {}
+    rows = {}
     for row in pa.Table.from_batches(batches, SCHEMA).to_pylist():
-        found.setdefault((row["table"], row["record"]), []).append(row)
-    return found
+        rows.setdefault((row["table"], row["record"]), []).append(row)
+    return rows
 
 
 def sorted_records(batches):
@@ -129,40 +129,40 @@ def test_a_table_that_fails_does_not_take_others_with_it(write, tmp_path, monkey
         return normalise(cells, normaliser)
 
     monkeypatch.setattr(records, "normalised_values", fails)
-    found = rows_by_table(lake_records(files, ColumnRules(), Normaliser()))
-    [x, y] = found["b.csv", "column"]
+    rows = rows_by_table(lake_records(files, ColumnRules(), Normaliser()))
+    [x, y] = rows["b.csv", "column"]
     assert x["reason"] == "its table could not be normalised: MemoryError: no"
     assert y["reason"].startswith("numbers: ")
-    assert ("b.csv", "value") not in found
-    assert [len(found[f"{name}.csv", "value"]) for name in "ac"] == [9, 9]
+    assert ("b.csv", "value") not in rows
+    assert [len(rows[f"{name}.csv", "value"]) for name in "ac"] == [9, 9]
 
 
 def test_a_large_table_is_taken_alone(write, tmp_path, monkeypatch):
     for name, n_rows in (("a", 5), ("b", 5), ("c", 2000), ("d", 5)):
         write(f"lake/{name}.csv", "x\n" + "".join(f"{name}{n}\n" for n in range(n_rows)))
-    taken = []
+    batches = []
 
     def tell(tables):
-        taken.append([table.name for table in tables])
+        batches.append([table.name for table in tables])
         return iter(())
 
     monkeypatch.setattr(records, "BATCH_BYTES", 8000)
     list(
         lake_records(find_tables(tmp_path / "lake")[0], ColumnRules(), Normaliser(), wanted=[tell])
     )
-    assert taken == [["a.csv", "b.csv"], ["c.csv"], ["d.csv"]]
+    assert batches == [["a.csv", "b.csv"], ["c.csv"], ["d.csv"]]
 
 
 @given(st.lists(st.lists(st.one_of(st.none(), st.sampled_from(ODD_CELLS)), max_size=9), max_size=5))
 def test_cells_are_counted_by_column(columns):
-    found = CountedCells.of([pa.array(column, pa.string()) for column in columns]).trimmed()
+    cells = CountedCells.of([pa.array(column, pa.string()) for column in columns]).trimmed()
     expected = []
     for number, column in enumerate(columns):
         trimmed = [pc.utf8_trim_whitespace(cell).as_py() for cell in column if cell is not None]
         kept = [cell for cell in trimmed if cell]
         expected += [(number, cell, kept.count(cell)) for cell in dict.fromkeys(kept)]
     assert expected == list(
-        zip(found.columns.tolist(), found.texts.to_pylist(), found.counts.tolist(), strict=True)
+        zip(cells.columns.tolist(), cells.texts.to_pylist(), cells.counts.tolist(), strict=True)
     )
 
 

@@ -145,7 +145,7 @@ def test_one_other_word_and_it_is_no_date(parts, word, place):
 @settings(max_examples=60)
 @given(st.lists(st.lists(PARTS, min_size=1, max_size=5).map(" ".join), max_size=5))
 def test_a_date_is_read_alone_as_among_others_and_its_form_is_a_date(values):
-    found = read(*values)
-    assert found == [read(value)[0] for value in values]
-    dates = [value for value in found if value]
+    forms = read(*values)
+    assert forms == [read(value)[0] for value in values]
+    dates = [value for value in forms if value]
     assert read(*dates) == dates

@@ -121,8 +121,8 @@ def test_the_order_of_day_and_month_is_decided_over_the_column():
 
 def test_columns_do_not_decide_for_each_other():
     values = pa.array(["3/5/1953", "13/5/1953", "3/5/1953", None, "x"])
-    found = canonical_dates(values, np.array([0, 0, 1, 1, 7]))
-    assert found.to_pylist() == ["3 may 1953", "13 may 1953", "5 march 1953", None, None]
+    dates = canonical_dates(values, np.array([0, 0, 1, 1, 7]))
+    assert dates.to_pylist() == ["3 may 1953", "13 may 1953", "5 march 1953", None, None]
 
 
 def test_no_values_give_no_dates():

@@ -341,7 +341,7 @@ def test_a_join_with_a_table_elsewhere_is_the_join_with_the_same_table_here(lake
     joined = []
     for where in (lake, small_lake):
         rows = read_rows(where, "cities.csv")
-        found = find_rows("cities.csv", "city", rows, mapping, Normaliser(), options)
-        joined.append(join_table(mine, "town", found, texts).table)
+        found_rows = find_rows("cities.csv", "city", rows, mapping, Normaliser(), options)
+        joined.append(join_table(mine, "town", found_rows, texts).table)
     pd.testing.assert_frame_equal(*joined)
     assert joined[0]["country"].tolist()[:2] == ["Norway", "Italy"]

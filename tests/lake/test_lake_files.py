@@ -58,9 +58,9 @@ def test_the_extension_tells_the_format(name, expected):
 def test_tables_come_in_the_order_of_code_points_of_relative_paths(tmp_path):
     touch(tmp_path, "b.csv", "a/z.csv", "a.csv", "B.csv", "é.csv", "a/b/c.tsv")
     assert tables_of(tmp_path) == ["B.csv", "a.csv", "a/b/c.tsv", "a/z.csv", "b.csv", "é.csv"]
-    found = find_tables(tmp_path)[0][0]
-    assert found.path == tmp_path / "B.csv"
-    assert found.n_bytes == 8
+    file = find_tables(tmp_path)[0][0]
+    assert file.path == tmp_path / "B.csv"
+    assert file.n_bytes == 8
 
 
 def test_one_file_is_a_lake_of_one_table_whatever_its_extension(tmp_path):
@@ -235,7 +235,7 @@ def test_what_cannot_be_looked_into_is_told_from_what_holds_no_table(tmp_path, m
     monkeypatch.setattr(os, "scandir", scandir)
     tables, skipped = find_tables(tmp_path)
     assert [file.table for file in tables] == ["a.csv"]
-    assert {each.path: each.is_closed for each in skipped} == {
+    assert {file.path: file.is_closed for file in skipped} == {
         "book.xlsx": True,
         "denied": True,
         "gone": False,

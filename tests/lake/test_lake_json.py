@@ -101,8 +101,8 @@ def test_a_key_named_as_one_inside_an_object_is_a_column_of_its_own(name):
     rows = [{"a": {"b": 0}}, {"a.b": 1, "a": {"b": 2}}, {"a": {"b": {"c": 3}, "b.c": 4}}]
     text = "\n".join(map(json.dumps, rows)) if name == "t.jsonl" else json.dumps(rows)
     table = parse(text, name)
-    found = list(zip(table.names, (each.to_pylist() for each in table.columns), strict=True))
-    assert found == [
+    columns = list(zip(table.names, (column.to_pylist() for column in table.columns), strict=True))
+    assert columns == [
         ("a.b", ["0", "2", None]),
         ("a.b", [None, "1", None]),
         ("a.b.c", [None, None, "3"]),
@@ -111,7 +111,7 @@ def test_a_key_named_as_one_inside_an_object_is_a_column_of_its_own(name):
     assert table.notes == ["keys that are named as others inside objects are columns of their own"]
     (batch,) = json_rows(name, text.encode())
     assert batch.names == table.names
-    assert [each.to_pylist() for each in batch.columns] == [each for _, each in found]
+    assert [column.to_pylist() for column in batch.columns] == [values for _, values in columns]
 
 
 def test_objects_in_columns_of_one_name_are_columns_of_their_own():
@@ -202,8 +202,8 @@ def test_keys_that_are_there_twice_count_with_their_last_value():
     ],
 )
 def test_what_stands_beside_the_rows_is_told(document, is_all):
-    told = [] if is_all else ["what stands beside the array of rows was left out"]
-    assert parse(json.dumps(document)).notes == told
+    notes = [] if is_all else ["what stands beside the array of rows was left out"]
+    assert parse(json.dumps(document)).notes == notes
 
 
 def test_a_minority_of_items_that_are_no_objects_is_left_out():

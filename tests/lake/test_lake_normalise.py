@@ -21,9 +21,9 @@ def normaliser_of(**options):
 
 
 def normal(*values, **options):
-    found = normaliser_of(**options).normalise(pa.array(values, pa.string()))
-    assert found.type == pa.string()
-    return found.to_pylist()
+    texts = normaliser_of(**options).normalise(pa.array(values, pa.string()))
+    assert texts.type == pa.string()
+    return texts.to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -361,9 +361,9 @@ TEXTS = st.lists(
 @given(TEXTS)
 def test_any_text_gives_words_with_single_spaces_or_nothing(values):
     values = [value.encode("utf-8", "replace").decode() if value else value for value in values]
-    for found, value in zip(normal(*values), values, strict=True):
-        assert found is None or (found and found == found.strip() and "  " not in found)
-        assert value is not None or found is None
+    for text, value in zip(normal(*values), values, strict=True):
+        assert text is None or (text and text == text.strip() and "  " not in text)
+        assert value is not None or text is None
 
 
 @settings(max_examples=70)

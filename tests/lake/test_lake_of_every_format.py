@@ -56,7 +56,7 @@ def test_every_table_is_read_and_none_is_lost(files, lake):
             values.setdefault((row["table"], row["position"]), set()).add(row["text"])
     for name in tables:
         expected = {city.replace("ō", "o") if "latin" in name else city for city in CITIES}
-        assert expected in [found for (table, _), found in values.items() if table == name], name
+        assert expected in [texts for (table, _), texts in values.items() if table == name], name
 
 
 def test_each_is_a_query_by_its_name(files, lake):
@@ -80,7 +80,7 @@ def test_typed_formats_keep_their_types(lake):
         rows, typed = read_typed_rows(lake, name)
         assert [column.type for column in typed][2:] == TABLE.schema.types[2:], name
         assert typed[3].to_pylist() == TABLE["founded"].to_pylist(), name
-        assert rows["founded"].to_pylist() == [str(each) for each in TABLE["founded"].to_pylist()]
+        assert rows["founded"].to_pylist() == [str(cell) for cell in TABLE["founded"].to_pylist()]
     assert read_typed_rows(lake, "a.csv")[1] is None
 
 
@@ -105,14 +105,14 @@ def test_damaged_files_are_listed_with_a_sentence_and_stop_nothing(files, tmp_pa
     rows, skipped = records_of(tmp_path)
     tables = {row["table"]: row["reason"] for row in rows if row["record"] == "table"}
     assert tables.pop("0.csv") is None
-    told = {each.path: each.reason for each in skipped}
-    told |= {name: reason for name, reason in tables.items() if reason}
+    reasons = {file.path: file.reason for file in skipped}
+    reasons |= {name: reason for name, reason in tables.items() if reason}
     for name in files:
-        of_file = [reason for path, reason in told.items() if path.startswith(name)]
+        of_file = [reason for path, reason in reasons.items() if path.startswith(name)]
         if how in ("empty", "other"):
             assert of_file, name
         assert all("\n" not in reason and len(reason) < 400 for reason in of_file)
         assert all(grouped(reason, name).head for reason in of_file)
-        if of_file and f"{name}" in told:
+        if of_file and f"{name}" in reasons:
             with pytest.raises(TableReadError):
                 read_table(tmp_path / name)

@@ -32,32 +32,32 @@ def rows_of(table, *names):
     return [tuple(row.values()) for row in table.select(names).to_pylist()]
 
 
-def of_kind(found, kind):
-    return found.filter(pc.equal(found["record"], kind))
+def of_kind(rows, kind):
+    return rows.filter(pc.equal(rows["record"], kind))
 
 
 def test_a_table_becomes_records_of_itself_its_columns_and_its_values(write, tmp_path):
     write("lake/cities.csv", CITIES)
-    found = records_of(tmp_path / "lake")
+    rows = records_of(tmp_path / "lake")
     assert rows_of(
-        of_kind(found, "table"), "table", "format", "n_bytes", "encoding", "delimiter"
+        of_kind(rows, "table"), "table", "format", "n_bytes", "encoding", "delimiter"
     ) == [("cities.csv", "delimited", len(CITIES), "utf-8", ",")]
-    assert rows_of(of_kind(found, "table"), "n_rows", "n_columns", "reason", "notes") == [
+    assert rows_of(of_kind(rows, "table"), "n_rows", "n_columns", "reason", "notes") == [
         (5, 4, None, [])
     ]
     assert rows_of(
-        of_kind(found, "column"), "position", "label", "kind", "n_rows", "n_missing", "n_distinct"
+        of_kind(rows, "column"), "position", "label", "kind", "n_rows", "n_missing", "n_distinct"
     ) == [
         (0, "city", "text", 5, 1, 3),
         (1, "country", "text", 5, 0, 3),
         (2, "n", "number", 5, 0, 5),
         (3, "fixed", "text", 5, 0, 1),
     ]
-    reasons = of_kind(found, "column")["reason"].to_pylist()
+    reasons = of_kind(rows, "column")["reason"].to_pylist()
     assert reasons[:2] == [None, None]
     assert reasons[2].startswith("numbers: 100 % of the values")
     assert reasons[3] == "1 distinct value, at least 2 needed (min_distinct)"
-    assert rows_of(of_kind(found, "value"), "table", "position", "value", "text", "count") == [
+    assert rows_of(of_kind(rows, "value"), "table", "position", "value", "text", "count") == [
         ("cities.csv", 0, "rome", "Rome", 2),
         ("cities.csv", 0, "oslo", "Oslo", 1),
         ("cities.csv", 0, "lima", "Lima", 1),
@@ -69,12 +69,12 @@ def test_a_table_becomes_records_of_itself_its_columns_and_its_values(write, tmp
 
 def test_columns_whose_values_fall_together_are_left_out(write, tmp_path):
     write("lake/a.csv", "x,y\nUSA,-\nusa,--\nU.S.A.,-\nusa,-\nusa,-\n")
-    found = records_of(tmp_path / "lake")
-    assert rows_of(of_kind(found, "column"), "label", "n_distinct", "reason") == [
+    rows = records_of(tmp_path / "lake")
+    assert rows_of(of_kind(rows, "column"), "label", "n_distinct", "reason") == [
         ("x", 1, "1 distinct value, at least 2 needed (min_distinct): counted once normalised"),
         ("y", 0, "0 distinct values, at least 2 needed (min_distinct): counted once normalised"),
     ]
-    assert len(of_kind(found, "value")) == 0
+    assert len(of_kind(rows, "value")) == 0
 
 
 def test_bad_tables_are_listed_with_their_reason_and_do_not_stop_a_lake(write, tmp_path):
@@ -85,25 +85,27 @@ def test_bad_tables_are_listed_with_their_reason_and_do_not_stop_a_lake(write, t
     write("lake/e.parquet", "no")
     write("lake/f.jsonl", "no")
     write("lake/g.csv", "a,b\n")
-    found = of_kind(records_of(tmp_path / "lake"), "table")
-    assert rows_of(found, "table", "reason") == [
+    tables = of_kind(records_of(tmp_path / "lake"), "table")
+    assert rows_of(tables, "table", "reason") == [
         ("a.csv", None),
         ("b.csv", "b.csv is binary, not delimited text."),
         ("c.csv", "c.csv is empty: it has no header row."),
         ("d.csv.gz", "d.csv.gz is a gzip file that was cut short; write or download it again."),
-        ("e.parquet", found["reason"][4].as_py()),
+        ("e.parquet", tables["reason"][4].as_py()),
         ("f.jsonl", "f.jsonl is not JSON lines: 1 of 1 lines hold no object."),
         ("g.csv", None),
     ]
-    assert found["reason"][4].as_py().startswith("e.parquet is no readable Parquet file: ")
-    assert found["fingerprint"].null_count == 0, "all could be read, if not understood"
+    assert tables["reason"][4].as_py().startswith("e.parquet is no readable Parquet file: ")
+    assert tables["fingerprint"].null_count == 0, "all could be read, if not understood"
 
 
 def test_a_file_that_vanished_has_a_reason(tmp_path):
     file = TableFile("gone.csv", tmp_path / "gone.csv", "delimited", 1)
-    found = list(records.table_records(file, ColumnRules(), Normaliser()))
-    assert found[0]["reason"].to_pylist() == ["gone.csv cannot be read: No such file or directory."]
-    assert found[0]["fingerprint"].to_pylist() == [None]
+    batches = list(records.table_records(file, ColumnRules(), Normaliser()))
+    assert batches[0]["reason"].to_pylist() == [
+        "gone.csv cannot be read: No such file or directory."
+    ]
+    assert batches[0]["fingerprint"].to_pylist() == [None]
 
 
 @pytest.mark.parametrize("place", ["TablesInTurn.open", "profile_cells", "normalised_values"])
@@ -116,12 +118,12 @@ def test_whatever_a_table_makes_raise_becomes_a_reason(write, tmp_path, monkeypa
 
     write("lake/a.csv", CITIES)
     monkeypatch.setattr(f"{records.__name__}.{place}", fail)
-    found = records_of(tmp_path / "lake")
-    reasons = [reason for reason in found["reason"].to_pylist() if reason]
+    rows = records_of(tmp_path / "lake")
+    reasons = [reason for reason in rows["reason"].to_pylist() if reason]
     assert any(type(error).__name__ in reason and "\n" not in reason for reason in reasons)
-    assert len(of_kind(found, "table")) == 1
-    assert len(of_kind(found, "column")) == (0 if place == "TablesInTurn.open" else 4)
-    assert len(of_kind(found, "value")) == 0
+    assert len(of_kind(rows, "table")) == 1
+    assert len(of_kind(rows, "column")) == (0 if place == "TablesInTurn.open" else 4)
+    assert len(of_kind(rows, "value")) == 0
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4, 5])
@@ -179,11 +181,11 @@ def test_real_lakes_are_read_whole(lake_folder, name):
     batches = [
         b for file in files for b in records.table_records(file, ColumnRules(), Normaliser())
     ]
-    found = pa.Table.from_batches(batches, SCHEMA)
-    tables, columns = of_kind(found, "table"), of_kind(found, "column")
+    rows = pa.Table.from_batches(batches, SCHEMA)
+    tables, columns = of_kind(rows, "table"), of_kind(rows, "column")
     assert len(tables) == len(files)
     assert tables["reason"].null_count == len(files)
-    values = of_kind(found, "value")
+    values = of_kind(rows, "value")
     kept = columns.filter(pc.is_null(columns["reason"]))
     assert len(values) == pc.sum(kept["n_distinct"]).as_py()
     assert pc.min(pc.utf8_length(values["value"])).as_py() > 0

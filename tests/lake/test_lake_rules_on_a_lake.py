@@ -27,7 +27,7 @@ def test_what_is_normalised_keeps_its_form(columns):
 
 
 @pytest.mark.parametrize(
-    ("rule", "least", "most"),
+    ("rule", "min_count", "max_count"),
     [
         ("footnotes", 1, 40),
         ("opponents", 10, 60),
@@ -39,7 +39,7 @@ def test_what_is_normalised_keeps_its_form(columns):
         ("states", 5, 80),
     ],
 )
-def test_a_rule_changes_few_values_and_makes_few_of_them_equal(columns, rule, least, most):
+def test_a_rule_changes_few_values_and_makes_few_of_them_equal(columns, rule, min_count, max_count):
     """Check that a rule changes few values and makes few of them equal.
 
     The bounds are a little wider than the counts observed, so that a rule that changes too much
@@ -55,5 +55,5 @@ def test_a_rule_changes_few_values_and_makes_few_of_them_equal(columns, rule, le
         for before, after in zip(first.to_pylist(), second.to_pylist(), strict=True)
         if before != after
     }
-    assert least <= len(changed) <= most
+    assert min_count <= len(changed) <= max_count
     assert n_distinct(off) - n_distinct(on) <= len(changed)

@@ -64,9 +64,9 @@ def test_what_is_no_number(value):
 
 
 def test_missing_cells_and_white_space_do_not_count():
-    found = profile("a", " a", None, "  ", "b c", "a")
-    assert found == ColumnProfile("text", 6, 2, 2, 0, 0, 1.0)
-    assert found.n_values == 4
+    column = profile("a", " a", None, "  ", "b c", "a")
+    assert column == ColumnProfile("text", 6, 2, 2, 0, 0, 1.0)
+    assert column.n_values == 4
 
 
 def test_an_empty_column():
@@ -82,8 +82,8 @@ def test_the_fraction_of_numbers_is_itself_allowed():
 
 
 def test_dates_are_weighed_by_cells():
-    found = profile("2020-01-02", "2020-01-02", "x")
-    assert (found.kind, found.n_dates) == ("date", 2)
+    column = profile("2020-01-02", "2020-01-02", "x")
+    assert (column.kind, column.n_dates) == ("date", 2)
     assert profile("2020-01-02", "x").kind == "text"
 
 
@@ -116,14 +116,14 @@ NO_CODES = [
 
 @pytest.mark.parametrize("value", CODES)
 def test_what_is_a_code(value):
-    found = profile(value)
-    assert (found.kind, found.value_kind, found.n_codes) == ("text", "code", 1)
+    column = profile(value)
+    assert (column.kind, column.value_kind, column.n_codes) == ("text", "code", 1)
 
 
 @pytest.mark.parametrize("value", NO_CODES)
 def test_what_is_no_code(value):
-    found = profile(value)
-    assert (found.value_kind, found.n_codes) == ("text", 0)
+    column = profile(value)
+    assert (column.value_kind, column.n_codes) == ("text", 0)
 
 
 def test_codes_are_more_than_half_of_the_cells_of_a_column_of_text():

@@ -122,9 +122,9 @@ IN_A_LAKE = ("line.csv", "file.parquet", "cells.xlsx", "declared.xlsx")
 def test_far_too_many_columns_are_refused_with_a_sentence(tmp_path, name):
     (tmp_path / name).write_bytes(WIDE[name]())
     shown = tmp_path / (f"{name}#Wide" if name.endswith(".xlsx") else name)
-    with pytest.raises(TableReadError) as told:
+    with pytest.raises(TableReadError) as error:
         read_table(shown)
-    said = str(told.value)
+    said = str(error.value)
     assert "\n" not in said
     assert len(said) < 400
     assert f"a table has at most {MAX_COLUMNS:,}" in said
@@ -158,7 +158,7 @@ def test_the_others_of_a_lake_are_read(tmp_path):
 def records_of(folder):
     """Return what is known of each table of a lake, those that are left out by their files too."""
     tables, skipped = find_tables(folder)
-    rows = [{"table": each.path, "reason": each.reason} for each in skipped]
+    rows = [{"table": file.path, "reason": file.reason} for file in skipped]
     for batch in lake_records(tables, ColumnRules(), Normaliser()):
         rows += [row for row in batch.to_pylist() if row["record"] == "table"]
     return rows

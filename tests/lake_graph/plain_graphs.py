@@ -16,8 +16,8 @@ def random_columns(seed: int, n_tables: int = 6) -> Columns:
             begin, size = int(random.integers(0, 20)), int(random.integers(1, 25))
             drawn = begin + random.permutation(30)[:size]
             if columns and random.random() < 0.2:
-                drawn = [int(each[1:]) for each in random.choice(list(columns.values()))]
-            columns[f"t{table}.csv", f"c{label}"] = {f"v{each}" for each in drawn}
+                drawn = [int(token[1:]) for token in random.choice(list(columns.values()))]
+            columns[f"t{table}.csv", f"c{label}"] = {f"v{number}" for number in drawn}
     return columns
 
 
@@ -25,19 +25,19 @@ def edges_of(
     columns: Columns, min_joinability: float, k: int | None
 ) -> dict[tuple[tuple[str, str], tuple[str, str]], tuple[int, int]]:
     """Return (left, right) -> (values that match, values of the left), each pair looked at."""
-    found = {}
-    least = Fraction(str(min_joinability))
+    edges = {}
+    floor = Fraction(str(min_joinability))
     for left in sorted(columns):
         mine = [
             (len(columns[left] & columns[right]), right)
             for right in sorted(columns)
             if right[0] != left[0]
         ]
-        mine = [each for each in mine if each[0] and Fraction(each[0], len(columns[left])) >= least]
-        mine.sort(key=lambda each: -each[0])  # stable: equal ones stay by name
+        mine = [pair for pair in mine if pair[0] and Fraction(pair[0], len(columns[left])) >= floor]
+        mine.sort(key=lambda pair: -pair[0])  # stable: equal ones stay by name
         for matched, right in mine[:k]:
-            found[left, right] = (matched, len(columns[left]))
-    return found
+            edges[left, right] = (matched, len(columns[left]))
+    return edges
 
 
 def jaccard_leaders(columns: Columns) -> dict[tuple[str, str], tuple[str, str]]:

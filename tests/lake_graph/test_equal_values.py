@@ -18,7 +18,9 @@ def lake_of(folder, columns, *, shards=1, deleted=()):
     opened = []
     for number in range(shards):
         mine = {
-            name: each for name, each in columns.items() if int(name[0][1:-4]) % shards == number
+            name: tokens
+            for name, tokens in columns.items()
+            if int(name[0][1:-4]) % shards == number
         }
         if mine:
             gone = [at for at, name in enumerate(sorted(mine)) if name[0] in deleted]
@@ -33,12 +35,12 @@ def lake_of(folder, columns, *, shards=1, deleted=()):
 
 def found_in(compared, edges):
     """Return edges as `edges_of` does, in their order."""
-    nodes, found = compared.nodes, {}
+    nodes, pairs = compared.nodes, {}
     names = list(zip(nodes.tables.to_pylist(), nodes.labels.to_pylist(), strict=True))
     for left, right, matched, _ in edges:
         for one, other, n in zip(left.tolist(), right.tolist(), matched.tolist(), strict=True):
-            found[names[one], names[other]] = (n, int(nodes.totals[one]))
-    return found
+            pairs[names[one], names[other]] = (n, int(nodes.totals[one]))
+    return pairs
 
 
 def missing(columns):
@@ -57,9 +59,9 @@ def test_edges_are_those_of_plain_sets(tmp_path_factory, seed, min_joinability, 
     known = lake_of(tmp_path_factory.mktemp("lake"), columns, shards=shards)
     compared = EqualValues.of(known, missing(known), folds=False)
     truth = edges_of(columns, min_joinability, k)
-    found = found_in(compared, compared.edges(min_joinability, k))
-    assert found == truth
-    assert list(found) == list(truth)
+    edges = found_in(compared, compared.edges(min_joinability, k))
+    assert edges == truth
+    assert list(edges) == list(truth)
 
 
 @pytest.mark.parametrize("at_once", [1, 20, 1 << 21])
@@ -88,7 +90,7 @@ def test_deleted_tables_have_no_edge(tmp_path):
     columns = random_columns(5, n_tables=8)
     known = lake_of(tmp_path, columns, shards=2, deleted=("t2.csv", "t5.csv"))
     compared = EqualValues.of(known, missing(known), folds=False)
-    live = {name: each for name, each in columns.items() if name[0] not in ("t2.csv", "t5.csv")}
+    live = {name: tokens for name, tokens in columns.items() if name[0] not in ("t2.csv", "t5.csv")}
     assert found_in(compared, compared.edges(0.2, None)) == edges_of(live, 0.2, None)
 
 
@@ -105,7 +107,7 @@ def test_copies_are_folded_as_plain_sets_are(tmp_path_factory, seed, shards):
         (row["table"], row["column"]): (row["of_table"], row["of_column"])
         for row in compared.copies.to_pylist()
     }
-    assert copies == {name: each for name, each in leaders.items() if name != each}
+    assert copies == {name: leader for name, leader in leaders.items() if name != leader}
     assert compared.folded.n_copies.sum() == len(copies)
 
 

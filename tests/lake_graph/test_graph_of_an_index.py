@@ -51,7 +51,7 @@ def index(spark, tmp_path_factory):
 
 def columns_of(index):
     """Return the distinct normalised values of each column and their vectors in float64."""
-    store, found = index.store, {}
+    store, columns = index.store, {}
     names = {
         row["column_id"]: (row["table"], row["label"])
         for row in index.catalog.columns(["column_id", "table", "label"]).to_pylist()
@@ -62,8 +62,8 @@ def columns_of(index):
         for at, column_id in enumerate(arrays["column_ids"].tolist()):
             rows = np.asarray(members[offsets[at] : offsets[at + 1]])
             texts = values.take(pa.array(rows)).to_pylist()
-            found[names[column_id]] = (texts, np.asarray(arrays["vectors"][rows], np.float64))
-    return found
+            columns[names[column_id]] = (texts, np.asarray(arrays["vectors"][rows], np.float64))
+    return columns
 
 
 def counted(columns, left, right, max_distance):
@@ -73,7 +73,7 @@ def counted(columns, left, right, max_distance):
 
 
 def edges_by_distance(columns, min_joinability, max_distance, k=None):
-    found, least = {}, Fraction(str(min_joinability))
+    edges, floor = {}, Fraction(str(min_joinability))
     for left in sorted(columns):
         total = len(columns[left][0])
         counts = [
@@ -81,10 +81,10 @@ def edges_by_distance(columns, min_joinability, max_distance, k=None):
             for right in sorted(columns)
             if right[0] != left[0]
         ]
-        kept = [each for each in counts if each[0] and Fraction(each[0], total) >= least]
-        kept.sort(key=lambda each: -each[0])
-        found |= {(left, right): (n, total) for n, right in kept[:k]}
-    return found
+        kept = [pair for pair in counts if pair[0] and Fraction(pair[0], total) >= floor]
+        kept.sort(key=lambda pair: -pair[0])
+        edges |= {(left, right): (n, total) for n, right in kept[:k]}
+    return edges
 
 
 @pytest.mark.spark
@@ -93,38 +93,38 @@ def edges_by_distance(columns, min_joinability, max_distance, k=None):
 )
 def test_edges_are_those_of_distances_in_float64(index, monkeypatch, distance, share, k):
     truth = edges_by_distance(columns_of(index), share, distance, k)
-    asked = {"min_joinability": share, "max_distance": distance, "k": "all" if k is None else k}
-    graph = index.graph(method="semantic", **asked)
+    options = {"min_joinability": share, "max_distance": distance, "k": "all" if k is None else k}
+    graph = index.graph(method="semantic", **options)
     assert pairs_of(graph.rows()) == truth
     assert list(pairs_of(graph.rows())) == list(truth)
     assert len(truth) > 10
     monkeypatch.setattr(semantic, "MAX_CHUNK_QUERIES", 3)
-    assert index.graph(method="semantic", **asked).rows() == graph.rows()
+    assert index.graph(method="semantic", **options).rows() == graph.rows()
     for kernel in ("compiled", "torch"):
         other = pexeso.open_index(index.path, device="cpu", kernel=kernel)
-        assert other.graph(method="semantic", **asked).rows() == graph.rows()
+        assert other.graph(method="semantic", **options).rows() == graph.rows()
 
 
 @pytest.mark.spark
 def test_edges_are_those_of_searches_with_each_column(index):
     rows = pairs_of(index.graph(method="semantic", k="all").rows())
     for table, column in columns_of(index):
-        found = index.search(
+        matches = index.search(
             pexeso.search.query.read_query(index.lake / table, column), exclude_self=True,
             k="all", min_joinability=0.5, fold_copies=False, rerank=False,
         )  # fmt: skip
         mine = {ends[1]: n for ends, n in rows.items() if ends[0] == (table, column)}
-        assert mine == {(m.table, m.column): (m.matched, m.total) for m in found}
+        assert mine == {(m.table, m.column): (m.matched, m.total) for m in matches}
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("method", ["overlap", "semantic"])
 @pytest.mark.parametrize("fold_copies", [False, True])
 def test_spark_gives_what_this_process_gives(index, spark, method, fold_copies):
-    asked = {"method": method, "k": 3, "fold_copies": fold_copies}
-    here = index.stream_graph(**asked)
+    options = {"method": method, "k": 3, "fold_copies": fold_copies}
+    here = index.stream_graph(**options)
     there = on_spark(index, spark, device="cpu")
-    ran = there.stream_graph(**asked, passes=passes_of(index, spark))
+    ran = there.stream_graph(**options, passes=passes_of(index, spark))
     assert pa.Table.from_batches(ran.batches()) == pa.Table.from_batches(here.batches())
     assert ran.summary() == here.summary()
     assert here.n_cut > 0
@@ -138,8 +138,8 @@ def test_copies_are_folded_by_values_alike_too(index):
     assert {
         (row["table"], row["column"]): (row["of_table"], row["of_column"])
         for row in graph.copies.to_pylist()
-    } == {name: each for name, each in leaders.items() if name != each}
-    kept = {name: each for name, each in columns.items() if leaders[name] == name}
+    } == {name: leader for name, leader in leaders.items() if name != leader}
+    kept = {name: column for name, column in columns.items() if leaders[name] == name}
     assert pairs_of(graph.rows()) == edges_by_distance(kept, 0.5, 0.2)
     assert 0 < graph.copies.num_rows == len(columns) - graph.n_columns
     row = next(row for row in graph.rows() if row["right_copies"])
@@ -197,7 +197,7 @@ def test_a_graph_is_had_as_tables_and_texts(index, tmp_path):
 def test_progress_ends_with_all_columns(index):
     for method in ("overlap", "semantic"):
         said = []
-        graph = index.graph(method=method, progress=lambda *each: said.append(each))  # noqa: B023
+        graph = index.graph(method=method, progress=lambda *step: said.append(step))  # noqa: B023
         assert said == sorted(said)
         assert said[-1] == (graph.n_columns, graph.n_columns)
 

@@ -32,11 +32,11 @@ def test_tasks_give_what_one_process_does(tmp_path, monkeypatch):
     monkeypatch.setattr(spark_tasks, "take_one_thread", lambda: None)  # of this process
     known = lake_of(tmp_path, random_columns(8, n_tables=12), shards=2)
     sent = SimpleNamespace(value=_Asked("a pass", known, 0.3, 4))
-    found = []
+    batches = []
     for wave in _waves(known.sizes, 5):
         numbers = pa.record_batch([pa.array(range(len(wave)))], names=["id"])
-        found += _work(iter([numbers]), sent=sent, wave=wave)
+        batches += _work(iter([numbers]), sent=sent, wave=wave)
     whole = edges_between(known, 0.3, 4, 0, len(known))
-    expected = [pa.record_batch(list(each[:3]), schema=found[0].schema) for each in whole]
-    assert pa.Table.from_batches(found) == pa.Table.from_batches(expected)
+    expected = [pa.record_batch(list(arrays[:3]), schema=batches[0].schema) for arrays in whole]
+    assert pa.Table.from_batches(batches) == pa.Table.from_batches(expected)
     assert list(spark_tasks._READ) == ["a pass"]  # for the next task of the same pass alone

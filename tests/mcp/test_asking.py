@@ -88,7 +88,7 @@ def test_a_slow_call_does_not_hold_up_a_quick_one(desk, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("tool", "asked", "steps"),
+    ("tool", "arguments", "steps"),
     [
         (
             "find_redundancy",
@@ -109,7 +109,7 @@ def test_a_slow_call_does_not_hold_up_a_quick_one(desk, monkeypatch):
         ),
     ],
 )
-def test_stages_are_told_as_they_begin(desk, tool, asked, steps):
+def test_stages_are_told_as_they_begin(desk, tool, arguments, steps):
     heard = []
 
     async def hear(progress, total, message):
@@ -118,7 +118,7 @@ def test_stages_are_told_as_they_begin(desk, tool, asked, steps):
 
     async def ask():
         async with Client(make_server(desk)) as client:
-            return await client.call_tool(tool, asked, progress_callback=hear)
+            return await client.call_tool(tool, arguments, progress_callback=hear)
 
     assert not anyio.run(ask).is_error
     assert heard == steps
@@ -157,7 +157,7 @@ def test_a_client_that_has_gone_fails_no_work(desk, monkeypatch):
 
 
 def test_a_call_whose_client_left_while_it_waited_is_not_begun(desk, monkeypatch):
-    waits, free, left, told = threading.Event(), threading.Event(), threading.Event(), []
+    waits, free, left, calls = threading.Event(), threading.Event(), threading.Event(), []
     turn = type(desk.served).turn
 
     @contextmanager
@@ -171,7 +171,7 @@ def test_a_call_whose_client_left_while_it_waited_is_not_begun(desk, monkeypatch
             left.set()
 
     monkeypatch.setattr(type(desk.served), "turn", late)
-    monkeypatch.setattr(telling, "lake_frame", lambda *given: told.append(given))
+    monkeypatch.setattr(telling, "lake_frame", lambda *given: calls.append(given))
 
     async def leave_while_it_waits():
         async with Client(make_server(desk)) as client, anyio.create_task_group() as group:
@@ -183,4 +183,4 @@ def test_a_call_whose_client_left_while_it_waited_is_not_begun(desk, monkeypatch
         assert await anyio.to_thread.run_sync(left.wait, 60)
 
     anyio.run(leave_while_it_waits)
-    assert not told
+    assert not calls

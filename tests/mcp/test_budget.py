@@ -77,7 +77,7 @@ def test_tokens_are_counted_by_bytes():
     assert count_tokens("漢" * 10) == 11
 
 
-@pytest.mark.parametrize("asked", [0, MIN_TOKENS - 1, MAX_TOKENS + 1])
-def test_lengths_out_of_range_are_refused(asked):
+@pytest.mark.parametrize("max_tokens", [0, MIN_TOKENS - 1, MAX_TOKENS + 1])
+def test_lengths_out_of_range_are_refused(max_tokens):
     with pytest.raises(InputError, match="max_tokens is 1,000 to 20,000"):
-        require_tokens(asked)
+        require_tokens(max_tokens)

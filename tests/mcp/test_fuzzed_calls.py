@@ -58,11 +58,11 @@ def arguments_of(schema, draw):
     """Return some arguments of a tool, most of the kind that it takes."""
     right = draw.random() < 0.7
     given = {name: RIGHT[name] for name in schema["properties"] if right and name in RIGHT}
-    for name, told in schema["properties"].items():
+    for name, field in schema["properties"].items():
         if draw.random() < (0.08 if right else 0.35):
-            kinds = json.dumps(told)
+            kinds = json.dumps(field)
             if '"enum"' in kinds and draw.random() < 0.8:
-                enum = told.get("enum") or told["anyOf"][0].get("enum")
+                enum = field.get("enum") or field["anyOf"][0].get("enum")
                 given[name] = draw.choice(enum)
             elif '"array"' in kinds and draw.random() < 0.8:
                 given[name] = draw.choice(LISTS)
@@ -106,9 +106,9 @@ class Opened:
         return sorted(path for path in self.paths if not any(map(Path(path).is_relative_to, roots)))
 
 
-def budget(asked):
+def budget(arguments):
     """Return the tokens that the answer to a call may have."""
-    given = asked.get("max_tokens", DEFAULT_TOKENS)
+    given = arguments.get("max_tokens", DEFAULT_TOKENS)
     return DEFAULT_TOKENS if given is None else int(given)
 
 
@@ -126,19 +126,19 @@ def test_random_calls(desk, hostile_lake, tmp_path, monkeypatch):
 
     async def ask():
         async with Client(make_server(desk)) as client:
-            for name, asked in calls:
+            for name, arguments in calls:
                 begun = time.perf_counter()
-                result = await client.call_tool(name, asked)
+                result = await client.call_tool(name, arguments)
                 seconds.append(time.perf_counter() - begun)
                 text = result.content[0].text
-                where = f"{name} {str(asked)[:300]}: {text[:300]}"
-                hidden = [each for each in (*_NEVER, SECRET) if each in text]
-                wrong.extend(f"{where} ({each})" for each in hidden)
+                where = f"{name} {str(arguments)[:300]}: {text[:300]}"
+                hidden = [word for word in (*_NEVER, SECRET) if word in text]
+                wrong.extend(f"{where} ({word})" for word in hidden)
                 counts["error" if result.is_error else "answer", name] += 1
                 if result.is_error:
                     sentences[" ".join(text.split()[:5])[:50]] += 1
                     wrong.extend([where] if len(text) > 1000 or "\n" in text else [])
-                elif count_tokens(result.structured_content) > budget(asked):
+                elif count_tokens(result.structured_content) > budget(arguments):
                     wrong.append(f"{where} (too long)")
 
     async def ask_all():
@@ -152,10 +152,10 @@ def test_random_calls(desk, hostile_lake, tmp_path, monkeypatch):
     for path in desk.allow_write.iterdir():
         path.unlink()  # of the allowed folder, which other tests look into
     errors = sum(number for (kind, _), number in counts.items() if kind == "error")
-    told = [f"{N_CALLS} calls, {errors} errors; the longest took {max(seconds):.1f} s"]
+    lines = [f"{N_CALLS} calls, {errors} errors; the longest took {max(seconds):.1f} s"]
     for counted in (counts, sentences):
-        told += [f"{number:6} {what}" for what, number in counted.most_common()]
-    sys.stdout.write("\n".join(told) + "\n")
+        lines += [f"{number:6} {what}" for what, number in counted.most_common()]
+    sys.stdout.write("\n".join(lines) + "\n")
     assert not wrong
     assert sorted(desk.allow_write.parent.iterdir()) == outside
     assert len(seconds) == N_CALLS

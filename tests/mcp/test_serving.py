@@ -65,12 +65,12 @@ def test_standard_streams(hostile_index, call):
     async def ask():
         with anyio.fail_after(240):
             async with Client(stdio_client(server)) as client:
-                found = await client.call_tool("find_joins", QUERY)
+                answer = await client.call_tool("find_joins", QUERY)
                 wrong = await client.call_tool("find_joins", {"column": "no.csv:a"})
-                return found, wrong
+                return answer, wrong
 
-    found, wrong = anyio.run(ask)
-    assert found.structured_content == call("find_joins", **QUERY)
+    answer, wrong = anyio.run(ask)
+    assert answer.structured_content == call("find_joins", **QUERY)
     assert wrong.is_error
     assert "no table 'no.csv'" in wrong.content[0].text
 
@@ -98,9 +98,9 @@ def test_http(hostile_index, call):
 
     with served(hostile_index) as port:
         assert anyio.run(ask, port).structured_content == call("find_joins", **QUERY)
-        taken = CliRunner().invoke(cli, ["mcp", str(hostile_index), "--http", "--port", str(port)])
-        assert taken.exit_code == 2
-        assert f"Port {port} cannot be used" in taken.output
+        result = CliRunner().invoke(cli, ["mcp", str(hostile_index), "--http", "--port", str(port)])
+        assert result.exit_code == 2
+        assert f"Port {port} cannot be used" in result.output
         for headers, status in (
             ({"Host": "evil.example"}, 421),
             ({"Origin": "http://evil.example"}, 403),

@@ -68,8 +68,8 @@ def texts(value):
 @pytest.mark.parametrize("max_tokens", [MIN_TOKENS, None, MAX_TOKENS])
 def test_an_answer_is_never_longer_than_asked(call, tool, max_tokens):
     arguments, name = LISTS[tool]
-    asked = {} if max_tokens is None else {"max_tokens": max_tokens}
-    answer = call(tool, **arguments, **asked, limit=1000)
+    options = {} if max_tokens is None else {"max_tokens": max_tokens}
+    answer = call(tool, **arguments, **options, limit=1000)
     assert count_tokens(answer) <= (max_tokens or 4000)
     assert answer["total"] == 0 or answer[name]
     assert not [text for text in texts(answer) if any(map(is_hidden, text)) and "\n" not in text]
@@ -90,7 +90,7 @@ def test_pages_reach_every_entry_once(call, tool):
         offset = answer["next_offset"]
     assert len(seen) == answer["total"]
     if tool == "find_joins":
-        names = [each["lake_column"] for each in seen]
+        names = [candidate["lake_column"] for candidate in seen]
         assert len(set(names)) == len(names) > 2
 
 
@@ -98,7 +98,7 @@ def test_every_column_of_the_lake_is_listed_once(call, hostile_index):
     seen, offset = [], 0
     while offset is not None:
         answer = call("describe_lake", what="columns", offset=offset, limit=500, max_tokens=20_000)
-        seen += [each["lake_column"] for each in answer["entries"]]
+        seen += [entry["lake_column"] for entry in answer["entries"]]
         offset = answer["next_offset"]
     assert len(seen) == len(set(seen)) == open_index(hostile_index).catalog.columns().num_rows
 
@@ -111,7 +111,7 @@ def test_cells_are_cut_and_made_visible(call):
 
 def test_names_that_cannot_be_written_out_lead_back(call):
     listed = call("describe_lake", what="columns", table="named.csv")["entries"]
-    codes = [each["lake_column"] for each in listed]
+    codes = [entry["lake_column"] for entry in listed]
     assert [code[0] for code in codes] == ["~", "n", "~"]
     for code in codes:
         answer = call("explain_match", **QUERY, lake_column=code)
@@ -127,9 +127,9 @@ def test_answers_are_those_of_the_command_line(call, hostile_index, hostile_lake
     done = CliRunner().invoke(cli, searched)
     assert done.exit_code == 0, done.output
     printed = json.loads(done.stdout)["results"]
-    found = call("find_joins", **UNFOLDED, limit=100, max_tokens=20_000)["candidates"]
-    assert len(found) == len(printed) > 2
-    for mine, its in zip(found, printed, strict=True):
+    candidates = call("find_joins", **UNFOLDED, limit=100, max_tokens=20_000)["candidates"]
+    assert len(candidates) == len(printed) > 2
+    for mine, its in zip(candidates, printed, strict=True):
         assert mine["joinability"] == its["joinability"]
         assert mine["matched"] == its["matched"]
         if mine["lake_column"][0] != "~":
@@ -146,11 +146,11 @@ def test_nothing_found_says_what_was_tried(call):
 
 @pytest.mark.parametrize("method", ["semantic", "overlap", "containment", "transform", "all"])
 def test_nothing_found_advises_what_the_method_takes(call, method):
-    asked = {"values": ["qqqqqqqq", "zzzzzzzz"], "method": method}
-    note = call("find_joins", **asked)["note"]
+    query = {"values": ["qqqqqqqq", "zzzzzzzz"], "method": method}
+    note = call("find_joins", **query)["note"]
     for name, value in (("max_distance", 0.1), ("min_joinability", 0.01)):
         try:
-            call("find_joins", **asked, **{name: value})
+            call("find_joins", **query, **{name: value})
         except ValueError:
             assert name not in note
         else:
@@ -167,14 +167,16 @@ def test_no_larger_distance_is_advised_for_values_that_match_where_they_are_equa
 
 def test_a_column_of_numbers_is_joined_as_its_error_says(call):
     query = {"values": [100, 300, 1000]}
-    [found] = call("find_joins", **query, method="overlap")["candidates"]
-    match = {**query, "lake_column": found["lake_column"]}
+    [candidate] = call("find_joins", **query, method="overlap")["candidates"]
+    match = {**query, "lake_column": candidate["lake_column"]}
     with pytest.raises(ValueError, match=r"'visits' of .* by agents preview_join with by_program"):
         call("explain_match", **match)
     joined = call("preview_join", **match, by_program=True)
-    assert joined["matched_rows"] == found["matched"] == 2
+    assert joined["matched_rows"] == candidate["matched"] == 2
     assert "join_sql" not in joined["note"]  # which has no by_program
-    none = call("preview_join", values=["qqq"], lake_column=found["lake_column"], by_program=True)
+    none = call(
+        "preview_join", values=["qqq"], lake_column=candidate["lake_column"], by_program=True
+    )
     assert none["matched_rows"] == 0
     assert "max_distance" not in none["note"]
 
@@ -184,12 +186,12 @@ def test_sql_joins_what_the_join_joins(call, desk, hostile_lake):
         (QUERY, "visits.csv:place"),
         ({"file": "mine.csv:town"}, "cities.csv:city"),
     ):
-        told = call("join_sql", **query, lake_column=where)
+        answer = call("join_sql", **query, lake_column=where)
         joined = call("preview_join", **query, lake_column=where, limit=100)
         database = duckdb.connect()
-        database.execute(told["your_table"])
-        database.execute(told["lake_table"])
-        rows = database.sql(told["sql"]).fetchall()
+        database.execute(answer["your_table"])
+        database.execute(answer["lake_table"])
+        rows = database.sql(answer["sql"]).fetchall()
         assert len(rows) == joined["joined_rows"]
         matched = [row for row in rows if row[-1] is not None]
         assert len(matched) == joined["matched_rows"] > 0
@@ -197,12 +199,12 @@ def test_sql_joins_what_the_join_joins(call, desk, hostile_lake):
 
 def test_sql_that_is_too_long_is_left_out(call):
     values = [f"{city} {'x' * 900}" for city in ("Oslo", "Rome")]
-    told = call("join_sql", values=["OSLO", *values], lake_column="cities.csv:city")
-    assert told["sql"] is not None
+    answer = call("join_sql", values=["OSLO", *values], lake_column="cities.csv:city")
+    assert answer["sql"] is not None
     many = ["oSLO" + " " * at for at in range(600)]
-    told = call("join_sql", values=many, lake_column="cities.csv:city", max_tokens=1000)
-    assert (told["sql"], told["truncated"]) == (None, True)
-    assert "max_tokens" in told["note"] or "write_join" in told["note"]
+    answer = call("join_sql", values=many, lake_column="cities.csv:city", max_tokens=1000)
+    assert (answer["sql"], answer["truncated"]) == (None, True)
+    assert "max_tokens" in answer["note"] or "write_join" in answer["note"]
 
 
 def test_a_rule_is_learned(call):
@@ -322,24 +324,24 @@ def test_an_index_that_is_updated_or_deleted_meanwhile(
     shutil.copytree(hostile_lake, lake)
     shutil.copytree(hostile_index, path)
     call = caller_of(Desk.of(str(path)))
-    before = {tool: call(tool, **asked) for tool, asked in READS.items()}
-    assert {each.pop("snapshot") for each in before.values()} == {"current"}
+    before = {tool: call(tool, **arguments) for tool, arguments in READS.items()}
+    assert {answer.pop("snapshot") for answer in before.values()} == {"current"}
     open_index(path).delete(["visits.csv", "hosts.csv", "part.csv"])
-    for tool, asked in READS.items():
-        kept = call(tool, **asked)
+    for tool, arguments in READS.items():
+        kept = call(tool, **arguments)
         assert "was updated" in kept.pop("snapshot")
         assert kept == before[tool]
     assert call("describe_lake", reload=True)["snapshot"] == "current"
-    for tool, asked in READS.items():
+    for tool, arguments in READS.items():
         with suppress(ValueError):  # of a table that the index no longer has
-            assert call(tool, **asked)["total"] < before[tool]["total"]
+            assert call(tool, **arguments)["total"] < before[tool]["total"]
     last = call("describe_lake")
     shutil.rmtree(path)
     with pytest.raises(ValueError, match="There is no index"):
         call("describe_lake", reload=True)
     kept = call("describe_lake")
     assert "no longer where it was" in kept.pop("snapshot")
-    assert kept == {name: told for name, told in last.items() if name != "snapshot"}
+    assert kept == {name: value for name, value in last.items() if name != "snapshot"}
 
 
 def test_progress_is_told_and_clients_get_equal_answers(desk):
@@ -348,17 +350,17 @@ def test_progress_is_told_and_clients_get_equal_answers(desk):
     async def hear(progress, total, message):
         heard.append((progress, total, message))
 
-    async def one(found):
+    async def one(contents):
         async with Client(make_server(desk)) as client:
             result = await client.call_tool("find_joins", QUERY, progress_callback=hear)
-            found.append(result.structured_content)
+            contents.append(result.structured_content)
 
     async def all_of():
-        found = []
+        contents = []
         async with anyio.create_task_group() as group:
             for _ in range(8):
-                group.start_soon(one, found)
-        return found
+                group.start_soon(one, contents)
+        return contents
 
     answers = anyio.run(all_of)
     assert len(answers) == 8
@@ -371,31 +373,31 @@ def test_tables_that_others_contain_are_entries(tmp_path):
     rows = [f"{city},{number}\n" for number, city in enumerate(["Oslo", "Rome", "Bern", "Paris"])]
     (tmp_path / "all.csv").write_text("city,number\n" + "".join(rows))
     (tmp_path / "part.csv").write_text("city,number\n" + "".join(rows[1:]))
-    found = pexeso.find_redundancy(tmp_path).to_dict()
-    told = telling.redundancy(found, 0, 10, 4_000)
-    assert [(each["parent"], each["child"], each["rows"]) for each in told["entries"]] == [
+    report = pexeso.find_redundancy(tmp_path).to_dict()
+    answer = telling.redundancy(report, 0, 10, 4_000)
+    assert [(edge["parent"], edge["child"], edge["rows"]) for edge in answer["entries"]] == [
         ("all.csv", "part.csv", 3)
     ]
-    assert (told["tables"], told["delete"], told["total"]) == (2, ["part.csv"], 1)
+    assert (answer["tables"], answer["delete"], answer["total"]) == (2, ["part.csv"], 1)
 
 
 @pytest.mark.parametrize("method", ["semantic", "overlap", "containment", "all"])
 def test_candidates_show_values_that_match_whatever_found_them(call, method):
-    found = call("find_joins", values=["Oslo", "Rome", "Madrid"], method=method)
-    for candidate in found["candidates"]:
+    answer = call("find_joins", values=["Oslo", "Rome", "Madrid"], method=method)
+    for candidate in answer["candidates"]:
         assert all(len(pair) == 2 for pair in candidate["examples"])
         assert candidate["examples"] or not candidate["matched"]
-    assert found["candidates"]
+    assert answer["candidates"]
 
 
 @pytest.mark.usefixtures("spark")
 def test_ids_of_many_digits_are_searched_as_they_are(tmp_path, caller_of):
     ids = [9007199254740993 + at for at in range(8)]
     (tmp_path / "lake").mkdir()
-    rows = "".join(f"{each},town of {at}\n" for at, each in enumerate(ids))
+    rows = "".join(f"{number},town of {at}\n" for at, number in enumerate(ids))
     (tmp_path / "lake" / "ids.csv").write_text(f"tweet,from\n{rows}", encoding="utf-8")
     pexeso.build_index(tmp_path / "lake", tmp_path / "ids.pexeso", parts=["overlap"])
     call = caller_of(Desk.of(str(tmp_path / "ids.pexeso")))
     for values in (ids[:3], [*map(str, ids[:2]), ids[2], None, True]):
-        [found] = call("find_joins", values=values, method="overlap")["candidates"][:1]
-        assert (found["lake_column"], found["matched"]) == ("ids.csv:tweet", 3)
+        [candidate] = call("find_joins", values=values, method="overlap")["candidates"][:1]
+        assert (candidate["lake_column"], candidate["matched"]) == ("ids.csv:tweet", 3)

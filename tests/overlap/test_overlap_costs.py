@@ -18,13 +18,13 @@ def test_what_is_held_by_chance_is_near_its_definition(seed):
     n_lists, largest = int(rng.integers(1, 200)), int(10 ** rng.uniform(0, 5))
     rest, n_pairs = rng.integers(0, largest + 1, 20), int(rng.integers(100, 10**7))
     frequencies, weights = np.sort(rng.integers(1, n_pairs, n_lists)), rng.integers(1, 4, n_lists)
-    found = expected_matches(rest, frequencies, weights, n_pairs)
+    estimates = expected_matches(rest, frequencies, weights, n_pairs)
     exact = np.array(
         [((1 - np.exp(-z * frequencies / n_pairs)) * weights).sum() for z in rest.tolist()]
     )
-    assert found == pytest.approx(exact, rel=0.25, abs=2)
-    assert (found[rest == 0] == 0).all()
-    assert (found <= weights.sum() + 1e-9).all()
+    assert estimates == pytest.approx(exact, rel=0.25, abs=2)
+    assert (estimates[rest == 0] == 0).all()
+    assert (estimates <= weights.sum() + 1e-9).all()
 
 
 def test_matches_since_the_first_do_not_count_the_first():

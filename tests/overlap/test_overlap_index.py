@@ -15,12 +15,12 @@ from pexeso.overlap.query import prepare_query, query_tokens
 
 def lists_of(index, text):
     [token] = index.find(pa.array([text]))
-    found, _ = index.posting_lists(np.array([token]))
+    postings, _ = index.posting_lists(np.array([token]))
     return list(
         zip(
-            index.ids_of(found.sets).tolist(),
-            (found.positions + 1).tolist(),
-            found.sizes.tolist(),
+            index.ids_of(postings.sets).tolist(),
+            (postings.positions + 1).tolist(),
+            postings.sizes.tolist(),
             strict=True,
         )
     )
@@ -68,12 +68,12 @@ def test_invariants_of_the_build(seed):
     )
     lists = []
     for token in range(index.n_tokens):
-        found, _ = index.posting_lists(np.array([token]))
-        assert (np.diff(found.sets) > 0).all()
-        for row, place, size in zip(*found, strict=True):
+        postings, _ = index.posting_lists(np.array([token]))
+        assert (np.diff(postings.sets) > 0).all()
+        for row, place, size in zip(*postings, strict=True):
             assert index.suffix(row, 0)[place] == token
             assert len(index.suffix(row, 0)) == size
-        lists.append(tuple(found.sets.tolist()))
+        lists.append(tuple(postings.sets.tolist()))
     for token in range(1, index.n_tokens):
         assert (index.groups[token] == index.groups[token - 1]) == (
             lists[token] == lists[token - 1]

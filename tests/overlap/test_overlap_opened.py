@@ -60,12 +60,12 @@ def test_pages_of_a_stretch_are_asked_for(tmp_path, monkeypatch):
         pa.large_string(),
     )
     opened = saved(tmp_path, build_index(np.zeros(len(texts), np.int64), texts))
-    asked = {"texts": set(), "numbers": set()}
+    pages = {"texts": set(), "numbers": set()}
 
     def want(self, name, begins, ends):
         row_bytes, offset = self._arrays[name].strides[0], self._arrays[name].offset
         for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
-            asked[name] |= set(
+            pages[name] |= set(
                 range(
                     (offset + begin * row_bytes) // PAGE_BYTES,
                     -(-(offset + end * row_bytes) // PAGE_BYTES),
@@ -87,9 +87,9 @@ def test_pages_of_a_stretch_are_asked_for(tmp_path, monkeypatch):
         heads.letters_at + offsets[row],
         heads.letters_at + offsets[row + 1] - 1,
     ]
-    assert {int(place) // PAGE_BYTES for place in at} <= asked["texts"]
-    assert {(128 + 4 * row) // PAGE_BYTES} <= asked["numbers"]
-    assert len(asked["texts"]) < 8
+    assert {int(place) // PAGE_BYTES for place in at} <= pages["texts"]
+    assert {(128 + 4 * row) // PAGE_BYTES} <= pages["numbers"]
+    assert len(pages["texts"]) < 8
     whole = (tmp_path / "texts.arrow").read_bytes()
     assert whole[at[2] : at[3] + 1].decode() == texts[row].as_py()
     assert len(letters) == heads.positions[-1]

@@ -22,15 +22,15 @@ def test_requests_cover_each_page_of_each_run_once(tmp_path):
         ends = np.minimum(
             begins + rng.integers(0, 10 ** int(rng.integers(1, 6)), len(begins)), len(array)
         )
-        asked = paging._requests(begins, ends, array)
+        requests = paging._requests(begins, ends, array)
         pages = [
             page
-            for first, n_bytes in asked
+            for first, n_bytes in requests
             for page in range(first // 4096, -(-(first + n_bytes) // 4096))
         ]
         assert len(pages) == len(set(pages))
         assert all(
-            first % mmap.PAGESIZE == 0 and 0 < n_bytes <= 128 << 10 for first, n_bytes in asked
+            first % mmap.PAGESIZE == 0 and 0 < n_bytes <= 128 << 10 for first, n_bytes in requests
         )
         read = {
             (128 + 4 * row) // 4096

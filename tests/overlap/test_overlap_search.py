@@ -106,11 +106,11 @@ def check(sets, index, query, k, rng, /, **how):
     costs = COSTS[list(COSTS)[int(rng.integers(len(COSTS)))]]
     exclude = [int(rng.choice(list(sets)))] if rng.random() < 0.2 else []
     truth = brute_force(sets, query, k, exclude)
-    found = stepped(index, query, k, costs, exclude, **how)
-    assert found.pairs() == truth
+    answer = stepped(index, query, k, costs, exclude, **how)
+    assert answer.pairs() == truth
     assert josie(index, query, k, costs=costs, exclude=exclude).pairs() == truth
-    assert found.n_asked == len(set(query))
-    assert found.reads.lists <= prepare_query(index, query).n_blocks
+    assert answer.n_asked == len(set(query))
+    assert answer.reads.lists <= prepare_query(index, query).n_blocks
 
 
 TOKENS = st.integers(0, 12).map("v{}".format)
@@ -223,8 +223,8 @@ def test_acceptance_2_any_order_and_any_costs_give_the_same_answer():
         query, k = random_query(rng, sets), int(rng.choice([1, 3, 10]))
         for order in (None, by_text, lambda offsets, _: rng.permutation(len(offsets) - 1)):
             index = index_of(sets, order=order)
-            found = [josie(index, query, k, costs=one).pairs() for one in costs]
-            assert found == [brute_force(sets, query, k)] * len(costs)
+            answers = [josie(index, query, k, costs=one).pairs() for one in costs]
+            assert answers == [brute_force(sets, query, k)] * len(costs)
 
 
 def test_acceptance_6_nothing_is_left_that_could_enter():
@@ -292,10 +292,10 @@ def test_a_floor_spares_reads():
     for _ in range(30):
         sets = random_lake(rng)
         index, query = index_of(sets), random_query(rng, sets)
-        found = josie(index, query, 3)
-        floor = int(found.overlaps[-1]) + 1 if len(found.overlaps) == 3 else 1
+        answer = josie(index, query, 3)
+        floor = int(answer.overlaps[-1]) + 1 if len(answer.overlaps) == 3 else 1
         again = josie(index, query, 3, at_least=floor)
-        read += found.reads.entries + found.reads.tokens, again.reads.entries + again.reads.tokens
+        read += answer.reads.entries + answer.reads.tokens, again.reads.entries + again.reads.tokens
     assert read[1] < 0.7 * read[0]
 
 
@@ -309,18 +309,18 @@ def test_a_floor_that_is_none_is_refused(w1, search, at_least):
 def test_what_no_set_has_and_what_is_empty(w1):
     for search in (josie, merge_list):
         for query in ([], [None, ""], ["nowhere"], np.array([3.5])):
-            found = search(w1, query, 3)
-            assert found.pairs() == []
-            assert found.reads.lists == found.reads.sets == 0
+            answer = search(w1, query, 3)
+            assert answer.pairs() == []
+            assert answer.reads.lists == answer.reads.sets == 0
         assert search(w1, [number(200)], 100).pairs() == [(1, 1)]
         empty = index_of({})
         assert search(empty, ["a"], 1, exclude=[4]).pairs() == []
 
 
 def test_containment_divides_by_all_that_was_asked(w1):
-    found = josie(w1, [*QUERY, "nowhere"], 1)
-    assert found.n_asked == 5
-    assert found.containment.tolist() == [0.6]
+    answer = josie(w1, [*QUERY, "nowhere"], 1)
+    assert answer.n_asked == 5
+    assert answer.containment.tolist() == [0.6]
 
 
 def test_numbers_match_texts_and_ids_keep_their_zeros():

@@ -42,12 +42,12 @@ def reads(skewed, k, costs):
     index, queries = skewed
     rows = []
     for row, query in queries:
-        found = [
+        answers = [
             josie(index, query, k, costs=costs, exclude=[row]),
             merge_list(index, query, k, costs=costs, exclude=[row]),
         ]
-        assert found[0].pairs() == found[1].pairs()
-        rows.append([[one.reads.cost, one.reads.lists] for one in found])
+        assert answers[0].pairs() == answers[1].pairs()
+        rows.append([[one.reads.cost, one.reads.lists] for one in answers])
     return np.array(rows)
 
 
@@ -101,20 +101,20 @@ def test_the_batched_merge_gives_the_same_answers(max_counts):
         ]
         for k in (1, 5, 20, 500):
             merged = BatchedMergeList(index, max_counts=max_counts)
-            found = merged.search(queries, k, exclude=exclude)
+            answers = merged.search(queries, k, exclude=exclude)
             floored = merged.search(queries, k, exclude=exclude, at_least=3)
             assert [one.pairs() for one in floored] == [
-                [pair for pair in one.pairs() if pair[1] >= 3] for one in found
+                [pair for pair in one.pairs() if pair[1] >= 3] for one in answers
             ]
             alone = [
                 josie(index, query, k, exclude=ids)
                 for query, ids in zip(queries, exclude, strict=True)
             ]
-            assert [one.pairs() for one in found] == [one.pairs() for one in alone]
-            assert [one.reads.lists for one in found] == [
+            assert [one.pairs() for one in answers] == [one.pairs() for one in alone]
+            assert [one.reads.lists for one in answers] == [
                 prepare_query(index, query).n_blocks for query in queries
             ]
-            assert [one.n_asked for one in found] == [one.n_asked for one in alone]
+            assert [one.n_asked for one in answers] == [one.n_asked for one in alone]
 
 
 @pytest.mark.gpu
@@ -161,8 +161,8 @@ def test_the_planner_gives_one_answer_whichever_way_it_goes(skewed):
     for wait in (0, 1e5):
         planner = Planner(wait=wait)
         for row, query in queries[:15]:
-            found = planner.search(index, query, 10, exclude=[row], at_least=3)
-            assert found.pairs() == merge_list(index, query, 10, exclude=[row], at_least=3).pairs()
+            answer = planner.search(index, query, 10, exclude=[row], at_least=3)
+            assert answer.pairs() == merge_list(index, query, 10, exclude=[row], at_least=3).pairs()
             ways.add(planner.choose(index, query, 10))
     assert ways == {"josie", "merge_list"}
 

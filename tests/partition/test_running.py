@@ -51,7 +51,7 @@ def test_pieces_are_those_of_columns_in_memory(seed, n, cuts, rows_per_batch, pi
     sums = [batch for part in parts for batch in part_sums(part)]
     before = shares_before(pa.Table.from_batches(sums, PART_SUMS))
     keyed = pa.Table.from_batches(
-        [each for part in parts for each in key_pieces(part, before, limits)], KEYED
+        [piece for part in parts for piece in key_pieces(part, before, limits)], KEYED
     )
     keyed = keyed.sort_by("column_id")
 
@@ -60,13 +60,13 @@ def test_pieces_are_those_of_columns_in_memory(seed, n, cuts, rows_per_batch, pi
         limits,
     )
     by_column = piece_of[np.argsort(columns["column_id"])]
-    found = [
+    keys = [
         keyed[name].to_numpy() for name in ("cluster", "own_column", "size_step", "column_step")
     ]
     wanted = [
-        each[by_column]
-        for each in (expected.cluster, expected.column, expected.size_step, expected.column_step)
+        array[by_column]
+        for array in (expected.cluster, expected.column, expected.size_step, expected.column_step)
     ]
-    np.testing.assert_array_equal(np.array(found), np.array(wanted))
+    np.testing.assert_array_equal(np.array(keys), np.array(wanted))
     order = np.argsort(columns["column_id"])
     np.testing.assert_array_equal(keyed["n_bytes"].to_numpy(), columns["n_bytes"][order])

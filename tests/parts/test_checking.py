@@ -131,10 +131,10 @@ def test_counts_that_are_not_true_are_told(index: Path) -> None:
         lambda path: write_document(path, {**document, "values": 5}),
         {**facts, "postings": 7},
     )
-    told = [sentence for _, sentence in problems(index)]
-    assert len(told) == 2
-    assert "meta.json: it tells of 5 values, and there are 33" in told[0]
-    assert "manifest.json: it tells of 7 postings" in told[1]
+    sentences = [sentence for _, sentence in problems(index)]
+    assert len(sentences) == 2
+    assert "meta.json: it tells of 5 values, and there are 33" in sentences[0]
+    assert "manifest.json: it tells of 7 postings" in sentences[1]
 
 
 def test_columns_that_the_catalog_does_not_list_are_told(index: Path) -> None:
@@ -142,9 +142,9 @@ def test_columns_that_the_catalog_does_not_list_are_told(index: Path) -> None:
     rewritten(
         index, "column_ids.npy", lambda path: write_arrays(path.parent, {"column_ids": ids})[0]
     )
-    told = " ".join(sentence for _, sentence in problems(index))
-    assert "has 3 columns that its catalog does not list" in told
-    assert "has 3 columns that no partition holds" in told
+    text = " ".join(sentence for _, sentence in problems(index))
+    assert "has 3 columns that its catalog does not list" in text
+    assert "has 3 columns that no partition holds" in text
 
 
 @pytest.mark.parametrize(("name", "what"), [("tables", "table"), ("labels", "label")])
@@ -154,8 +154,8 @@ def test_columns_under_another_name_than_in_the_catalog_are_told(
     path = index / manifest_of(index).partitions[0].folder / f"{name}.arrow"
     names = open_texts(path).to_pylist()[::-1]
     rewritten(index, f"{name}.arrow", lambda path: write_texts(path, pa.array(names, pa.string())))
-    told = " ".join(sentence for _, sentence in problems(index))
-    assert f"by another {what} than its catalog; the first is '{names[0]}'" in told
+    text = " ".join(sentence for _, sentence in problems(index))
+    assert f"by another {what} than its catalog; the first is '{names[0]}'" in text
 
 
 def test_tables_and_labels_in_each_others_place_are_told(index: Path) -> None:
@@ -170,9 +170,9 @@ def test_tables_and_labels_in_each_others_place_are_told(index: Path) -> None:
             f"{name}.arrow",
             lambda path, texts=texts: write_texts(path, pa.array(texts, pa.string())),
         )
-    told = [sentence for _, sentence in problems(index)]
-    assert "by another table than its catalog" in told[0]
-    assert "by another label than its catalog" in told[1]
+    sentences = [sentence for _, sentence in problems(index)]
+    assert "by another table than its catalog" in sentences[0]
+    assert "by another label than its catalog" in sentences[1]
 
 
 def test_columns_of_token_sets_under_another_label_than_in_the_catalog_are_told(
@@ -195,8 +195,8 @@ def test_columns_of_token_sets_under_another_label_than_in_the_catalog_are_told(
             },
         ),
     )
-    told = " ".join(sentence for _, sentence in problems(index))
-    assert "columns by another label than the catalog" in told
+    text = " ".join(sentence for _, sentence in problems(index))
+    assert "columns by another label than the catalog" in text
 
 
 LIES = {
@@ -247,9 +247,9 @@ def test_lies_in_a_manifest_with_the_right_checksum_are_told(
     else:
         grid = {**manifest.options["grid"], **lie}
         seal(index, replace(manifest, options={**manifest.options, "grid": grid}))
-    found = problems(index)
-    assert {kind for kind, _ in found} == {"content"}
-    assert said in " ".join(sentence for _, sentence in found)
+    findings = problems(index)
+    assert {kind for kind, _ in findings} == {"content"}
+    assert said in " ".join(sentence for _, sentence in findings)
 
 
 @pytest.mark.parametrize(
@@ -315,6 +315,6 @@ def test_options_and_fingerprints_that_do_not_fit_are_told(
 ) -> None:
     manifest = manifest_of(index)
     seal(index, replace(manifest, **change(manifest)))
-    found = problems(index)
-    assert found[0][0] == kind
-    assert said in found[0][1]
+    findings = problems(index)
+    assert findings[0][0] == kind
+    assert said in findings[0][1]

@@ -33,7 +33,7 @@ def build(lake, path, spark, **options):
     return pexeso.build_index(lake, path, model="lexical", **options)
 
 
-def found(index, values, **options):
+def columns_of(index, values, **options):
     answers = []
     for exact in (False, True):
         result = index.search(values, min_joinability=0.2, rerank=False, exact=exact, **options)
@@ -55,7 +55,7 @@ def built(lake, spark):
 @pytest.mark.parametrize("n_partitions", [1, 2])
 def test_a_build_finds_misspelt_values_and_is_sound(built, n_partitions):
     index = built[n_partitions]
-    assert found(index, ASKED) == EXPECTED
+    assert columns_of(index, ASKED) == EXPECTED
     assert index.check() == []
     assert [match.matched for match in index.search_batch([ASKED], min_joinability=0.2)[0].matches]
     assert "vectors" not in index.store.partition(0)
@@ -64,14 +64,14 @@ def test_a_build_finds_misspelt_values_and_is_sound(built, n_partitions):
 def test_rows_or_distinct_values_count(built):
     index = built[1]
     values = [*ASKED, *["Bergen"] * 5]
-    assert found(index, values) == EXPECTED
+    assert columns_of(index, values) == EXPECTED
     rows = [("cities.csv", "city", 10), ("towns.csv", "town", 8)]
-    assert found(index, values, joinability_of="rows") == rows
+    assert columns_of(index, values, joinability_of="rows") == rows
 
 
 def test_torch_gives_the_answers_of_compiled_loops_and_other_kernels_are_refused(built):
     path = built[2].path
-    assert found(pexeso.open_index(path, kernel="torch"), ASKED) == EXPECTED
+    assert columns_of(pexeso.open_index(path, kernel="torch"), ASKED) == EXPECTED
     with pytest.raises(InputError, match=r"kernels compiled, on the CPU, and torch\. Got 'faiss'"):
         pexeso.open_index(path, kernel="faiss", device="cpu").search(ASKED)
     with pytest.raises(InputError, match="The kernel must be one of auto, compiled"):
@@ -88,9 +88,9 @@ def test_updates_give_the_answers_of_a_fresh_build(lake, tmp_path, spark):
     index.append(folder)
     index.delete(["towns.csv"])
     expected = [("cities.csv", "city", 5), ("more.csv", "place", 3)]
-    assert found(index, ASKED) == expected
+    assert columns_of(index, ASKED) == expected
     index.compact()
-    assert found(index, ASKED) == expected
+    assert columns_of(index, ASKED) == expected
     assert index.check() == []
 
 
@@ -126,21 +126,21 @@ def test_odd_values_are_searched_as_brute_force_does(tmp_path, spark):
         lines = [f"{name},n", *(f"{value},{n}" for n, value in enumerate(values))]
         (folder / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
     index = build(folder, tmp_path / "index", spark)
-    asked, table = list(ODD), "other.csv"
+    query, table = list(ODD), "other.csv"
     at_least = {0.0: 3, 0.1: 4, 0.4: 5}
     for distance, n_least in at_least.items():
         options = {"max_distance": distance, "k": "all"}
-        answers = found(index, asked, **options)
+        answers = columns_of(index, query, **options)
         assert answers[0] == ("odd.csv", "odd", 10)
         assert {name: n for name, _, n in answers}[table] >= n_least
-        batch = index.search_batch([asked, asked[:3]], min_joinability=0.2, rerank=False, **options)
+        batch = index.search_batch([query, query[:3]], min_joinability=0.2, rerank=False, **options)
         assert [(match.table, match.column, match.matched) for match in batch[0]] == answers
-        told, exact = (
-            index.explain(asked, table, "other", max_distance=distance, exact=each).to_dict()
-            for each in (False, True)
+        explanation, exact = (
+            index.explain(query, table, "other", max_distance=distance, exact=is_exact).to_dict()
+            for is_exact in (False, True)
         )
-        assert told["pairs"] == exact["pairs"]
-        assert len(told["pairs"]) >= n_least
+        assert explanation["pairs"] == exact["pairs"]
+        assert len(explanation["pairs"]) >= n_least
     torch = pexeso.open_index(index.path, kernel="torch", device="cpu")
-    assert found(torch, asked) == found(index, asked)
+    assert columns_of(torch, query) == columns_of(index, query)
     assert index.check() == []

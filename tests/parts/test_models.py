@@ -90,10 +90,12 @@ def test_several_partitions_of_each_model(lake, built, tmp_path, spark):
 
 def test_the_main_model_is_stored_as_that_of_one(built):
     both, alone = built
-    manifest, other = (open_store_anywhere(each.path).manifest for each in (both, alone["lexical"]))
+    manifest, other = (
+        open_store_anywhere(index.path).manifest for index in (both, alone["lexical"])
+    )
     digests = [
-        [(file.path, file.checksum) for file in each.partitions[0].files]
-        for each in (manifest, other)
+        [(file.path, file.checksum) for file in document.partitions[0].files]
+        for document in (manifest, other)
     ]
     assert digests[0] == digests[1]
     assert not any(name.startswith("semantic_") for name in (*other.parts, *other.facts))
@@ -142,8 +144,8 @@ def test_each_model_has_the_metric_of_its_own(lake, tmp_path, spark):
     shutil.copytree(lake, tmp_path / "more")
     (tmp_path / "more" / "more.csv").write_text(MORE, encoding="utf-8")
     both.append(tmp_path / "more")
-    found = both.with_model("hashing").search(ASKED, min_joinability=0.2)
-    assert "more.csv" in [match.table for match in found]
+    matches = both.with_model("hashing").search(ASKED, min_joinability=0.2)
+    assert "more.csv" in [match.table for match in matches]
 
 
 def test_damage_of_a_further_model_is_found(built, tmp_path):

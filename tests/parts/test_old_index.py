@@ -70,10 +70,10 @@ def test_it_is_read_as_it_was_written():
     }
     assert answers(index) == EXPECTED
     assert index.check() == []
-    told = index.info().to_dict()
-    assert (told["values"], told["postings"], told["parts"]) == (15, 21, ["overlap", "containment"])
-    assert [each["columns"] for each in told["partitions"]] == [4]
-    assert [(each["columns"], each["deleted"]) for each in told["token_sets"]] == [(6, 2)]
+    info = index.info().to_dict()
+    assert (info["values"], info["postings"], info["parts"]) == (15, 21, ["overlap", "containment"])
+    assert [partition["columns"] for partition in info["partitions"]] == [4]
+    assert [(shard["columns"], shard["deleted"]) for shard in info["token_sets"]] == [(6, 2)]
 
 
 @pytest.mark.spark

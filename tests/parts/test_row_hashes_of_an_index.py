@@ -57,9 +57,9 @@ def write_lake(folder):
 
 def contents(pieces):
     """Return the cells of tables as plain data."""
-    found = {}
+    cells = {}
     for table, some in pieces.items():
-        found[table] = [
+        cells[table] = [
             (
                 piece.first_row,
                 piece.n_rows,
@@ -74,7 +74,7 @@ def contents(pieces):
             )
             for piece in some
         ]
-    return found
+    return cells
 
 
 def of_folder(spark, lake, folder):
@@ -93,8 +93,8 @@ def shard_bytes(path):
 
 
 def edges_of(source, **options):
-    found = find_redundancy(source, **options)
-    return [(each.parent, each.child, each.containment, each.rows) for each in found.edges]
+    graph = find_redundancy(source, **options)
+    return [(edge.parent, edge.child, edge.containment, edge.rows) for edge in graph.edges]
 
 
 @pytest.fixture(scope="module")
@@ -119,15 +119,15 @@ def test_an_index_holds_what_reading_the_folder_gives(built, tmp_path, spark):
 )
 def test_the_graph_of_an_index_is_that_of_its_lake(built, semantics, min_containment):
     options = {"semantics": semantics, "min_containment": min_containment}
-    found = edges_of(built / "with.pexeso", **options)
-    assert found == edges_of(built / "lake", **options)
-    assert ("deep/large.parquet", "slice.parquet", 1.0, 3000) in found
-    assert ("lines.jsonl", "few.jsonl", 1.0, 9) in found
+    edges = edges_of(built / "with.pexeso", **options)
+    assert edges == edges_of(built / "lake", **options)
+    assert ("deep/large.parquet", "slice.parquet", 1.0, 3000) in edges
+    assert ("lines.jsonl", "few.jsonl", 1.0, 9) in edges
 
 
 def test_statements_are_found_in_the_lake_of_an_index(built):
     plan = find_redundancy(built / "with.pexeso", verified=True).plan
-    [slice_] = [each for each in plan.delete if each.table == "slice.parquet"]
+    [slice_] = [deletion for deletion in plan.delete if deletion.table == "slice.parquet"]
     assert slice_.verified
     assert "BETWEEN 500 AND 3499" in slice_.sql
 
@@ -187,11 +187,11 @@ def test_updates_keep_the_graph_and_compaction_is_a_fresh_build(built, tmp_path,
 
 def test_an_estimate_counts_what_a_build_holds(built):
     options = BuildOptions(parts=("redundancy",), **OPTIONS)
-    found = estimate_build(built / "lake", options).redundancy
+    counts = estimate_build(built / "lake", options).redundancy
     held = open_index(built / "with.pexeso").info().row_hashes
     totals = {name: sum(shard[name] for shard in held) for name in ("rows", "cells", "bytes")}
-    assert (found["rows"], found["cells"]) == (totals["rows"], totals["cells"])
-    assert found["bytes"] == pytest.approx(totals["bytes"], rel=0.3)
+    assert (counts["rows"], counts["cells"]) == (totals["rows"], totals["cells"])
+    assert counts["bytes"] == pytest.approx(totals["bytes"], rel=0.3)
     assert estimate_build(built / "lake", BuildOptions(**OPTIONS)).redundancy["bytes"] == 0
 
 
@@ -201,9 +201,11 @@ def test_what_was_changed_is_told_of(built, tmp_path):
     store = open_store_anywhere(path)
     shard = open_hash_shard(store, hash_shard_entries(store)[0])
     file = shard.folder / "pieces.ipc"
-    told = file.read_bytes()
+    content = file.read_bytes()
     n_rows = shard.pieces()[0].n_rows
-    file.write_bytes(told.replace(n_rows.to_bytes(8, "little"), (n_rows + 1).to_bytes(8, "little")))
+    file.write_bytes(
+        content.replace(n_rows.to_bytes(8, "little"), (n_rows + 1).to_bytes(8, "little"))
+    )
     assert check(store) != []
-    file.write_bytes(told[: len(told) // 2])
+    file.write_bytes(content[: len(content) // 2])
     assert check(store) != []

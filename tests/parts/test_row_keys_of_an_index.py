@@ -54,17 +54,17 @@ def form(cell):
 
 def tables_of(lake):
     """Return the rows of all tables, by name."""
-    found = {}
+    tables = {}
     for path in sorted(lake.rglob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             names, *rows = csv.reader(file)
-        found[path.relative_to(lake).as_posix()] = (names, [[*map(form, row)] for row in rows])
-    return found
+        tables[path.relative_to(lake).as_posix()] = (names, [[*map(form, row)] for row in rows])
+    return tables
 
 
 def best_tables(tables, keys):
     """Try every choice of columns of every table, and return (table, keys, columns) in order."""
-    found = []
+    matches = []
     for name, (names, rows) in tables.items():
         best = (0, None)
         for columns in permutations(range(len(names)), len(next(iter(keys), ()))):
@@ -72,8 +72,8 @@ def best_tables(tables, keys):
             if n > best[0]:
                 best = (n, tuple(names[column] for column in columns))
         if best[0]:
-            found.append((name, *best))
-    return sorted(found, key=lambda each: (-each[1], each[0]))
+            matches.append((name, *best))
+    return sorted(matches, key=lambda match: (-match[1], match[0]))
 
 
 def keys_of(table):
@@ -100,10 +100,10 @@ def agrees(index, tables, filters=("auto",)):
         n_found += len(expected)
         for k in ("all", 1, 3):
             for row_filter in filters:
-                found = index.search_composite(query, list(query), k=k, row_filter=row_filter)
-                shown = [(each.table, each.matched_keys, each.columns) for each in found]
+                matches = index.search_composite(query, list(query), k=k, row_filter=row_filter)
+                shown = [(match.table, match.matched_keys, match.columns) for match in matches]
                 assert shown == expected[: len(expected) if k == "all" else k]
-                assert all(each.total_keys == len(keys_of(query)) for each in found)
+                assert all(match.total_keys == len(keys_of(query)) for match in matches)
     assert n_found > 20
 
 
@@ -138,10 +138,10 @@ def test_the_smallest_joinability_is_inclusive(built):
         keys = keys_of(query)
         best = best_tables(tables, keys)
         for share in (0.1, 0.3, 1 / 3, 0.5, 1.0):
-            found = index.search_composite(query, list(query), min_joinability=share, k="all")
-            expected = [each for each in best if each[1] / len(keys) >= share]
-            assert [(e.table, e.matched_keys, e.columns) for e in found] == expected
-            assert all(match.joinability >= share for match in found)
+            matches = index.search_composite(query, list(query), min_joinability=share, k="all")
+            expected = [table for table in best if table[1] / len(keys) >= share]
+            assert [(e.table, e.matched_keys, e.columns) for e in matches] == expected
+            assert all(match.joinability >= share for match in matches)
 
 
 def test_fan_out_is_that_of_the_join(built):
@@ -164,7 +164,7 @@ def test_fan_out_is_that_of_the_join(built):
             assert fan_out.query_rows_per_row == pytest.approx(sum(meeting) / len(meeting))
             assert fan_out.max_rows_per_query_row == max(met)
             assert fan_out.max_query_rows_per_row == max(meeting)
-            left, right = ("n" if max(each) > 1 else "1" for each in (meeting, met))
+            left, right = ("n" if max(counts) > 1 else "1" for counts in (meeting, met))
             assert fan_out.relation == f"{left}:{'m' if (left, right) == ('n', 'n') else right}"
             seen.add(fan_out.relation)
     assert len(seen) > 2
@@ -173,10 +173,10 @@ def test_fan_out_is_that_of_the_join(built):
 def test_the_query_table_itself_is_left_out(built):
     index = open_index(built / "with.pexeso")
     file = built / "lake" / "deep" / "large.csv"
-    found = index.search_composite(f"{file}:c0,c1")
-    assert (found[0].table, found[0].joinability) == ("deep/large.csv", 1.0)
+    matches = index.search_composite(f"{file}:c0,c1")
+    assert (matches[0].table, matches[0].joinability) == ("deep/large.csv", 1.0)
     without = index.search_composite(f"{file}:c0,c1", exclude_self=True)
-    assert [match.table for match in without] == [match.table for match in found[1:]]
+    assert [match.table for match in without] == [match.table for match in matches[1:]]
     assert without.options["exclude_table"] == "deep/large.csv"
 
 
@@ -209,7 +209,7 @@ def test_random_updates_keep_the_answers_and_compaction_is_a_fresh_build(built, 
     agrees(index, tables_of(lake))
     (lake / "deep" / "large.csv").unlink()
     index.delete(["deep/large.csv", "t0.csv"])
-    left = {name: each for name, each in tables_of(lake).items() if name != "t0.csv"}
+    left = {name: table for name, table in tables_of(lake).items() if name != "t0.csv"}
     agrees(index, left)
     index.compact()
     agrees(index, left)
@@ -222,12 +222,12 @@ def test_random_updates_keep_the_answers_and_compaction_is_a_fresh_build(built, 
 
 
 def test_an_estimate_counts_what_a_build_holds(built):
-    found = estimate_build(built / "lake", BuildOptions(parts=("composite",), **OPTIONS)).composite
+    counts = estimate_build(built / "lake", BuildOptions(parts=("composite",), **OPTIONS)).composite
     held = open_index(built / "with.pexeso").info().row_keys
     totals = {name: sum(shard[name] for shard in held) for name in ("rows", "cells", "bytes")}
-    assert (found["rows"], found["cells"]) == (totals["rows"], totals["cells"])
-    assert found["bytes"] == pytest.approx(totals["bytes"], rel=0.3)
-    assert found["shards"] == len(held)
+    assert (counts["rows"], counts["cells"]) == (totals["rows"], totals["cells"])
+    assert counts["bytes"] == pytest.approx(totals["bytes"], rel=0.3)
+    assert counts["shards"] == len(held)
     assert estimate_build(built / "lake", BuildOptions(**OPTIONS)).composite["bytes"] == 0
 
 
@@ -245,7 +245,7 @@ def test_filters_are_kept_as_asked(built, tmp_path, spark):
         index.search_composite(query, ["a", "b"], kk=1)
     write_table(small / "b.csv", [[["Oslo", "Bern"][n % 2], str(n)] for n in range(9)])
     index.append()
-    assert [each["filters"] for each in index.info().row_keys] == [["xash-256"]] * 2
+    assert [shard["filters"] for shard in index.info().row_keys] == [["xash-256"]] * 2
 
 
 def test_aliases_hold_for_keys(tmp_path, spark):
@@ -254,8 +254,8 @@ def test_aliases_hold_for_keys(tmp_path, spark):
     aliases = tmp_path / "aliases.csv"
     aliases.write_text("alias,name\nKristiania,Oslo\nTigerstaden,Oslo\n", encoding="utf-8")
     index = build_index(lake, tmp_path / "a.pexeso", parts=["composite"], aliases=str(aliases))
-    found = index.search_composite({"a": ["Tigerstaden", "Oslo"], "b": ["2", "4"]}, ["a", "b"])
-    assert found[0].matched_keys == 2
+    matches = index.search_composite({"a": ["Tigerstaden", "Oslo"], "b": ["2", "4"]}, ["a", "b"])
+    assert matches[0].matched_keys == 2
 
 
 @pytest.mark.parametrize("name", [*ARRAYS, "super_keys_xash"])
@@ -282,9 +282,9 @@ def test_rows_of_a_spark_table_are_found(tmp_path, spark, n_partitions):
     frame = frame_of(spark, n_partitions)
     index = build_index(frame, tmp_path / "s.pexeso", parts=["composite"])
     query = {"a": ["city 8", "CITY 9", "city 10"], "z": [1, 2, 5], "o": [False, True, False]}
-    [found] = index.search_composite(query, ["z", "a", "o"])
-    assert (found.table, found.columns) == ("dataframe", ("zone", "city", "open"))
-    assert found.matched_keys == 2
+    [match] = index.search_composite(query, ["z", "a", "o"])
+    assert (match.table, match.columns) == ("dataframe", ("zone", "city", "open"))
+    assert match.matched_keys == 2
     assert index.info().row_keys[0]["rows"] == 60
     assert index.check() == []
 

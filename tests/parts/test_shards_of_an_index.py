@@ -57,14 +57,14 @@ def columns_of(lake):
 
 
 def agrees(index, columns):
-    asked = [*list(columns.values())[:4], {"Oslo 1", "Bern 2", "7", "07"}, {"9999"}]
-    for query in asked:
+    queries = [*list(columns.values())[:4], {"Oslo 1", "Bern 2", "7", "07"}, {"9999"}]
+    for query in queries:
         for k in (1, 3, 100):
-            found = [
+            matches = [
                 (match.table, match.column, match.overlap)
                 for match in index.overlap(sorted(query), k=k, fold_copies=False)
             ]
-            assert found == overlaps(columns, query, k)
+            assert matches == overlaps(columns, query, k)
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +110,11 @@ def test_the_table_that_a_query_is_from_can_be_left_out(built):
 
     query = read_query(f"{built / 'lake' / 't2.csv'}:#1")
     hidden = {name for name in columns if name[0] == "t2.csv"}
-    found = [
+    matches = [
         (match.table, match.column, match.overlap)
         for match in index.overlap(query, k=9, exclude_self=True, fold_copies=False)
     ]
-    assert found == overlaps(columns, columns["t2.csv", "n"], 9, hidden=hidden)
+    assert matches == overlaps(columns, columns["t2.csv", "n"], 9, hidden=hidden)
 
 
 def test_parts_added_later_are_those_of_a_build(built, tmp_path):

@@ -41,7 +41,7 @@ def sample_of(*records, scale=1):
         TableFile(f"{number}.csv", Path("x"), kind, 10)
         for number, kind in enumerate(["delimited", "parquet"][: len(records)])
     ]
-    padded = [each.append_column("reason", pa.nulls(len(each), pa.string())) for each in records]
+    padded = [table.append_column("reason", pa.nulls(len(table), pa.string())) for table in records]
     return LakeSample(files * scale, files, padded, 0.0, BuildOptions(parts=("overlap",)))
 
 
@@ -49,18 +49,18 @@ def test_sets_and_tokens_of_files_are_counted():
     sample = sample_of(RECORDS, RECORDS.slice(0, 3))
     assert (sample.count("set"), sample.lake_pairs("token")) == (3, 4)
     assert [tokens.to_pylist() for tokens in sample.values("token")] == [["7", "80", "7"], ["7"]]
-    found = estimate(sample).fields["equal_text"]
-    assert (found["columns"], found["tokens"], found["pairs"], found["shards"]) == (3, 2, 4, 1)
+    costs = estimate(sample).fields["equal_text"]
+    assert (costs["columns"], costs["tokens"], costs["pairs"], costs["shards"]) == (3, 2, 4, 1)
     name_bytes = (3 * len("a.csv") + 2 * len("id") + len("né".encode())) / 3
-    asked = {"columns": 3, "pairs": 4, "tokens_written": 2}
-    assert found["bytes"] == parts_bytes(
-        ("overlap",), **asked, token_bytes=1.5, name_bytes=name_bytes
+    counts = {"columns": 3, "pairs": 4, "tokens_written": 2}
+    assert costs["bytes"] == parts_bytes(
+        ("overlap",), **counts, token_bytes=1.5, name_bytes=name_bytes
     )
 
 
 def test_a_larger_lake_has_more_sets_and_pairs():
-    found = estimate(sample_of(RECORDS, RECORDS.slice(0, 3), scale=3)).fields["equal_text"]
-    assert (found["columns"], found["pairs"]) == (9, 12)
+    costs = estimate(sample_of(RECORDS, RECORDS.slice(0, 3), scale=3)).fields["equal_text"]
+    assert (costs["columns"], costs["pairs"]) == (9, 12)
 
 
 def test_bytes_are_those_of_the_arrays_that_are_written():
@@ -80,21 +80,21 @@ def test_bytes_are_those_of_the_arrays_that_are_written():
     held += index.n_sets * (
         4 + 4 + 4 + 12
     )  # positions, where two names end, and 12 letters of names
-    asked = {"columns": index.n_sets, "pairs": pairs.shape[1], "tokens_written": index.n_tokens}
-    found = parts_bytes(("overlap",), **asked, token_bytes=6.0, name_bytes=12.0)
-    assert found == pytest.approx(held, abs=64)
+    counts = {"columns": index.n_sets, "pairs": pairs.shape[1], "tokens_written": index.n_tokens}
+    size = parts_bytes(("overlap",), **counts, token_bytes=6.0, name_bytes=12.0)
+    assert size == pytest.approx(held, abs=64)
     ensemble = ensemble_over(index)
     more = (
-        parts_bytes(("overlap", "containment"), **asked, token_bytes=6.0, name_bytes=12.0) - found
+        parts_bytes(("overlap", "containment"), **counts, token_bytes=6.0, name_bytes=12.0) - size
     )
     assert more == SIGNED_SET_BYTES * index.n_sets
     assert more == pytest.approx(3 * ensemble.signatures.nbytes + 16 * index.n_sets)
 
 
 def test_a_task_holds_one_shard():
-    found = TokenSetsEstimate(("overlap",), columns=100, pairs=10_000, shards=4)
-    assert shard_memory(found) == 500_000
-    assert shard_memory(replace(found, parts=("overlap", "containment"))) == 500_000 + 25 * 6144
+    costs = TokenSetsEstimate(("overlap",), columns=100, pairs=10_000, shards=4)
+    assert shard_memory(costs) == 500_000
+    assert shard_memory(replace(costs, parts=("overlap", "containment"))) == 500_000 + 25 * 6144
     assert shard_memory(NO_SETS) == 0
 
 

@@ -69,13 +69,13 @@ def test_an_ensemble_over_an_overlap_index_answers_as_brute_force_does(sets, que
     counts = [len(one & set(query)) for one in sets]
     truth = {i for i, count in enumerate(counts) if count / len(set(query)) >= threshold - 1e-12}
     for route in ROUTES:
-        found = over.search(pa.array(query), threshold, route=route)
+        answer = over.search(pa.array(query), threshold, route=route)
         assert (
-            set(found.sets.tolist()) == truth
+            set(answer.sets.tolist()) == truth
             if route == "lists"
-            else set(found.sets.tolist()) <= truth
+            else set(answer.sets.tolist()) <= truth
         )
-        assert found.overlaps.tolist() == [counts[i] for i in found.sets.tolist()]
+        assert answer.overlaps.tolist() == [counts[i] for i in answer.sets.tolist()]
 
 
 def test_both_indexes_share_a_folder(tmp_path):
@@ -87,8 +87,8 @@ def test_both_indexes_share_a_folder(tmp_path):
     ]
     assert {entry.path for entry in entries} == {path.name for path in tmp_path.iterdir()}
     opened = read_ensemble(tmp_path, lists=OverlapLists(open_index(tmp_path)))
-    found = opened.search(pa.array(sorted(sets[7])), 0.95)
-    assert (found.sets.tolist(), found.overlaps.tolist()) == ([7, 6, 8], [20, 19, 19])
+    answer = opened.search(pa.array(sorted(sets[7])), 0.95)
+    assert (answer.sets.tolist(), answer.overlaps.tolist()) == ([7, 6, 8], [20, 19, 19])
 
 
 def test_sizes_that_are_not_those_of_the_lists_are_found_by_a_check():

@@ -47,7 +47,7 @@ class LongestTexts:
     name, choices, stages, folders_are = "longest_texts", ("longest",), ("longest",), "lists"
 
     def records(self, tables):
-        for name, column in ((table.name, each) for table in tables for each in table.columns):
+        for name, column in ((table.name, column) for table in tables for column in table.columns):
             texts = [text for text in column.cells.to_pylist() if text]
             value = max(texts, key=lambda text: (len(text), text), default="")
             about = {"position": column.position, "label": column.label, "value": value}
@@ -138,9 +138,9 @@ def longest(index):
 
 @pytest.mark.spark
 def test_every_verb_and_report_knows_a_part_that_is_registered(lake, tmp_path, spark):
-    path, told = tmp_path / "toy.pexeso", []
-    index = build_index(lake, path, parts=["longest"], progress=told.append, **OPTIONS)
-    assert told == [
+    path, stages = tmp_path / "toy.pexeso", []
+    index = build_index(lake, path, parts=["longest"], progress=stages.append, **OPTIONS)
+    assert stages == [
         "list",
         "read",
         "catalog",
@@ -209,11 +209,11 @@ def test_it_is_checked(lake, tmp_path, spark):
 
 
 def test_it_is_estimated(lake):
-    found = estimate_build(lake, BuildOptions(parts="longest", **OPTIONS))
+    estimate = estimate_build(lake, BuildOptions(parts="longest", **OPTIONS))
     without = estimate_build(lake, BuildOptions(**OPTIONS))
-    assert (found.longest_columns, found.seconds["longest"]) == (2, 0.5)
-    assert found.index_bytes == without.index_bytes + 2
-    document = json.loads(json.dumps(found.to_dict()))
+    assert (estimate.longest_columns, estimate.seconds["longest"]) == (2, 0.5)
+    assert estimate.index_bytes == without.index_bytes + 2
+    document = json.loads(json.dumps(estimate.to_dict()))
     assert document["longest_columns"] == 2
     assert "of_parts" not in document
 

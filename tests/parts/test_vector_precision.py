@@ -68,9 +68,9 @@ def require_right_answers(index):
             lake = index._opened.loader.mapped(number).vectors.float()
             metric = index._opened.loader.space.metric
             tau = metric.threshold(distance, vectors.shape[1])
-            asked, rows, _ = oracle_pairs(query.vectors, lake, tau, metric)
+            query_rows, rows, _ = oracle_pairs(query.vectors, lake, tau, metric)
             matched = {row: set() for row in range(len(vectors))}
-            for one, row in zip(asked.tolist(), rows.tolist(), strict=True):
+            for one, row in zip(query_rows.tolist(), rows.tolist(), strict=True):
                 matched[row].add(one)
             hidden = index.store.deleted_mask(number)
             for column, column_id in enumerate(arrays["column_ids"].tolist()):
@@ -79,17 +79,17 @@ def require_right_answers(index):
                 if hidden is None or not hidden[column]:
                     expected[column_id] = len(set().union(*(matched[row] for row in members)))
         for exact in (False, True):
-            found = index.search(ASKED, exact=exact, rerank=False, fold_copies=False, **options)
-            assert sorted(hit.matched for hit in found) == sorted(n for n in expected.values() if n)
-        assert found
+            hits = index.search(ASKED, exact=exact, rerank=False, fold_copies=False, **options)
+            assert sorted(hit.matched for hit in hits) == sorted(n for n in expected.values() if n)
+        assert hits
 
 
 @pytest.mark.long
 @pytest.mark.spark
 def test_half_stores_the_rounded_vectors(built):
     half, single = built["half"], built["single"]
-    assert [each.dtype for each in stored(half)] == [np.float16]
-    assert [each.dtype for each in stored(single)] == [np.float32]
+    assert [vectors.dtype for vectors in stored(half)] == [np.float16]
+    assert [vectors.dtype for vectors in stored(single)] == [np.float32]
     texts = [index.store.texts(0, "values").to_pylist() for index in (half, single)]
     order = [texts[1].index(text) for text in texts[0]]
     assert np.array_equal(stored(half)[0], in_half(stored(single)[0][order]))
@@ -103,8 +103,8 @@ def test_half_stores_the_rounded_vectors(built):
 @pytest.mark.spark
 def test_equal_text_is_at_distance_zero(built):
     for index in built.values():
-        found = index.search(NAMES[:8], max_distance=0.0, min_joinability=1.0)
-        assert [match.column for match in found] == ["place"]
+        matches = index.search(NAMES[:8], max_distance=0.0, min_joinability=1.0)
+        assert [match.column for match in matches] == ["place"]
 
 
 @pytest.mark.spark
@@ -124,9 +124,9 @@ def test_estimates_tell_it_and_count_the_bytes(lake):
             {"model": "lexical"},
         )
     )
-    told = [each.to_dict()["vector_precision"] for each in (half, single, lexical)]
-    assert told == ["half", "single", None]
-    vectors = [each.index_bytes - each.model_bytes for each in (single, half)]
+    precisions = [estimate.to_dict()["vector_precision"] for estimate in (half, single, lexical)]
+    assert precisions == ["half", "single", None]
+    vectors = [estimate.index_bytes - estimate.model_bytes for estimate in (single, half)]
     assert vectors[0] - vectors[1] == 2 * 48 * half.values
 
 
@@ -147,11 +147,11 @@ def test_updates_and_partitions_keep_it(built, lake, tmp_path, name, n_partition
     index.delete(["places_1.csv"])
     require_right_answers(index)
     dtype = stored(built[name])[0].dtype
-    assert {each.dtype for each in stored(index)} == {dtype}
+    assert {vectors.dtype for vectors in stored(index)} == {dtype}
     before = stored(index)
     index.compact(everything=True)
     require_right_answers(index)
-    assert {each.dtype for each in stored(index)} == {dtype}
+    assert {vectors.dtype for vectors in stored(index)} == {dtype}
     assert len(before) == n_partitions + 1 > len(stored(index))
     assert index.check() == []
 
@@ -165,7 +165,7 @@ def test_an_index_of_the_layout_before_keeps_vectors_of_32_bits(tmp_path, spark)
     # The index holds two tables, of which the lake needs one to be the same lake.
     some = {"cities.csv": "city\n" + "".join(f"{name}\n" for name in NAMES), **MORE}
     index.append(write_tables(tmp_path / "more", some))
-    assert {each.dtype for each in stored(index)} == {np.dtype(np.float32)}
+    assert {vectors.dtype for vectors in stored(index)} == {np.dtype(np.float32)}
     assert len(stored(index)) == 2
     assert index.check() == []
 

@@ -32,11 +32,11 @@ def index(small_index):
 @pytest.mark.spark
 @pytest.mark.parametrize("counted", ["values", "rows"])
 def test_curves_are_the_joinability_at_every_distance(index, counted):
-    asked = {"min_joinability": 0.2, "max_distance": 0.6, "joinability_of": counted}
-    found = index.search(CITIES, **asked)
-    ax = found.plot()
-    assert len(ax.lines) == len(found) > 1
-    for line, match in zip(ax.lines, found, strict=True):
+    options = {"min_joinability": 0.2, "max_distance": 0.6, "joinability_of": counted}
+    result = index.search(CITIES, **options)
+    ax = result.plot()
+    assert len(ax.lines) == len(result) > 1
+    for line, match in zip(ax.lines, result, strict=True):
         x, y = line.get_data()
         assert y[-1] == match.joinability
         assert (x[0], x[-1]) == (0, 0.6)
@@ -46,7 +46,7 @@ def test_curves_are_the_joinability_at_every_distance(index, counted):
             )
             assert y[np.searchsorted(x, distance, "right") - 1] == again.match.joinability
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == [f"{match.table}:{match.column}" for match in found]
+    assert names == [f"{match.table}:{match.column}" for match in result]
     assert ax.get_xlabel() == "distance, up to that of the search (0.6)"
     assert counted in ax.get_ylabel()
 

@@ -105,14 +105,14 @@ def test_equal_values_have_one_hash(ours, theirs):
 
 
 def test_all_other_values_differ_in_both_halves():
-    hashes = np.concatenate([value_hashes(each) for each in DIFFERENT])
+    hashes = np.concatenate([value_hashes(values) for values in DIFFERENT])
     json = value_hashes(pa.array(["1", '"1"']), is_json=True)
     hashes = np.concatenate([hashes, json])
     for half in hashes.T:
         assert len(np.unique(half)) == len(hashes)
 
 
-@pytest.mark.parametrize("values", [each for pair in EQUAL for each in pair] + DIFFERENT)
+@pytest.mark.parametrize("values", [values for pair in EQUAL for values in pair] + DIFFERENT)
 def test_a_slice_has_the_hashes_of_its_values(values):
     doubled = pa.concat_arrays([values, values, pa.nulls(1, values.type)])
     hashes = value_hashes(doubled)

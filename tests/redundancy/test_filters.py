@@ -48,16 +48,16 @@ def drawn_parent(draw, n=60):
 def some_rows(draw, parent):
     """Draw one to three conditions, and return which rows meet all."""
     n = len(next(iter(parent.values())))
-    taken = [True] * n
+    mask = [True] * n
     for name in draw.sample(list(parent), draw.randint(1, 3)):
         cells = parent[name].to_pylist()
-        present = [each for each in cells if each is not None and each == each]
+        present = [cell for cell in cells if cell is not None and cell == cell]
         low, high = sorted([draw.choice(present), draw.choice(present)])
         equal = draw.random() < 0.4
         for row, cell in enumerate(cells):
             known = cell is not None and cell == cell
-            taken[row] &= known and (cell == low if equal else low <= cell <= high)
-    return taken
+            mask[row] &= known and (cell == low if equal else low <= cell <= high)
+    return mask
 
 
 def hashes(columns, names):
@@ -65,15 +65,15 @@ def hashes(columns, names):
     return row_hashes(n, [hashed_column(columns[name]) for name in names], names)
 
 
-def derived(draw, parent, taken):
+def derived(draw, parent, mask):
     names = draw.sample(list(parent), draw.randint(1, len(parent)))
-    rows = [row for row, take in enumerate(taken) if take]
+    rows = [row for row, take in enumerate(mask) if take]
     draw.shuffle(rows)
     return names, {name: parent[name].take(pa.array(rows, pa.int64())) for name in names}
 
 
 def as_bag(columns, names):
-    cells = [["nan" if each != each else each for each in columns[n].to_pylist()] for n in names]
+    cells = [["nan" if cell != cell else cell for cell in columns[n].to_pylist()] for n in names]
     return Counter(zip(*cells, strict=True))
 
 
@@ -81,16 +81,16 @@ def test_filters_of_one_to_three_columns_are_found():
     draw, n_found, n_drawn = random.Random(16), 0, 300 if EVERYTHING else 100
     for _ in range(n_drawn):
         parent = drawn_parent(draw)
-        taken = some_rows(draw, parent)
-        names, child = derived(draw, parent, taken)
-        found = find_transformation(parent, hashes(parent, names), hashes(child, names), names)
-        if found is None:
+        mask = some_rows(draw, parent)
+        names, child = derived(draw, parent, mask)
+        selection = find_transformation(parent, hashes(parent, names), hashes(child, names), names)
+        if selection is None:
             continue
         n_found += 1
-        rows = np.flatnonzero(rows_of(found.conditions, parent, 60))
+        rows = np.flatnonzero(rows_of(selection.conditions, parent, 60))
         got = as_bag({name: parent[name].take(pa.array(rows)) for name in names}, names)
         wanted = as_bag(child, names)
-        assert (Counter(dict.fromkeys(got, 1)) if found.distinct else got) == wanted
+        assert (Counter(dict.fromkeys(got, 1)) if selection.distinct else got) == wanted
     assert n_found > n_drawn * 2 / 3
 
 
@@ -108,7 +108,7 @@ def test_all_rows_and_distinct_rows():
 def test_rows_that_no_condition_tells_apart_have_no_selection():
     values = pa.array(np.arange(1000))
     sample = values.take(pa.array(np.random.default_rng(0).permutation(1000)[:500]))
-    rows, some = (hashes({"a": each}, ["a"]) for each in (values, sample))
+    rows, some = (hashes({"a": column}, ["a"]) for column in (values, sample))
     assert find_transformation({"a": values}, rows, some, ["a"]) is None
     strange = hashes({"a": pa.array([5000])}, ["a"])
     assert find_transformation({"a": values}, rows, strange, ["a"]) is None
@@ -118,10 +118,10 @@ def test_texts_that_are_numbers_are_compared_as_such():
     cells = pa.array([str(n) for n in range(200)])
     names = ["n"]
     child = cells.slice(0, 150)
-    found = find_transformation(
+    selection = find_transformation(
         {"n": cells}, hashes({"n": cells}, names), hashes({"n": child}, names), names
     )
-    assert to_sql(found, "p.csv") == (
+    assert to_sql(selection, "p.csv") == (
         "SELECT `n` FROM `p.csv` WHERE CAST(`n` AS DOUBLE) <= CAST('149.0' AS DOUBLE)"
     )
 
@@ -133,11 +133,11 @@ def test_spark_reads_the_statements_as_they_are_meant(spark):
     checked = 0
     for _ in range(40):
         names, child = derived(draw, parent, some_rows(draw, parent))
-        found = find_transformation(parent, hashes(parent, names), hashes(child, names), names)
-        if found is None or checked == 15:
+        selection = find_transformation(parent, hashes(parent, names), hashes(child, names), names)
+        if selection is None or checked == 15:
             continue
         checked += 1
-        got = spark.sql(to_sql(found, "parent_of_filters")).toArrow()
+        got = spark.sql(to_sql(selection, "parent_of_filters")).toArrow()
         columns = {
             name: got[name].combine_chunks().cast(parent[name].type) for name in got.column_names
         }
@@ -155,22 +155,22 @@ def test_dates_that_python_cannot_hold_and_views_of_texts_are_no_obstacle():
         "a": pa.array([1, 1, 1]),
     }
     rows = hashes({"a": pa.array([1, 2, 3])}, ["a"])
-    found = find_transformation(parent, rows, rows[[0, 2]], ["a"])
-    assert [each.column for each in found.conditions] == ["text"]
+    selection = find_transformation(parent, rows, rows[[0, 2]], ["a"])
+    assert [condition.column for condition in selection.conditions] == ["text"]
 
 
 def test_rows_that_have_a_value_and_no_rows_at_all(spark):
     parent = {"a": pa.array([1, 2, 3]), "x": pa.array([NAN, None, 0.5])}
     rows = hashes(parent, ["a"])
-    for taken, text in ([0, 2], "`x` IS NOT NULL"), ([], "FALSE"):
-        found = find_transformation(parent, rows, rows[taken], ["a"])
-        assert to_sql(found, "p") == f"SELECT `a` FROM `p` WHERE {text}"
-        assert np.flatnonzero(rows_of(found.conditions, parent, 3)).tolist() == taken
+    for positions, text in ([0, 2], "`x` IS NOT NULL"), ([], "FALSE"):
+        selection = find_transformation(parent, rows, rows[positions], ["a"])
+        assert to_sql(selection, "p") == f"SELECT `a` FROM `p` WHERE {text}"
+        assert np.flatnonzero(rows_of(selection.conditions, parent, 3)).tolist() == positions
 
 
 def test_every_character_of_a_text_is_read_back_by_spark(spark):
     texts = ["\x0012", "\\n", "'\"`", "\u2028é\U0001f600", "\r\n\t", "%_", "\\u0041"]
-    values = ", ".join(literal(each, pa.string()) for each in texts)
+    values = ", ".join(literal(text, pa.string()) for text in texts)
     [row] = spark.sql(f"SELECT array({values}) AS found").collect()
     assert row.found == texts
 
@@ -208,8 +208,8 @@ def test_statements_and_literals():
 )
 def test_no_condition_is_put_on_columns_that_spark_cannot_read(values):
     rows = hashes({"k": pa.array([1, 2, 3])}, ["k"])
-    for taken in ([0], [1], [2], [0, 1], [0, 2], [1, 2]):
-        assert find_transformation({"x": values}, rows, rows[taken], ["k"]) is None
+    for positions in ([0], [1], [2], [0, 1], [0, 2], [1, 2]):
+        assert find_transformation({"x": values}, rows, rows[positions], ["k"]) is None
 
 
 @pytest.mark.parametrize(
@@ -231,11 +231,11 @@ def test_spark_finds_the_rows_in_parquet_too(spark, tmp_path, values):
     pq.write_table(pa.table({"k": keys, "x": values}), tmp_path / "p.parquet")
     spark.read.parquet(str(tmp_path / "p.parquet")).createOrReplaceTempView("parquet_of_filters")
     rows, n_found = hashes({"k": keys}, ["k"]), 0
-    for taken in ([0], [0, 1], [0, 2], [0, 3], [1, 2], [2, 3], [4], [0, 1, 4], [0, 1, 2, 3]):
-        found = find_transformation({"x": values}, rows, rows[taken], ["k"])
-        if found is not None:
+    for positions in ([0], [0, 1], [0, 2], [0, 3], [1, 2], [2, 3], [4], [0, 1, 4], [0, 1, 2, 3]):
+        selection = find_transformation({"x": values}, rows, rows[positions], ["k"])
+        if selection is not None:
             n_found += 1
-            got = spark.sql(to_sql(found, "parquet_of_filters")).toArrow()["k"].to_pylist()
-            assert sorted(got) == [row + 1 for row in taken]
+            got = spark.sql(to_sql(selection, "parquet_of_filters")).toArrow()["k"].to_pylist()
+            assert sorted(got) == [row + 1 for row in positions]
     spark.catalog.dropTempView("parquet_of_filters")
     assert n_found

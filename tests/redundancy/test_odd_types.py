@@ -85,10 +85,10 @@ def test_odd_types_in_parquet_as_all_rows_compared(spark, tmp_path):
         pq.write_table(part, tmp_path / f"{name}-part.parquet", use_dictionary=False)
         other = pa.table({"key": [2, 3], name: two_of(values, 2)})
         pq.write_table(other, tmp_path / f"{name}-other.parquet")
-    found = find_containments(spark, tmp_path)
-    assert found.left_out == ()
+    graph = find_containments(spark, tmp_path)
+    assert graph.left_out == ()
     wanted = {(f"{name}.parquet", f"{name}-part.parquet") for name in ODD}
-    assert {(each.parent, each.child) for each in found.edges} == wanted
+    assert {(edge.parent, edge.child) for edge in graph.edges} == wanted
     for path in tmp_path.glob("bad*"):  # which Python cannot read as texts
         path.unlink()
     rest = {edge for edge in wanted if not edge[0].startswith("bad")}
@@ -96,7 +96,7 @@ def test_odd_types_in_parquet_as_all_rows_compared(spark, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("values", "least", "most"),
+    ("values", "lowest", "highest"),
     [
         (ODD["string_view"], b"", b"x" * 30),
         (ODD["binary_view"], b"", b"x" * 30),
@@ -106,19 +106,19 @@ def test_odd_types_in_parquet_as_all_rows_compared(spark, tmp_path):
         (ODD["coded decimals"], -2, Fraction(3, 2)),
     ],
 )
-def test_bounds_of_odd_types(values, least, most):
-    found = scan_stats(values)
-    assert (found.min, found.max) == (least, most)
-    flags = (found.min_witness, found.min_cover, found.max_witness, found.max_cover)
+def test_bounds_of_odd_types(values, lowest, highest):
+    bounds = scan_stats(values)
+    assert (bounds.min, bounds.max) == (lowest, highest)
+    flags = (bounds.min_witness, bounds.min_cover, bounds.max_witness, bounds.max_cover)
     assert flags == (True, True, True, True)
 
 
 @pytest.mark.parametrize("end", [b"a", b"\xff", b"\xff\xff\xff"])
 def test_a_cut_bound_covers_texts_that_are_no_utf_8(end):
     text = b"m" * (MAX_BOUND_BYTES - 1) + b"\xff" + end
-    found = scan_stats(bytes_as(pa.string(), [text]))
-    assert (found.max_cover, found.max_witness) == (True, False)
-    assert found.max > text
+    bounds = scan_stats(bytes_as(pa.string(), [text]))
+    assert (bounds.max_cover, bounds.max_witness) == (True, False)
+    assert bounds.max > text
 
 
 def test_a_dictionary_of_structs_is_flattened_as_structs_are():
@@ -132,8 +132,8 @@ def test_a_dictionary_of_structs_is_flattened_as_structs_are():
 def test_no_condition_is_put_on_texts_that_are_no_utf_8():
     parent = {"a": pa.array([1, 2, 3]), "bad": bytes_as(pa.string(), [b"\xff", b"\xff", b"x"])}
     rows = row_hashes(3, [hashed_column(parent["a"])], ["a"])
-    found = find_transformation(parent, rows, rows[:2], ["a"])
-    assert [each.column for each in found.conditions] == ["a"]
+    selection = find_transformation(parent, rows, rows[:2], ["a"])
+    assert [condition.column for condition in selection.conditions] == ["a"]
 
 
 def test_values_that_cannot_be_compared_are_refused_by_arrow_s_error():

@@ -75,7 +75,7 @@ def test_arrays_over_pairs_refute_what_single_pairs_do():
             profiles.append(Profile(columns, draw.choice([n, n, None])))
         gate, bounds = draw.random() < 0.5, draw.random() < 0.7
         pruned = prune(
-            schema_graph([frozenset(each) for each in tables]),
+            schema_graph([frozenset(schema) for schema in tables]),
             profiles,
             row_count_gate=gate,
             bounds=bounds,
@@ -85,7 +85,7 @@ def test_arrays_over_pairs_refute_what_single_pairs_do():
             for child, ours in enumerate(profiles):
                 if parent == child or not set(ours.columns) <= set(theirs.columns):
                     continue
-                both = [(ours.columns[each], theirs.columns[each]) for each in ours.columns]
+                both = [(ours.columns[column], theirs.columns[column]) for column in ours.columns]
                 if not all(compatible(mine[0], yours[0]) for mine, yours in both):
                     removed["types"] += 1
                 elif (

@@ -51,16 +51,16 @@ def test_the_least_cost_stays_as_it_is():
     rng, n_less, n_unable = np.random.default_rng(4), 0, 0
     for _ in range(N_GRAPHS):
         keep, parents, children, costs = drawn(rng)
-        found = reduced(keep, parents, children, costs)
+        reduction = reduced(keep, parents, children, costs)
         able = np.ones(len(keep), bool)
-        left = [each[found.edges] for each in (parents, children, costs)]
+        left = [array[reduction.edges] for array in (parents, children, costs)]
         expected = least_cost(keep, able, parents, children, costs)
-        assert least_cost(keep, found.able, *left) == expected
+        assert least_cost(keep, reduction.able, *left) == expected
         plan = plan_retention(RetentionProblem(keep, parents, children, costs))
         assert plan.optimal
         assert plan.cost == pytest.approx(expected)
-        n_less += len(found.edges) < len(parents)
-        n_unable += not found.able.all()
+        n_less += len(reduction.edges) < len(parents)
+        n_unable += not reduction.able.all()
     assert n_less > N_GRAPHS // 2
     assert n_unable > N_GRAPHS // 2
 
@@ -101,8 +101,8 @@ def families(rng, n):
                 above.append([*above[other], copies[other]])
                 copies.append([table])
         for table in range(len(own)):
-            holders = {each for group in [*above[table], copies[table]] for each in group}
-            edges += [(begin + each, begin + table) for each in sorted(holders - {table})]
+            holders = {holder for group in [*above[table], copies[table]] for holder in group}
+            edges += [(begin + holder, begin + table) for holder in sorted(holders - {table})]
         sizes += own
     return np.array(sizes), np.array(edges)
 

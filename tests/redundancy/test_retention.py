@@ -38,13 +38,13 @@ def least_cost(given):
     )
     costs = []
     for kept in product([True, False], repeat=len(given.keep_cost)):
-        each = [
+        table_costs = [
             given.keep_cost[table]
             if kept[table]
             else min((c for p, v, c in edges if v == table and kept[p]), default=np.inf)
             for table in range(len(kept))
         ]
-        costs.append(sum(each))
+        costs.append(sum(table_costs))
     return min(costs)
 
 
@@ -124,8 +124,8 @@ def test_sets_that_cover_all_elements(sets, cost):
     edges = [(0, 1 + number, 0) for number in range(len(sets))]
     edges += [
         (1 + number, len(sets) + int(element), 2)
-        for number, each in enumerate(sets)
-        for element in each
+        for number, elements in enumerate(sets)
+        for element in elements
     ]
     edges += [(0, len(sets) + element, 40) for element in range(1, 7)]
     given = problem([100] + [1] * len(sets) + [50] * 6, edges)

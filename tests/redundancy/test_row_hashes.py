@@ -38,16 +38,16 @@ def test_counts_are_those_of_plain_tuples():
         n = sum(here.values())
         assert contained_rows(ours, theirs) == as_set
         assert contained_rows(ours, theirs, "bag") == as_bag
-        for most in range(n + 1):
-            expected = as_bag if n - as_bag <= most else -1
-            assert contained_rows(ours, theirs, "bag", max_missing=most) == expected
+        for max_missing in range(n + 1):
+            expected = as_bag if n - as_bag <= max_missing else -1
+            assert contained_rows(ours, theirs, "bag", max_missing=max_missing) == expected
 
 
 def test_equal_columns_but_other_rows_have_nothing_in_common():
-    june = [hashed_column(pa.array(each)) for each in (["June", "May"], [20, 12])]
-    other = [hashed_column(pa.array(each)) for each in (["June", "May"], [12, 20])]
+    june = [hashed_column(pa.array(values)) for values in (["June", "May"], [20, 12])]
+    other = [hashed_column(pa.array(values)) for values in (["June", "May"], [12, 20])]
     names = ["month", "day"]
-    ours, theirs = (counted_rows(row_hashes(2, each, names)) for each in (june, other))
+    ours, theirs = (counted_rows(row_hashes(2, columns, names)) for columns in (june, other))
     assert contained_rows(ours, theirs) == 0
 
 

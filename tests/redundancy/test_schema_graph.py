@@ -9,7 +9,7 @@ import pytest
 from pexeso.redundancy import schema_graph as module
 from pexeso.redundancy.schema_graph import schema_graph
 
-WORKED = [frozenset(each) for each in ("1234", "345", "12", "34", "1", "56")]
+WORKED = [frozenset(columns) for columns in ("1234", "345", "12", "34", "1", "56")]
 
 
 def pairs(graph):
@@ -42,17 +42,17 @@ def test_the_worked_example():
 def counted_as_written(schemas):
     """Follow the pseudocode of the source on distinct schemas; a pair is tested once."""
     distinct = list(dict.fromkeys(schemas))
-    order = sorted(range(len(distinct)), key=lambda each: (-len(distinct[each]), each))
+    order = sorted(range(len(distinct)), key=lambda schema: (-len(distinct[schema]), schema))
     clusters, center_tests = [], 0
     for schema in order:
         center_tests += len(clusters)
-        found = [each for each in clusters if distinct[schema] <= distinct[each[0]]]
-        for each in found:
-            each.append(schema)
-        if not found:
+        matches = [cluster for cluster in clusters if distinct[schema] <= distinct[cluster[0]]]
+        for cluster in matches:
+            cluster.append(schema)
+        if not matches:
             clusters.append([schema])
-    pairs = {frozenset(pair) for each in clusters for pair in combinations(each, 2)}
-    return [each[0] for each in clusters], center_tests, len(pairs)
+    pairs = {frozenset(pair) for cluster in clusters for pair in combinations(cluster, 2)}
+    return [cluster[0] for cluster in clusters], center_tests, len(pairs)
 
 
 @pytest.mark.parametrize("listed", [0, 2, 64])

@@ -51,11 +51,11 @@ def test_missing_structs_and_elements_are_missing_in_their_leaves():
     users = pa.array([{"name": "Ann"}, None, {"name": None}])
     items = pa.array([[{"sku": "x", "qty": 1}, None], None, []], pa.list_(ITEM))
     sliced = pa.concat_arrays([items.slice(1), items]).slice(2)
-    found = {
+    values = {
         render(leaf.token): leaf.values.to_pylist()
         for leaf in leaves(["user", "items"], [users, sliced])
     }
-    assert found == {
+    assert values == {
         "user.name": ["Ann", None, None],
         "items[].sku": [["x", None], None, []],
         "items[].qty": [[1, None], None, []],

@@ -72,10 +72,10 @@ def answers(lake: SmallLake, values: Sequence[str]) -> dict[str, object]:
     """Advise, search, rank and pair on the lake as it is laid out here."""
     scan = scan_of(lake.store(OPTIONS), OPTIONS)
     advisor = Advisor(scan, USUAL)
-    found: dict[str, object] = {
+    results: dict[str, object] = {
         "vectors": lake.vectors.tobytes().hex()[:4096],
         "median": advisor.learnt.median,
-        "strangers": [float(each[0]) for each in advisor.learnt.unrelated],
+        "strangers": [float(distances[0]) for distances in advisor.learnt.unrelated],
         "advice": [advisor.columns(precision).to_dict() for precision in (0.8, 0.9, 0.95, 0.99)],
     }
     long = sorted(range(len(lake.columns)), key=lambda column: -len(lake.columns[column]))[:4]
@@ -91,13 +91,13 @@ def answers(lake: SmallLake, values: Sequence[str]) -> dict[str, object]:
             scan, [query], [SearchOptions(max_distance=distance, min_joinability=0.05)]
         )
         order, similarities = by_similarity(scan, query, hits, USUAL, SearchStats())
-        found[f"column {column}"] = {
+        results[f"column {column}"] = {
             "hits": [(hit.table, hit.label, hit.matched) for hit in hits],
             "order": [(hit.table, hit.label) for hit in order],
             "similarities": similarities,
             "pairs": [advisor.pair(query, hit).to_dict() for hit in hits[:5]],
         }
-    return found
+    return results
 
 
 if __name__ == "__main__":

@@ -143,19 +143,21 @@ class FlipTest:
         except Exception as error:
             return "crash", (*failures, f"open raised {error!r}")
         outcomes = set()
-        for asked, ask in _ASKED.items():
+        for question, ask in _ASKED.items():
             try:
-                outcomes.add(SAME if plain(ask(index)) == self.expected[asked] else OTHER)
+                outcomes.add(SAME if plain(ask(index)) == self.expected[question] else OTHER)
             except PexesoError:
                 outcomes.add(REFUSED_LATER)
             except Exception as error:
-                failures.append(f"{asked} raised {error!r}")
-        worst = next((each for each in (OTHER, REFUSED_LATER, SAME) if each in outcomes), "crash")
+                failures.append(f"{question} raised {error!r}")
+        worst = next(
+            (outcome for outcome in (OTHER, REFUSED_LATER, SAME) if outcome in outcomes), "crash"
+        )
         return worst, tuple(failures)
 
 
 def answers(index: Index) -> dict[str, str]:
-    return {asked: plain(ask(index)) for asked, ask in _ASKED.items()}
+    return {question: plain(ask(index)) for question, ask in _ASKED.items()}
 
 
 def plain(answer: dict[str, Any]) -> str:
@@ -198,17 +200,17 @@ def main() -> int:
     parser.add_argument("--flips", type=int)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--index", help="the index to copy; without it one is built")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     faulthandler.enable()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    n_flips = asked.flips or (SHORT_FLIPS if asked.short else FLIPS)
+    n_flips = options.flips or (SHORT_FLIPS if options.short else FLIPS)
     with tempfile.TemporaryDirectory(prefix="pexeso-flip-") as folder:
-        if asked.index is None:
+        if options.index is None:
             from small_index import build_small_index
 
-            asked.index = build_small_index(Path(folder) / "small")
-        test, flips = FlipTest(Path(asked.index), Path(folder)), []
-        for number, (path, position, mask) in enumerate(test.flips(n_flips, asked.seed), 1):
+            options.index = build_small_index(Path(folder) / "small")
+        test, flips = FlipTest(Path(options.index), Path(folder)), []
+        for number, (path, position, mask) in enumerate(test.flips(n_flips, options.seed), 1):
             flips.append(test(path, position, mask))
             for failure in flips[-1].failures:
                 print(  # noqa: T201

@@ -199,8 +199,8 @@ _HEADERS = (
 
 
 def _form(name: str, file: str | None, data: bytes) -> bytes:
-    told = "" if file is None else f'; filename="{file}"'
-    head = f'--b\r\nContent-Disposition: form-data; name="{name}"{told}\r\n\r\n'
+    filename = "" if file is None else f'; filename="{file}"'
+    head = f'--b\r\nContent-Disposition: form-data; name="{name}"{filename}\r\n\r\n'
     return head.encode("utf-8", "surrogateescape") + data + b"\r\n--b--\r\n"
 
 

@@ -152,16 +152,16 @@ def _outcome_of(job: Job, place: Path, ended: str, code: int | None) -> Outcome:
     where = f"{job.target} by {job.engine}, seed {job.seed}, in {place}"
     lines = (place / "stdout").read_text(errors="replace").splitlines()
     if ended == "itself" and lines and lines[-1].startswith("{"):
-        told = json.loads(lines[-1])
-        sentences = [f"{kind}: {text} ({where})" for kind, text in told["findings"].items()]
-        hangs = sum(kind.startswith("HangError") for kind in told["findings"])
+        report = json.loads(lines[-1])
+        sentences = [f"{kind}: {text} ({where})" for kind, text in report["findings"].items()]
+        hangs = sum(kind.startswith("HangError") for kind in report["findings"])
         return Outcome(
-            told["inputs"],
-            told["refused"],
+            report["inputs"],
+            report["refused"],
             len(sentences) - hangs,
             hangs,
             0,
-            told["peak_bytes"],
+            report["peak_bytes"],
             sentences,
         )
     kind = {"itself": f"died with code {code}", "memory": "took too much memory", "hang": "hung"}[
@@ -217,22 +217,27 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--engine", choices=("both", "hypothesis", "atheris"), default="both")
     parser.add_argument("--keep", help="where what failed is kept; a temporary folder by default")
-    asked = parser.parse_args()
-    n_inputs = asked.inputs or (SHORT_INPUTS if asked.short else INPUTS)
-    engines = ("hypothesis", "atheris") if asked.engine == "both" else (asked.engine,)
-    folder = Path(asked.keep or tempfile.mkdtemp(prefix="pexeso-fuzz-"))
-    index = asked.index
+    options = parser.parse_args()
+    n_inputs = options.inputs or (SHORT_INPUTS if options.short else INPUTS)
+    engines = ("hypothesis", "atheris") if options.engine == "both" else (options.engine,)
+    folder = Path(options.keep or tempfile.mkdtemp(prefix="pexeso-fuzz-"))
+    index = options.index
     if index is None:
         from small_index import build_small_index
 
         index = str(build_small_index(folder / "small"))
     total = run_all(
-        n_inputs, seed=asked.seed, index=index, folder=folder, n_jobs=asked.jobs, engines=engines
+        n_inputs,
+        seed=options.seed,
+        index=index,
+        folder=folder,
+        n_jobs=options.jobs,
+        engines=engines,
     )
     for sentence in total.sentences:
         print(sentence, file=sys.stderr)  # noqa: T201
     print(total)  # noqa: T201
-    if not total.failed and not asked.keep:
+    if not total.failed and not options.keep:
         shutil.rmtree(folder)
     return int(total.failed)
 

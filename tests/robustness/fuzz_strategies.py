@@ -111,7 +111,8 @@ def json_lines(draw: st.DrawFn) -> bytes:
     records = st.dictionaries(st.sampled_from(keys), json_values(), max_size=4)
     odd = st.one_of(json_values(), st.just(None))
     lines = [
-        json.dumps(each) for each in draw(st.lists(st.one_of(records, records, odd), max_size=8))
+        json.dumps(record)
+        for record in draw(st.lists(st.one_of(records, records, odd), max_size=8))
     ]
     if draw(st.integers(0, 9)) == 0:
         depth = draw(st.sampled_from((10, 990, 100_000)))

@@ -164,7 +164,7 @@ def answers(path: Path) -> Answers:
         index = open_index(path, device="cpu")
     except IndexNotFoundError:
         return None
-    found = [
+    results = [
         [
             (match.table, match.column, match.matched)
             for match in index.with_model(model).search(query, min_joinability=0.1)
@@ -172,14 +172,14 @@ def answers(path: Path) -> Answers:
         for model in index.models
         for query in _QUERIES
     ]
-    found += [
+    results += [
         [(match.table, match.column, match.overlap) for match in index.overlap(query, k=50)]
         for query in (*_QUERIES, range(5))
     ]
     problems = [problem for problem in check_index(path) if problem.is_failure]
     if problems:
         raise AssertionError(f"The index is damaged: {problems}")
-    return found
+    return results
 
 
 def quiet_environment() -> dict[str, str]:

@@ -111,9 +111,9 @@ class Child:
             psutil.Process(self.process.pid).children(recursive=True) if with_descendants else []
         )
         self.process.kill()
-        for each in family:
+        for process in family:
             with contextlib.suppress(psutil.NoSuchProcess):
-                each.kill()
+                process.kill()
         self.wait()
 
     def expect(self, word: str) -> None:
@@ -221,10 +221,10 @@ class KillTest:
         start = self.folder / OPERATIONS[operation].before / INDEX
         committed = self._generation(path) > self._generation(start)
         try:
-            found = answers(path)
-            if found not in (before, after):
+            hits = answers(path)
+            if hits not in (before, after):
                 return Kill(
-                    operation, "failed", f"answers {found} are neither those before nor those after"
+                    operation, "failed", f"answers {hits} are neither those before nor those after"
                 )
             resumed = (path / ".building" / "scratch").is_dir() and any(
                 (path / ".building" / "scratch").glob("*.json")
@@ -286,18 +286,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--only", choices=sorted(OPERATIONS))
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.child:
-        operation, folder, place = asked.child
+    options = parser.parse_args()
+    if options.child:
+        operation, folder, place = options.child
         be_child(operation, Path(folder), Path(place))
         return 0
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    n_kills = asked.kills or (SHORT_KILLS if asked.short else KILLS)
+    n_kills = options.kills or (SHORT_KILLS if options.short else KILLS)
     started, kills = time.perf_counter(), []
     with tempfile.TemporaryDirectory(prefix="pexeso-kill-") as folder, _session():
         test = KillTest(
-            Path(folder), choose_operations(n_kills, asked.only, asked.seed), asked.seed
+            Path(folder), choose_operations(n_kills, options.only, options.seed), options.seed
         )
         for kill in test.run():
             kills.append(kill)

@@ -115,7 +115,7 @@ def file_named(path: object, **entry: object) -> Change:
     def change(document: dict) -> None:
         files = document["parts"]["semantic"][0]["files"]
         files.append({"path": path, "n_bytes": 12, "checksum": "0" * 32, **entry})
-        files.sort(key=lambda each: str(each["path"]))
+        files.sort(key=lambda file: str(file["path"]))
 
     return change
 
@@ -319,8 +319,8 @@ def token_files(index: Path) -> dict[str, dict[str, bytes]]:
     def put_in(name: str, place: int, value: int) -> dict[str, bytes]:
         changed = np.load(folder / f"{name}.npy")
         # As wide as the numbers are: a small index has narrow ones.
-        least, most = np.iinfo(changed.dtype).min, np.iinfo(changed.dtype).max
-        changed.flat[place] = min(max(value, least), most) if least or value > 0 else most - 1
+        low, high = np.iinfo(changed.dtype).min, np.iinfo(changed.dtype).max
+        changed.flat[place] = min(max(value, low), high) if low or value > 0 else high - 1
         return at(f"{name}.npy", saved(changed))
 
     def described(**fields: object) -> dict[str, bytes]:

@@ -72,9 +72,9 @@ def ask(path: str) -> dict[str, str]:
 
 
 def require_whole(path: str) -> None:
-    found = [problem.kind for problem in check_index(path) if problem.is_failure]
-    if found:
-        raise IndexCorruptError(f"{found}")
+    kinds = [problem.kind for problem in check_index(path) if problem.is_failure]
+    if kinds:
+        raise IndexCorruptError(f"{kinds}")
 
 
 def attempt(question: Callable[[], object]) -> str:
@@ -94,8 +94,8 @@ def main(whole: str, *suspects: str) -> None:
     warnings.simplefilter("ignore")
     before = ask(whole)  # brings everything that is brought once
     with open("/proc/self/statm", encoding="ascii") as file:
-        taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY_BYTES, taken + MEMORY_BYTES))
+        used_bytes = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (used_bytes + MEMORY_BYTES, used_bytes + MEMORY_BYTES))
     sys.addaudithook(watch)
     print(json.dumps({"path": whole, "ended": before}), flush=True)  # noqa: T201  what the caller reads
     for path in suspects:
@@ -104,9 +104,9 @@ def main(whole: str, *suspects: str) -> None:
         peak = peak_bytes()
         ended = ask(path)
         grown = peak_bytes() - peak
-        outside = sorted({each for each in OPENED if not is_inside(each, path)})
-        told = {"path": path, "ended": ended, "outside": outside, "grown": grown}
-        print(json.dumps({**told, "seconds": time.monotonic() - begun}), flush=True)  # noqa: T201
+        outside = sorted({opened for opened in OPENED if not is_inside(opened, path)})
+        report = {"path": path, "ended": ended, "outside": outside, "grown": grown}
+        print(json.dumps({**report, "seconds": time.monotonic() - begun}), flush=True)  # noqa: T201
 
 
 def is_inside(opened: str, index: str) -> bool:

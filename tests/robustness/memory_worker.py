@@ -37,7 +37,7 @@ class FilesStore(SmallStore):
             parts.append(
                 {
                     "arrays": arrays,
-                    "tables": [f"t{each:04}" for each in ids],
+                    "tables": [f"t{column_id:04}" for column_id in ids],
                     "labels": ["c"] * len(ids),
                 }
             )
@@ -59,8 +59,10 @@ def main(folder: str, budget: str, n_values: str, max_distance: str) -> None:
     vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     vectors[:400] = stored[: len(vectors[:400])]
     query = query_of(vectors, [1] * len(vectors), [str(number) for number in range(len(vectors))])
-    asked = SearchOptions(max_distance=float(max_distance), min_joinability=1e-9)
-    search_store(scan, [query_of(vectors[:4], [1] * 4)], [asked])  # whatever is loaded at first use
+    options = SearchOptions(max_distance=float(max_distance), min_joinability=1e-9)
+    search_store(
+        scan, [query_of(vectors[:4], [1] * 4)], [options]
+    )  # whatever is loaded at first use
     before, done, peak = anonymous_bytes(), threading.Event(), [0]
 
     def watch() -> None:
@@ -70,18 +72,18 @@ def main(folder: str, budget: str, n_values: str, max_distance: str) -> None:
     watcher = threading.Thread(target=watch)
     watcher.start()
     started = time.perf_counter()
-    [(hits, stats)] = search_store(scan, [query], [asked])
+    [(hits, stats)] = search_store(scan, [query], [options])
     seconds = time.perf_counter() - started
     done.set()
     watcher.join()
-    told = {
+    report = {
         "peak": peak[0],
         "columns": len(hits),
         "candidates": stats.candidates,
         "seconds": round(seconds, 2),
     }
     matched = max((hit.matched for hit in hits), default=0)
-    sys.stdout.write(json.dumps({**told, "matched": matched}) + "\n")
+    sys.stdout.write(json.dumps({**report, "matched": matched}) + "\n")
 
 
 if __name__ == "__main__":

@@ -150,10 +150,10 @@ def breaking(kind: str):
 
 
 @pytest.mark.parametrize(
-    ("kind", "found"), [("error", 1), ("promise", 1), ("refusal", 0), ("hang", 1)]
+    ("kind", "n_findings"), [("error", 1), ("promise", 1), ("refusal", 0), ("hang", 1)]
 )
 def test_a_finding_is_kept_with_its_input(
-    kind: str, found: int, tmp_path: Path, monkeypatch
+    kind: str, n_findings: int, tmp_path: Path, monkeypatch
 ) -> None:
     monkeypatch.setitem(TARGETS, "csv", fuzz_run.TARGETS["csv"].__class__("csv", breaking(kind), 1))
     trial = fuzz_worker.Trial("csv", tmp_path, None)
@@ -169,12 +169,12 @@ def test_a_finding_is_kept_with_its_input(
         fuzz_worker.signal.signal(fuzz_worker.signal.SIGALRM, before)
         trial.now.close()
     summary = trial.summary()
-    assert len(summary["findings"]) == found
+    assert len(summary["findings"]) == n_findings
     assert summary["inputs"] == 2
     kept = [
         path.read_bytes() for path in (tmp_path / "findings").glob("0*") if path.suffix != ".txt"
     ]
-    assert kept == [b"input"] * found
+    assert kept == [b"input"] * n_findings
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(
     place = tmp_path / "trial0"
     path = kill_run.start_state(tmp_path, OPERATIONS[operation].before, place)
     monkeypatch.setattr(kill_run, "answers", lambda path: [["nothing like before or after"]])
-    found = test._look(operation, path)
-    assert (found.outcome, "neither those before nor those after" in found.failure) == (
+    verdict = test._look(operation, path)
+    assert (verdict.outcome, "neither those before nor those after" in verdict.failure) == (
         "failed",
         True,
     )

@@ -39,13 +39,13 @@ def probe(whole: Path, suspects: list[Path]) -> dict[str, dict]:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [each["path"] for each in told] == list(map(str, (whole, *suspects)))
-    return {Path(each["path"]).name: each for each in told}
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [report["path"] for report in reports] == list(map(str, (whole, *suspects)))
+    return {Path(report["path"]).name: report for report in reports}
 
 
 @pytest.fixture(scope="module")
-def told(small_index: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+def reports(small_index: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     folder = tmp_path_factory.mktemp("harm")
     (folder / harm.SECRET).write_bytes(b"\x93NUMPY secre")
     suspects = [
@@ -107,46 +107,52 @@ PLACES = {
 }
 
 
-def test_the_whole_index_answers_everything(told: dict[str, dict], small_index: Path) -> None:
-    assert set(told[small_index.name]["ended"].values()) == {"answer"}
+def test_the_whole_index_answers_everything(reports: dict[str, dict], small_index: Path) -> None:
+    assert set(reports[small_index.name]["ended"].values()) == {"answer"}
 
 
-def test_nothing_ends_in_an_error_that_is_not_ours(told: dict[str, dict]) -> None:
+def test_nothing_ends_in_an_error_that_is_not_ours(reports: dict[str, dict]) -> None:
     foreign = {
-        name: each["ended"] for name, each in told.items() if "FOREIGN" in json.dumps(each["ended"])
+        name: report["ended"]
+        for name, report in reports.items()
+        if "FOREIGN" in json.dumps(report["ended"])
     }
     assert foreign == {}
 
 
-def test_nothing_is_opened_outside_of_the_folder(told: dict[str, dict]) -> None:
-    assert {name: each["outside"] for name, each in told.items() if each.get("outside")} == {}
-
-
-def test_no_memory_is_taken_for_what_is_claimed(told: dict[str, dict]) -> None:
+def test_nothing_is_opened_outside_of_the_folder(reports: dict[str, dict]) -> None:
     assert {
-        name: each["grown"] for name, each in told.items() if each.get("grown", 0) > MOST_GROWN
+        name: report["outside"] for name, report in reports.items() if report.get("outside")
     } == {}
 
 
-def test_nothing_hangs(told: dict[str, dict]) -> None:
+def test_no_memory_is_taken_for_what_is_claimed(reports: dict[str, dict]) -> None:
     assert {
-        name: each["seconds"] for name, each in told.items() if each.get("seconds", 0) > 20
+        name: report["grown"]
+        for name, report in reports.items()
+        if report.get("grown", 0) > MOST_GROWN
     } == {}
 
 
-def test_a_check_refuses_all_of_them(told: dict[str, dict], small_index: Path) -> None:
+def test_nothing_hangs(reports: dict[str, dict]) -> None:
+    assert {
+        name: report["seconds"] for name, report in reports.items() if report.get("seconds", 0) > 20
+    } == {}
+
+
+def test_a_check_refuses_all_of_them(reports: dict[str, dict], small_index: Path) -> None:
     passed = [
         name
-        for name, each in told.items()
-        if each["ended"]["check"] == "answer" and name != small_index.name
+        for name, report in reports.items()
+        if report["ended"]["check"] == "answer" and name != small_index.name
     ]
     assert passed == []
 
 
-def test_manifests_and_places_are_refused_by_every_search(told: dict[str, dict]) -> None:
+def test_manifests_and_places_are_refused_by_every_search(reports: dict[str, dict]) -> None:
     questions = ("search", "best", "exact", "explain", "compiled")
     answered = {
-        name: [question for question in questions if told[name]["ended"][question] == "answer"]
+        name: [question for question in questions if reports[name]["ended"][question] == "answer"]
         for name in (*MANIFESTS, *PLACES)
     }
-    assert {name: found for name, found in answered.items() if found} == {}
+    assert {name: answers for name, answers in answered.items() if answers} == {}

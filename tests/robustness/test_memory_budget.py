@@ -34,7 +34,7 @@ def folder(tmp_path_factory) -> Path:
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=16) + 0.2 * rng.normal(size=(40_000, 16))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    columns = [each.tolist() for each in np.array_split(np.arange(len(vectors)), 200)]
+    columns = [rows.tolist() for rows in np.array_split(np.arange(len(vectors)), 200)]
     names = [(f"t{number:04}", "c") for number in range(200)]
     SmallLake(vectors, columns, names, [number // 100 for number in range(200)]).store(
         OPTIONS, folder=folder
@@ -57,20 +57,20 @@ def searched(folder: Path, budget: int, n_values: int, max_distance: float) -> d
 
 def test_a_search_keeps_its_budget_however_much_matches(folder):
     budget = WORKING_BYTES + 24 * MIB
-    told = searched(folder, budget, 400, 0.3)
-    assert told["columns"] == 200
+    report = searched(folder, budget, 400, 0.3)
+    assert report["columns"] == 200
     # All pairs together, 48 bytes each, would take over four times the budget.
-    assert told["candidates"] * 48 > 4 * budget
-    assert 0 < told["peak"] <= budget
+    assert report["candidates"] * 48 > 4 * budget
+    assert 0 < report["peak"] <= budget
 
 
 def test_a_query_column_of_very_many_values_takes_memory_for_its_values_and_its_budget(folder):
     budget = WORKING_BYTES + 24 * MIB
-    told = searched(folder, budget, QUERY_VALUES, 0.05)
+    report = searched(folder, budget, QUERY_VALUES, 0.05)
     sys.stdout.write(
-        f"{QUERY_VALUES:,} query values: {told['seconds']} s, {told['peak'] / MIB:.0f} MiB\n"
+        f"{QUERY_VALUES:,} query values: {report['seconds']} s, {report['peak'] / MIB:.0f} MiB\n"
     )
     # 400 of the query values are stored in the hundred columns of one partition: some column has
     # four.
-    assert told["matched"] >= 4
-    assert told["peak"] <= budget + BYTES_A_VALUE * QUERY_VALUES
+    assert report["matched"] >= 4
+    assert report["peak"] <= budget + BYTES_A_VALUE * QUERY_VALUES

@@ -14,7 +14,7 @@ def test_a_child_does_not_begin_with_what_its_parent_has() -> None:
         "print(peak_bytes())"
     )
     command = [sys.executable, "-c", program, os.path.dirname(os.path.dirname(__file__))]
-    found = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert 1 << 20 < found < 100 << 20
+    peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert 1 << 20 < peak < 100 << 20
     assert peak_bytes() > len(held)
     assert peak_bytes(os.getpid()) >= len(held)

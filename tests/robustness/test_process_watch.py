@@ -108,14 +108,14 @@ def of_the_run(folder):
 
     They are those that were started with the folder in their environment.
     """
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             if process.environ().get("HERE") == str(folder):
-                found.append(process)
+                processes.append(process)
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def require_none(folder):
@@ -142,11 +142,11 @@ def test_no_process_is_left_by_a_worker_that_is_killed(start, tmp_path):
     process = start(SLEEPERS, "-n", "2", until=["one", "two"])
     workers = psutil.Process(process.pid).children()
     assert len(workers) == 2
-    before = {each.pid for each in of_the_run(tmp_path) if "sleep" in each.name()}
+    before = {member.pid for member in of_the_run(tmp_path) if "sleep" in member.name()}
     assert len(before) == 2
     workers[0].kill()
     deadline = time.monotonic() + WAIT_SECONDS
-    while len(before & {each.pid for each in of_the_run(tmp_path)}) > 1:
+    while len(before & {member.pid for member in of_the_run(tmp_path)}) > 1:
         assert time.monotonic() < deadline
         time.sleep(0.2)
     process.kill()
@@ -157,7 +157,7 @@ def test_no_process_is_left_by_a_worker_that_is_killed(start, tmp_path):
 @pytest.mark.long
 def test_no_cluster_is_left_by_a_killed_run(start, tmp_path):
     process = start(CLUSTER, until=["one"])
-    assert sum("java" in each.name() for each in of_the_run(tmp_path)) == 2
+    assert sum("java" in member.name() for member in of_the_run(tmp_path)) == 2
     process.kill()
     process.wait()
     require_none(tmp_path)

@@ -125,10 +125,10 @@ def test_answers_do_not_hang_on_the_axes_that_lay_rows_out(choose, monkeypatch):
     assert json.dumps(answers_worker.answers(lake, values), sort_keys=True) == usual()
 
 
-def without_times(found: object) -> object:
-    if isinstance(found, dict):
-        return {key: without_times(value) for key, value in found.items() if key not in TIMED}
-    return [without_times(each) for each in found] if isinstance(found, list) else found
+def without_times(answer: object) -> object:
+    if isinstance(answer, dict):
+        return {key: without_times(value) for key, value in answer.items() if key not in TIMED}
+    return [without_times(part) for part in answer] if isinstance(answer, list) else answer
 
 
 def outputs_of(name: str, folder: Path) -> dict[str, object]:
@@ -157,12 +157,12 @@ def outputs_of(name: str, folder: Path) -> dict[str, object]:
         "--with",
         "containment",
     )
-    found = {}
+    outputs = {}
     for command, *arguments in COMMANDS:
-        found[" ".join([command, *arguments])] = without_times(
+        outputs[" ".join([command, *arguments])] = without_times(
             json.loads(run(command, str(index), *arguments, "--json"))
         )
-    return found
+    return outputs
 
 
 @pytest.mark.spark

@@ -69,8 +69,8 @@ def answers_of(output: str) -> list[list]:
 
 
 def answer(index: Path) -> list[list]:
-    found = open_index(index).search(VALUES, min_joinability=0.2)
-    return [[match.table, match.column, match.matched] for match in found.matches]
+    result = open_index(index).search(VALUES, min_joinability=0.2)
+    return [[match.table, match.column, match.matched] for match in result.matches]
 
 
 def failures(index: Path) -> list[str]:
@@ -85,7 +85,7 @@ def index(small_index: Path, tmp_path: Path) -> Path:
 def test_processes_that_search_give_the_same_answers(index: Path):
     expected = answer(index)
     assert expected
-    for output in [finished(each) for each in [start_reader(index) for _ in range(READERS)]]:
+    for output in [finished(reader) for reader in [start_reader(index) for _ in range(READERS)]]:
         assert answers_of(output) == [expected] * ROUNDS
 
 
@@ -93,10 +93,10 @@ def test_two_writers_at_once_both_write_or_one_is_told_to_wait(index: Path):
     generation = open_index(index).store.manifest.generation
     tables = ["cities.csv", "nested/companies.csv"]
     processes = [start_command("delete", index, table) for table in tables]
-    told = [(*process.communicate(timeout=300), process.returncode) for process in processes]
-    written = [table for table, (_, _, code) in zip(tables, told, strict=True) if code == 0]
+    outcomes = [(*process.communicate(timeout=300), process.returncode) for process in processes]
+    written = [table for table, (_, _, code) in zip(tables, outcomes, strict=True) if code == 0]
     assert written
-    for _, error, code in told:
+    for _, error, code in outcomes:
         assert "Traceback" not in error
         assert code == 0 or (code == 1 and "Another build is writing" in error), error
     assert failures(index) == []

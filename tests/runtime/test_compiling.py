@@ -39,10 +39,10 @@ def test_a_process_can_begin_with_loops(fresh):
 
 def test_a_loop_gives_what_the_function_gives():
     def total(numbers):
-        found = 0
+        subtotal = 0
         for number in numbers:
-            found += number
-        return found
+            subtotal += number
+        return subtotal
 
     assert jit.loop(total)(np.arange(9)) == total(np.arange(9)) == 36
 

@@ -47,9 +47,9 @@ def test_bars_are_shown_where_they_are_asked_for(restored, capsys):
 
 def test_progress_that_is_given_is_told_and_no_bar_is_shown(restored, capsys):
     pexeso.set_verbosity("verbose")
-    told = []
-    assert staged(told.append) == staged(progress=told.append) == told.append
-    assert told == ["list", "commit"] * 2
+    stages = []
+    assert staged(stages.append) == staged(progress=stages.append) == stages.append
+    assert stages == ["list", "commit"] * 2
     assert capsys.readouterr() == ("", "")
 
 

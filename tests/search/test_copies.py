@@ -66,7 +66,9 @@ def test_folding_is_that_of_plain_loops(columns, size):
 @given(columns=lakes(), data=st.data())
 def test_neither_numbers_of_values_nor_their_order_matter(columns, data):
     renamed = data.draw(st.permutations(range(101)))
-    others = [data.draw(st.permutations([renamed[value] for value in each])) for each in columns]
+    others = [
+        data.draw(st.permutations([renamed[value] for value in column])) for column in columns
+    ]
     assert fold(sets_of(others)).tolist() == fold(sets_of(columns)).tolist()
 
 

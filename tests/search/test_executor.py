@@ -23,7 +23,7 @@ from pexeso.search.executor import search_store
 from pexeso.search.passes import single_query
 
 MAPS_AND_METRICS = [("pivots", metric) for metric in METRIC_NAMES] + [
-    ("projection", each) for each in PROJECTED_METRICS
+    ("projection", metric) for metric in PROJECTED_METRICS
 ]
 
 
@@ -113,7 +113,7 @@ def test_every_search_gives_what_plain_loops_give(made, k, joinability, ahead, d
     if k is None and joinability is None:
         joinability = 0.5
     counted = data.draw(st.sampled_from(JOINABILITY_OF))
-    asked = SearchOptions(
+    request = SearchOptions(
         tau, min_joinability=joinability, joinability_of=counted, k=k, exclude_table=table
     )
     deleted = [0, 3] if deleting else []
@@ -127,10 +127,10 @@ def test_every_search_gives_what_plain_loops_give(made, k, joinability, ahead, d
             patch.setattr(
                 prefixes, "WALKED_IN_THE_TIME_OF_A_ROW", data.draw(st.sampled_from([0, 1]))
             )
-        found = search_store(scan, queries, [asked] * len(queries))
-    for query, (hits, stats) in zip(queries, found, strict=True):
+        answers = search_store(scan, queries, [request] * len(queries))
+    for query, (hits, stats) in zip(queries, answers, strict=True):
         assert [(hit.column_id, hit.matched) for hit in hits] == lake.answer(
-            options.metric, query, asked, deleted
+            options.metric, query, request, deleted
         )
         assert all((hit.table, hit.label) == lake.names[hit.column_id] for hit in hits)
         if len(queries) == 1:
@@ -165,8 +165,8 @@ def test_partitions_without_an_answer_are_skipped_by_their_summary(kernel, toget
     queries = [
         query_of(lake.vectors[80 + start : 90 + start], [1] * 10) for start in range(together)
     ]
-    asked = SearchOptions(max_distance=0.05, min_joinability=0.6)
-    for hits, stats in search_store(scan_of(store, options, kernel), queries, [asked] * together):
+    request = SearchOptions(max_distance=0.05, min_joinability=0.6)
+    for hits, stats in search_store(scan_of(store, options, kernel), queries, [request] * together):
         assert {hit.partition for hit in hits} == {2}
         assert (stats.partitions, stats.partitions_skipped) == (1, 3)
         assert stats.bytes_read > 0
@@ -260,12 +260,12 @@ def test_partitions_are_copied_to_a_device_one_at_a_time_or_two_where_they_fit(
     monkeypatch, n_partitions, two_fit, n_copies
 ):
     copies: list[weakref.ref] = []
-    most = [0]
+    peak = [0]
 
     def copy(scan, number):
         partition = Copied()
         copies.append(weakref.ref(partition))
-        most[0] = max(most[0], sum(each() is not None for each in copies))
+        peak[0] = max(peak[0], sum(reference() is not None for reference in copies))
         return partition
 
     options = PartitionLayoutOptions(map="projection", n_axes=4, block_size=4)
@@ -285,4 +285,4 @@ def test_partitions_are_copied_to_a_device_one_at_a_time_or_two_where_they_fit(
         )
         assert hits == []
     assert len(copies) == n_copies
-    assert most[0] == (2 if two_fit and n_partitions > 1 else 1)
+    assert peak[0] == (2 if two_fit and n_partitions > 1 else 1)

@@ -46,7 +46,7 @@ def index(small_index):
         (torch.zeros(2, 2), r"Tensor of shape"),
     ],
     # Not the value itself: what shows its address has another name in each process of a run.
-    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_is_no_column_is_refused(index, values, got):
     for ask in (query_from_values, index.search, index.overlap):
@@ -110,19 +110,19 @@ def test_numbers_of_columns_that_are_none(index, value):
 
 
 def test_more_columns_than_there_can_be(index):
-    most = 2**63 - 1
+    largest = 2**63 - 1
     assert (
-        len(index.search(["Oslo", "Rome"], k=most))
+        len(index.search(["Oslo", "Rome"], k=largest))
         == len(index.search(["Oslo", "Rome"], k=100))
         > 0
     )
     assert (
-        len(index.overlap(["Oslo", "Rome"], k=most))
+        len(index.overlap(["Oslo", "Rome"], k=largest))
         == len(index.overlap(["Oslo", "Rome"], k=100))
         > 0
     )
     for ask in (index.search, index.overlap, index.contain):
-        for value in (most + 1, DIGITS, -DIGITS):
+        for value in (largest + 1, DIGITS, -DIGITS):
             with pytest.raises(InputError, match=r"k must be a whole number below 2\^63. Got"):
                 ask(["Oslo"], k=value)
 
@@ -230,13 +230,13 @@ def test_truth_values_that_are_none_in_searches_of_several(index, name):
 )
 def test_scalars_of_numpy_are_numbers(index, options):
     plain = {name: value.item() for name, value in options.items()}
-    found, expected = (
+    result, expected = (
         index.search(["Oslo", "Rome"], **options),
         index.search(["Oslo", "Rome"], **plain),
     )
-    assert found.matches == expected.matches
-    assert found.options == expected.options
-    assert {type(value) for value in found.options.to_dict().values()} <= {
+    assert result.matches == expected.matches
+    assert result.options == expected.options
+    assert {type(value) for value in result.options.to_dict().values()} <= {
         int,
         float,
         bool,
@@ -247,9 +247,9 @@ def test_scalars_of_numpy_are_numbers(index, options):
 
 
 def test_scalars_of_numpy_are_numbers_in_searches_by_equal_text(index):
-    found = index.overlap(["Oslo", "Rome"], k=np.int32(2))
-    assert found.matches == index.overlap(["Oslo", "Rome"], k=2).matches
-    assert type(found.options["k"]) is int
+    result = index.overlap(["Oslo", "Rome"], k=np.int32(2))
+    assert result.matches == index.overlap(["Oslo", "Rome"], k=2).matches
+    assert type(result.options["k"]) is int
     contained = index.contain(["Oslo", "Rome"], min_containment=np.float32(0.5), k=np.int8(1))
     assert contained.matches == index.contain(["Oslo", "Rome"], min_containment=0.5, k=1).matches
     assert (type(contained.options["min_containment"]), type(contained.options["k"])) == (

@@ -18,8 +18,8 @@ from pexeso.search.pairs import PairTable
 
 
 def kinds_of(ours, theirs):
-    found = module.kinds_of(pa.array(ours, pa.string()), pa.array(theirs, pa.string()))
-    return [KINDS[kind] for kind in found]
+    kinds = module.kinds_of(pa.array(ours, pa.string()), pa.array(theirs, pa.string()))
+    return [KINDS[kind] for kind in kinds]
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def longest_common(one: str, other: str) -> int:
 
 
 def _next_row(row: list[int], letter: str, other: str) -> list[int]:
-    found = [0]
-    for place, each in enumerate(other):
-        found.append(row[place] + 1 if each == letter else max(row[place + 1], found[place]))
-    return found
+    lengths = [0]
+    for place, symbol in enumerate(other):
+        lengths.append(row[place] + 1 if symbol == letter else max(row[place + 1], lengths[place]))
+    return lengths
 
 
 def likeness(one: str, other: str) -> float:

@@ -59,19 +59,19 @@ def test_on_the_cpu_the_budget_is_for_the_pairs_and_the_pieces_that_are_worked_o
 
 @pytest.mark.parametrize("together", [1, 2])
 def test_a_search_is_told_how_many_pairs_its_budget_allows(lake, store, monkeypatch, together):
-    told = []
+    limits = []
     name = "search_partition" if together == 1 else "search_batch_partition"
     real = getattr(dense_space, name)
 
     def recorded(*given, max_pairs, **options):
-        told.append(max_pairs)
+        limits.append(max_pairs)
         return real(*given, max_pairs=max_pairs, **options)
 
     monkeypatch.setattr(dense_space, name, recorded)
     queries = [query_of(lake.vectors[:150], [1] * 150)] * together
-    found = search_store(scan_on(store, CPU, 200 * MIB), queries, [SearchOptions()] * together)
-    assert [hit.column_id for hit in found[-1][0]] == [0]
-    assert set(told) == {72 * MIB // BYTES_A_PAIR}
+    answers = search_store(scan_on(store, CPU, 200 * MIB), queries, [SearchOptions()] * together)
+    assert [hit.column_id for hit in answers[-1][0]] == [0]
+    assert set(limits) == {72 * MIB // BYTES_A_PAIR}
 
 
 def test_on_a_device_the_budget_is_for_the_partition_too(store):
@@ -103,12 +103,12 @@ def test_two_partitions_are_on_a_device_only_where_the_pairs_keep_all_their_room
     store, monkeypatch
 ):
     copied = max(scan_on(store, CUDA, 0)._copied_bytes(number) for number in range(2))
-    least = WORKING_BYTES + 2 * copied + MAX_PAIRS * BYTES_A_PAIR
+    min_budget = WORKING_BYTES + 2 * copied + MAX_PAIRS * BYTES_A_PAIR
     monkeypatch.setattr(PartitionLoader, "kept_numbers", frozenset())
-    assert scan_on(store, CUDA, least).copies_ahead
-    assert scan_on(store, CUDA, least).max_pairs(0) == MAX_PAIRS
-    assert not scan_on(store, CUDA, least - 1).copies_ahead
-    assert not scan_on(store, CPU, least).copies_ahead
+    assert scan_on(store, CUDA, min_budget).copies_ahead
+    assert scan_on(store, CUDA, min_budget).max_pairs(0) == MAX_PAIRS
+    assert not scan_on(store, CUDA, min_budget - 1).copies_ahead
+    assert not scan_on(store, CPU, min_budget).copies_ahead
 
 
 @pytest.mark.parametrize("budgeted", [True, False])
@@ -202,11 +202,11 @@ def test_where_pages_are_missing_what_a_search_reads_is_asked_for_and_nothing_el
     lake, layout, together
 ):
     options, kernel = LAYOUTS[layout], "compiled"
-    query, asked = (
+    query, request = (
         query_of(lake.vectors[10:40], [1] * 30),
         SearchOptions(max_distance=0.06, min_joinability=0.3),
     )
-    queries, all_asked = [query] * together, [asked] * together
+    queries, all_asked = [query] * together, [request] * together
     store = lake.store(options)
     plain = search_store(scan_of(store, options, kernel), queries, all_asked)
     scan, pages = scan_of(store, options, kernel), {number: RecordingPages() for number in range(2)}
@@ -239,21 +239,21 @@ def test_a_partition_whose_vectors_are_not_its_own_is_refused_by_the_search(lake
     store = lake.store(LAYOUTS[layout])
     vectors = store.partition(1)["vectors"]
     vectors[:] = vectors[np.random.default_rng(1).permutation(len(vectors))]
-    query, asked = (
+    query, request = (
         query_of(lake.vectors[110:140], [1] * 30),
         SearchOptions(max_distance=0.06, exact=exact, min_joinability=0.01),
     )
     assert [
         hit.column_id
         for hit in search_store(
-            scan_of(lake.store(LAYOUTS[layout]), LAYOUTS[layout]), [query], [asked]
+            scan_of(lake.store(LAYOUTS[layout]), LAYOUTS[layout]), [query], [request]
         )[0][0]
     ] == [1]
     far = query_of(lake.vectors[310:340], [1] * 30)
     with pytest.raises(
         IndexCorruptError, match=r"Partition 1 of '.*' cannot be searched: Of 16 vectors looked at"
     ):
-        search_store(scan_of(store, LAYOUTS[layout]), [far], [asked])
+        search_store(scan_of(store, LAYOUTS[layout]), [far], [request])
 
 
 def test_a_partition_with_boxes_that_are_no_numbers_is_refused_and_not_skipped(lake):
@@ -273,7 +273,7 @@ def test_a_search_takes_no_more_memory_than_its_budget_however_much_matches(tmp_
     middle = sphere(1, 16)
     vectors = middle + 0.05 * np.random.default_rng(1).normal(size=(2 * n_values, 16))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    columns = [each.tolist() for each in np.array_split(np.arange(2 * n_values), 2 * n_columns)]
+    columns = [rows.tolist() for rows in np.array_split(np.arange(2 * n_values), 2 * n_columns)]
     places = [number // n_columns for number in range(2 * n_columns)]
     options = PartitionLayoutOptions(map="projection", n_axes=8)
     lake = SmallLake(
@@ -282,14 +282,14 @@ def test_a_search_takes_no_more_memory_than_its_budget_however_much_matches(tmp_
     scan = scan_of(
         lake.store(options, folder=tmp_path), options, memory_budget=WORKING_BYTES + 12 * MIB
     )
-    asked = SearchOptions(max_distance=0.3, min_joinability=1.0)
+    request = SearchOptions(max_distance=0.3, min_joinability=1.0)
     queries = [query_of(vectors[start : start + 400], [1] * 400) for start in range(together)]
-    few = [query_of(each.vectors[:4].numpy(), [1] * 4) for each in queries]
-    search_store(scan, few, [asked] * together)  # whatever is loaded at first use
+    few = [query_of(query.vectors[:4].numpy(), [1] * 4) for query in queries]
+    search_store(scan, few, [request] * together)  # whatever is loaded at first use
     with own_peak() as peak:
-        found = search_store(scan, queries, [asked] * together)
-    assert all(len(hits) == 2 * n_columns for hits, _ in found)
+        answers = search_store(scan, queries, [request] * together)
+    assert all(len(hits) == 2 * n_columns for hits, _ in answers)
     assert (
-        found[0][1].candidates >= 400 * 2 * n_values
+        answers[0][1].candidates >= 400 * 2 * n_values
     )  # without a budget 16 million pairs and more are held at a time
     assert 0 < peak.n_bytes <= 24 * MIB

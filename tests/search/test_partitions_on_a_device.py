@@ -60,19 +60,21 @@ def lake() -> SmallLake:
 @pytest.fixture(scope="module")
 def queries(lake):
     rng = np.random.default_rng(1)
-    found = []
+    query_columns = []
     for n in (1, 12, 40, 300):
         near = lake.vectors[rng.choice(3600, size=n, replace=False)]
         weights = rng.integers(1, 4, size=n).tolist()
-        found.append(query_of(unit(near + 0.01 * rng.normal(size=(n, 24))), weights))
-    return found
+        query_columns.append(query_of(unit(near + 0.01 * rng.normal(size=(n, 24))), weights))
+    return query_columns
 
 
 def answers(scan, queries):
     """Ask each query column in every way, alone, and all of them in one call."""
-    alone = [search_store(scan, [query], [asked])[0][0] for query in queries for asked in ASKED]
+    alone = [search_store(scan, [query], [request])[0][0] for query in queries for request in ASKED]
     together = [
-        hits for asked in ASKED for hits, _ in search_store(scan, queries, [asked] * len(queries))
+        hits
+        for request in ASKED
+        for hits, _ in search_store(scan, queries, [request] * len(queries))
     ]
     return [[(hit.column_id, hit.matched) for hit in hits] for hits in alone + together]
 

@@ -96,17 +96,17 @@ def index(small_index):
     return pexeso.open_index(small_index, device="cpu")
 
 
-def answer(found):
+def answer(result):
     """Return all that a search tells, but for its work and the name of the column."""
-    told = found.to_dict(explain=True)
-    return {**told, "stats": None, "query": {**told["query"], "column": None}}
+    document = result.to_dict(explain=True)
+    return {**document, "stats": None, "query": {**document["query"], "column": None}}
 
 
 @pytest.fixture(scope="module")
 def of_the_list(index):
-    found = index.search(PLACES, min_joinability=0.2)
-    assert len(found) == 3
-    return answer(found)
+    result = index.search(PLACES, min_joinability=0.2)
+    assert len(result) == 3
+    return answer(result)
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
@@ -166,9 +166,9 @@ def test_the_answer_is_that_of_the_list(index, of_the_list, kind):
 
 @pytest.mark.parametrize("kind", ["dict of lists", "pandas", "polars", "polars lazy", "reader"])
 def test_the_answer_for_a_column_of_a_table_is_that_of_the_list(index, of_the_list, kind):
-    found = index.search(FRAMES[kind](), on="place", min_joinability=0.2)
-    assert found.query["column"] == "place"
-    assert answer(found) == of_the_list
+    result = index.search(FRAMES[kind](), on="place", min_joinability=0.2)
+    assert result.query["column"] == "place"
+    assert answer(result) == of_the_list
 
 
 def test_every_verb_takes_a_column_of_a_table(index):
@@ -181,11 +181,11 @@ def test_every_verb_takes_a_column_of_a_table(index):
         lambda values, **on: pexeso.search_combined(index, values, **on),
         lambda values, **on: index.explain(values, "cities.csv", "city", **on),
     ):
-        asked, wanted = verb(table, on="place").to_dict(), verb(PLACES).to_dict()
-        assert asked["query"].pop("column") == "place"
+        table_answer, wanted = verb(table, on="place").to_dict(), verb(PLACES).to_dict()
+        assert table_answer["query"].pop("column") == "place"
         assert wanted["query"].pop("column") is None
-        asked.pop("stats", None), wanted.pop("stats", None)
-        assert asked == wanted
+        table_answer.pop("stats", None), wanted.pop("stats", None)
+        assert table_answer == wanted
     assert index.prepared(table, on="place").values == index.prepared(PLACES).values
     assert index.advise(table, "cities.csv", "city", on="place") == index.advise(
         PLACES, "cities.csv", "city"
@@ -288,7 +288,7 @@ def test_several_columns_are_a_key(index):
         (pl.col("place"), None, r"must be a list of values\. Got Expr instead"),
         ({}, None, r"Got dict instead.*It has no columns\."),
     ],
-    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_is_refused_is_told_in_a_sentence(values, on, said):
     with pytest.raises(QueryError if on != 9 else ColumnNotFoundError, match=said):
@@ -317,8 +317,8 @@ def test_a_column_of_spark_is_collected_as_distinct_values_with_counts(index, fr
     assert query.describe() == {"file": None, "column": "place", "rows": 6}
     plain = [*sorted(FILLED), None]
     for options in ({}, {"joinability_of": "rows"}, {"ignore_missing": True}):
-        found = index.search(frame, on="place", min_joinability=0.2, **options)
-        assert answer(found) == answer(index.search(plain, min_joinability=0.2, **options))
+        result = index.search(frame, on="place", min_joinability=0.2, **options)
+        assert answer(result) == answer(index.search(plain, min_joinability=0.2, **options))
     assert index.overlap(frame, on="place").rows() == index.overlap(plain).rows()
 
 

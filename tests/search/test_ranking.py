@@ -23,8 +23,8 @@ def test_the_best_over_partitions_are_the_best_of_all(partitions, k):
             pa.array([column[place] for column in columns], pa.string()) for place in (1, 2)
         )
         counts = np.array([column[0] for column in columns], dtype=np.int64)
-        found = np.flatnonzero(counts >= ranking.floor)
-        ranking.add(number, ColumnNames(ids, tables, labels), found, counts[found])
+        positions = np.flatnonzero(counts >= ranking.floor)
+        ranking.add(number, ColumnNames(ids, tables, labels), positions, counts[positions])
         everything += [
             (-c, table, label, int(i)) for (c, table, label), i in zip(columns, ids, strict=True)
         ]

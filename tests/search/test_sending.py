@@ -60,8 +60,8 @@ def index(small_index):
 
 
 def plain(result):
-    told = result.to_dict(explain=True)
-    return {name: value for name, value in told.items() if name != "stats"}
+    document = result.to_dict(explain=True)
+    return {name: value for name, value in document.items() if name != "stats"}
 
 
 @pytest.mark.parametrize(
@@ -175,12 +175,12 @@ def test_an_explanation_advice_and_information_are_sent(index):
 
 def test_a_sent_result_keeps_pairs_that_were_asked_for_and_misses_others(small_index, tmp_path):
     index = pexeso.open_index(shutil.copytree(small_index, tmp_path / "gone.pexeso"), device="cpu")
-    asked, other = index.search(PLACES, k=1), index.search(PLACES, k=1)
-    pairs = asked[0].pairs()
-    sent = pickle.dumps((asked, other))
+    result, other = index.search(PLACES, k=1), index.search(PLACES, k=1)
+    pairs = result[0].pairs()
+    sent = pickle.dumps((result, other))
     shutil.rmtree(index.path)
-    asked, other = pickle.loads(sent)
-    assert asked[0].pairs() == pairs
+    result, other = pickle.loads(sent)
+    assert result[0].pairs() == pairs
     with pytest.raises(StoredIndexError, match="There is no index at"):
         other[0].pairs()
 

@@ -53,7 +53,7 @@ def index(spark, tmp_path_factory):
     return built
 
 
-def told(results):
+def documents(results):
     return [
         {name: value for name, value in result.to_dict(explain=True).items() if name != "stats"}
         for result in results
@@ -71,8 +71,10 @@ def test_answers_are_those_of_a_search_here(
     spark, index, queries, max_distance, best, min_joinability
 ):
     options = {"max_distance": max_distance, "k": best, "min_joinability": min_joinability}
-    expected = told(index.search_batch(queries, **options))
-    assert told(distributed.on_spark(index, spark).search_batch(queries, **options)) == expected
+    expected = documents(index.search_batch(queries, **options))
+    assert (
+        documents(distributed.on_spark(index, spark).search_batch(queries, **options)) == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,18 +88,18 @@ def test_answers_are_those_of_a_search_here(
 )
 def test_other_ways_to_ask(spark, index, options):
     queries = [[*WORDS[start::3], "", "nowhere"] for start in range(3)]
-    asked = {"max_distance": 0.2, **options}
-    found = distributed.on_spark(index, spark).search_batch(queries, **asked)
-    expected = index.search_batch(queries, **asked)
+    arguments = {"max_distance": 0.2, **options}
+    answers = distributed.on_spark(index, spark).search_batch(queries, **arguments)
+    expected = index.search_batch(queries, **arguments)
     if "counts" in options:
         # How far a column is counted once it is sure is no part of the answer.
-        found, expected = (
-            [{(m.table, m.column) for m in each} for each in results]
-            for results in (found, expected)
+        answers, expected = (
+            [{(m.table, m.column) for m in result} for result in results]
+            for results in (answers, expected)
         )
-        assert found == expected
+        assert answers == expected
     else:
-        assert told(found) == told(expected)
+        assert documents(answers) == documents(expected)
     assert any(map(len, expected))
 
 
@@ -105,9 +107,9 @@ def test_a_table_can_be_left_out(spark, index, tmp_path):
     query = {"id": 1, "file": str(index.lake / "t03.csv"), "column": "one"}
     path = tmp_path / "queries.jsonl"
     path.write_text(json.dumps(query), encoding="utf-8")
-    for name, asked in (("here", index), ("there", distributed.on_spark(index, spark))):
+    for name, searcher in (("here", index), ("there", distributed.on_spark(index, spark))):
         run_batch(
-            asked, batch_lines(path), tmp_path / name, k=5, max_distance=0.3, exclude_self=True
+            searcher, batch_lines(path), tmp_path / name, k=5, max_distance=0.3, exclude_self=True
         )
     here, there = (
         json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in ("here", "there")
@@ -188,7 +190,7 @@ def refuse(*given):
 def test_an_index_on_spark_is_copied_and_not_sent(spark, index):
     there = distributed.on_spark(index, spark)
     for copied in (copy.copy(there), copy.deepcopy(there)):
-        assert told(copied.search_batch([WORDS[:6]], k=3)) == told(
+        assert documents(copied.search_batch([WORDS[:6]], k=3)) == documents(
             index.search_batch([WORDS[:6]], k=3)
         )
     with pytest.raises(InputError, match="Send the index that on_spark was given"):

@@ -61,9 +61,9 @@ def app_of(index: Path, *, max_bytes: int = 1 << 20, **options) -> Iterator[AppC
 
 def said(answer) -> str:
     """Return the sentence of an answer that tells of an error."""
-    found = re.search(r'role="alert">(.*?)</p>', answer.text, re.DOTALL)
-    assert found is not None, answer.text
-    return html.unescape(found[1])
+    match = re.search(r'role="alert">(.*?)</p>', answer.text, re.DOTALL)
+    assert match is not None, answer.text
+    return html.unescape(match[1])
 
 
 def require_answer_of_ours(answer) -> None:

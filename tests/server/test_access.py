@@ -9,18 +9,18 @@ from pexeso.server.access import Access
 
 
 def test_a_link_works_once_and_is_told_anew_when_it_is_used_again():
-    told = []
-    access = Access(told.append)
+    tokens = []
+    access = Access(tokens.append)
     first = access.token
     session = access.exchange(first)
     assert access.knows(session)
-    assert told == []
+    assert tokens == []
     assert [access.exchange(first), access.exchange(first)] == [None, None]
-    assert told == [access.token]
-    assert told[0] != first
-    assert access.exchange(told[0]) == session
+    assert tokens == [access.token]
+    assert tokens[0] != first
+    assert access.exchange(tokens[0]) == session
     assert access.exchange("wrong") is None
-    assert len(told) == 1
+    assert len(tokens) == 1
 
 
 def test_of_many_that_use_a_link_at_once_one_enters():

@@ -119,7 +119,7 @@ def visit(browser, served):
     for context in contexts:
         context.close()
     expected = (address, "data:,", *BROKEN_OFF)
-    assert [each for each in heard if not each.startswith(expected)] == []
+    assert [text for text in heard if not text.startswith(expected)] == []
 
 
 @pytest.fixture
@@ -394,7 +394,7 @@ def test_no_page_has_a_barrier(visit, mine, schemes):
     page.get_by_role("heading", name="my cities.csv").wait_for()
     table = page.url
     barriers, wide = [], []
-    for place, path in [(address, each) for each in PATHS] + [(table, each) for each in OF_TABLE]:
+    for place, path in [(address, path) for path in PATHS] + [(table, path) for path in OF_TABLE]:
         if path in ALIKE and not EVERYTHING:
             continue
         page.goto(f"{place}{path}")
@@ -406,11 +406,11 @@ def test_no_page_has_a_barrier(visit, mine, schemes):
                 wide.append((path, viewport["width"]))
             page.emulate_media(color_scheme=scheme)
             options = {"runOnly": RULES, "resultTypes": ["violations"]}
-            found = page.evaluate("(options) => axe.run(document, options)", options)
+            report = page.evaluate("(options) => axe.run(document, options)", options)
             barriers += [
-                (path, viewport["width"], scheme, each["id"], each["nodes"][0]["target"])
-                for each in found["violations"]
+                (path, viewport["width"], scheme, violation["id"], violation["nodes"][0]["target"])
+                for violation in report["violations"]
             ]
-            assert len(found["passes"]) > 5
+            assert len(report["passes"]) > 5
     assert barriers == []
     assert wide == []

@@ -58,13 +58,13 @@ def test_each_page_has_a_document(client, path):
 @pytest.mark.parametrize("advised", ["auto=1", "min_precision=0.999"])
 def test_the_page_of_a_match_has_the_distance_that_was_chosen(client, advised):
     table = client.give("cities.csv", CITIES)
-    asked = f"search?column=%230&min_joinability=0.1&{advised}"
-    found = client.get(as_json(f"{table}/{asked}")).json()
-    page = client.get(f"{table}/{asked}").text
+    address = f"search?column=%230&min_joinability=0.1&{advised}"
+    answer = client.get(as_json(f"{table}/{address}")).json()
+    page = client.get(f"{table}/{address}").text
     link = html.unescape(re.search(r'href="([^"]*/match\?[^"]*)"', page)[1])
     match = client.get(link.replace("/match?", "/match.json?")).json()
-    assert match["options"]["max_distance"] == found["options"]["max_distance"]
-    assert match["matched"] == found["results"][0]["matched"]
+    assert match["options"]["max_distance"] == answer["options"]["max_distance"]
+    assert match["matched"] == answer["results"][0]["matched"]
 
 
 def test_the_page_of_a_match_calls_tables_by_the_names_that_people_gave_them(client):
@@ -95,9 +95,9 @@ def test_each_page_answers_on_when_the_index_has_been_deleted(small_index, tmp_p
             table = client.give()
             file = client.pages.tables[table.rsplit("/", 1)[-1]].spec
             paths = [*PATHS, *OF_LAKE, *(f"{table}{path}" for path in (*OF_TABLE, *BY_RULE))]
-            asked = [client.get(as_json(path)) for path in paths]
+            pages = [client.get(as_json(path)) for path in paths]
             answers.append(
-                [(each.status_code, comparable(each.text, file, table)) for each in asked]
+                [(page.status_code, comparable(page.text, file, table)) for page in pages]
             )
             shutil.rmtree(index, ignore_errors=True)
             assert not index.exists()
@@ -147,7 +147,7 @@ def comparable(text, *paths):
 
 
 @pytest.mark.parametrize(
-    ("asked", "options"),
+    ("query", "options"),
     [
         ("", []),
         ("&max_distance=0.123456789&min_joinability=0.25", ["--max-distance", "0.123456789",
@@ -163,16 +163,16 @@ def comparable(text, *paths):
         ("&explain=1", ["--explain"]),
     ],
 )  # fmt: skip
-def test_a_search_answers_what_the_command_line_prints(client, tmp_path, asked, options):
+def test_a_search_answers_what_the_command_line_prints(client, tmp_path, query, options):
     page = client.give("cities.csv")
     own = client.pages.tables[page.rpartition("/")[2]].spec
-    answer = client.get(f"{page}/search.json?column=%230{asked}")
+    answer = client.get(f"{page}/search.json?column=%230{query}")
     assert answer.status_code == 200, answer.text
     path = tmp_path / "cities.csv"
     path.write_text(CITIES)
     printed = run("search", client.pages.served.path, f"{path}:#0", *options)
     assert comparable(answer.text, own) == comparable(printed, path)
-    assert answer.json()["results"] or "transform" in asked
+    assert answer.json()["results"] or "transform" in query
 
 
 def test_other_documents_are_what_the_command_line_prints(client, tmp_path):
@@ -195,44 +195,44 @@ def test_texts_that_are_stored_as_bytes_are_shown_as_texts(client):
     stream = io.BytesIO()
     pq.write_table(pa.table({"city": [b"Rome", b"Oslo"], "note": [b"\xc3\xa9<", b"x"]}), stream)
     page = client.give("cities.parquet", stream.getvalue())
-    asked = f"column=%230&lake_column={CAPITALS}"
-    shown = html.unescape(client.get(f"{page}/join?{asked}").text)
+    query = f"column=%230&lake_column={CAPITALS}"
+    shown = html.unescape(client.get(f"{page}/join?{query}").text)
     assert "é<" in shown
     assert "b'" not in shown
-    assert "Rome,é<,ROME," in client.get(f"{page}/joined.csv?{asked}").text
+    assert "Rome,é<,ROME," in client.get(f"{page}/joined.csv?{query}").text
 
 
 def test_formulas_of_a_joined_file_are_escaped_where_that_is_asked_for(client, tmp_path):
     text = "city,note\nRome,=1+1\nOslo,-5\nMadrid,@x\n"
     page, path = client.give("cities.csv", text), tmp_path / "cities.csv"
     path.write_text(text)
-    asked = f"column=%230&lake_column={CAPITALS}"
+    query = f"column=%230&lake_column={CAPITALS}"
     words = ["join", client.pages.served.path, f"{path}:#0", CAPITALS]
     for more, option in (("", []), ("&escape_formulas=1", ["--escape-formulas"])):
-        shown = client.get(f"{page}/join?{asked}{more}").text
+        shown = client.get(f"{page}/join?{query}{more}").text
         link = html.unescape(re.search(r'href="([^"]*/joined\.csv[^"]*)"', shown)[1])
         assert client.get(link).text == CliRunner().invoke(cli, [*words, *option]).stdout
         assert ("--escape-formulas" in shown) == bool(option)
     assert ",'=1+1," in client.get(link).text
     for way in ("join", "joined.csv"):
-        answer = client.get(f"{page}/{way}?{asked}&escape_formulas=yes")
+        answer = client.get(f"{page}/{way}?{query}&escape_formulas=yes")
         assert answer.status_code == 400
         assert "escape_formulas must be 1 or 0" in said(answer)
 
 
 @pytest.mark.parametrize(
-    ("asked", "options"),
+    ("query", "options"),
     [
         ("", []),
         ("?run=1&min_joinability=0.9&k=1", ["--min-joinability", "0.9", "-k", "1"]),
         ("?method=semantic&max_distance=0.2", ["--method", "semantic", "--max-distance", "0.2"]),
     ],
 )
-def test_the_join_graph_is_what_the_command_line_prints(client, asked, options):
+def test_the_join_graph_is_what_the_command_line_prints(client, query, options):
     printed = run("graph", client.pages.served.path, *options)
-    assert client.get(f"/graph.json{asked}").text == printed
+    assert client.get(f"/graph.json{query}").text == printed
     table = CliRunner().invoke(cli, ["graph", client.pages.served.path, *options, "--csv"]).stdout
-    rows = client.get(f"/graph.csv{asked}").text.splitlines()
+    rows = client.get(f"/graph.csv{query}").text.splitlines()
     assert len(rows) == len(table.splitlines())
 
 
@@ -271,7 +271,7 @@ def test_of_a_larger_graph_the_strongest_joins_are_shown_and_all_counted(client,
 def test_two_columns_of_one_name_are_told_apart_by_position(client):
     page = client.give()
     listed = client.get(f"{page}.json").json()["columns"]
-    assert [each["column"] for each in listed] == ["#0", "visits", "#2"]
+    assert [column["column"] for column in listed] == ["#0", "visits", "#2"]
     answer = client.get(f"{page}/search?column=city")
     assert answer.status_code == 400
     assert "2 columns are named 'city'" in said(answer)
@@ -291,8 +291,8 @@ def moved_lake(small_lake):
 
 def test_of_a_lake_that_moved_searches_answer_and_joins_say_what_is_missing(client, moved_lake):
     page = client.give()
-    found = client.get(f"{page}/search.json?column=%230").json()["results"]
-    assert found
+    results = client.get(f"{page}/search.json?column=%230").json()["results"]
+    assert results
     assert client.get(f"{page}/match?column=%230&lake_column={CAPITALS}").status_code == 200
     for way in ("join", "joined.csv", "join.json"):
         answer = client.get(f"{page}/{way}?column=%230&lake_column={CAPITALS}")
@@ -444,10 +444,10 @@ def test_an_error_of_ours_is_told_without_a_trace(small_index, monkeypatch):
         client.enter()
         monkeypatch.setattr("pexeso.index.Index.info", broken)
         answer, document = client.get("/"), client.get("/index.json")
-    for each in (answer, document):
-        assert each.status_code == 500
-        assert "secret inside" not in each.text
-        require_answer_of_ours(each)
+    for response in (answer, document):
+        assert response.status_code == 500
+        assert "secret inside" not in response.text
+        require_answer_of_ours(response)
     assert "error of pexeso" in said(answer)
     assert "error of pexeso" in document.json()["error"]
 
@@ -465,7 +465,9 @@ def test_a_part_of_the_page_is_answered_to_its_script(client):
 def test_a_pasted_table_is_read_as_it_was_copied(client):
     for text, names in (("a\tb\nOslo\t1\n", ["a", "b"]), ("a,b\nOslo,1\n", ["a", "b"])):
         page = client.post("/tables", data={"text": text}).url.path
-        assert [each["column"] for each in client.get(f"{page}.json").json()["columns"]] == names
+        assert [
+            column["column"] for column in client.get(f"{page}.json").json()["columns"]
+        ] == names
 
 
 @pytest.mark.parametrize("form", [{}, {"text": " \n"}, {"lake_table": "../x"}, {"file": "x"}])
@@ -501,15 +503,15 @@ def test_the_name_of_a_download_puts_nothing_into_its_head(client):
     answer = client.get(f"{page}/joined.csv?column=%230&lake_column={CAPITALS}")
     assert answer.status_code == 200
     assert "set-cookie" not in answer.headers
-    told = answer.headers["content-disposition"]
-    assert re.fullmatch(r"attachment; filename\*=UTF-8''[\w.%~()!*'-]+", told, re.ASCII)
+    header = answer.headers["content-disposition"]
+    assert re.fullmatch(r"attachment; filename\*=UTF-8''[\w.%~()!*'-]+", header, re.ASCII)
 
 
 def test_while_a_slider_moves_the_list_comes_first_and_why_when_it_rests(client):
     page = client.give()
-    asked = f"{page}/search?column=%230&max_distance=0.3"
+    address = f"{page}/search?column=%230&max_distance=0.3"
     script = {"HX-Request": "true"}
-    whole, first = client.get(asked).text, client.get(asked, headers=script).text
+    whole, first = client.get(address).text, client.get(address, headers=script).text
     later = html.unescape(re.search(r'hx-get="([^"]*why=1[^"]*)"', first)[1])
     second = client.get(later, headers=script).text
     assert "<html" not in first + second

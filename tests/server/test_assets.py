@@ -15,8 +15,8 @@ LINK = re.compile(r'"(/static/[^"]+)"')
 
 def test_what_pages_ask_for_is_there_and_kept(client):
     pages = [client.get(path).text for path in ("/", "/graph", "/acquire")]
-    asked = {link for page in pages for link in LINK.findall(page)}
-    assert {link.partition("?")[0] for link in asked} >= {
+    links = {link for page in pages for link in LINK.findall(page)}
+    assert {link.partition("?")[0] for link in links} >= {
         "/static/page.css",
         "/static/app.css",
         "/static/app.js",
@@ -24,7 +24,7 @@ def test_what_pages_ask_for_is_there_and_kept(client):
         "/static/drawing.css",
         "/static/acquisition.css",
     }
-    for link in asked:
+    for link in links:
         answer = client.get(link)
         require_answer_of_ours(answer)
         assert (answer.status_code, len(answer.content) > 100) == (200, True)
@@ -64,9 +64,9 @@ def test_small_answers_are_sent_at_once():
 
         server = await asyncio.get_running_loop().create_server(Accepting, sock=listener)
         with closing(socket.create_connection(listener.getsockname())):
-            found = await accepted
+            no_delay = await accepted
         server.close()
-        return found
+        return no_delay
 
     with closing(_listening(0)) as listener:
         assert asyncio.run(delays(listener)) != 0

@@ -169,7 +169,7 @@ def test_every_page_of_hostile_cells_shows_them_and_runs_nothing(page, tmp_path)
     require_calm(page)
     links = page.locator("#found tbody a").all()
     assert len(links) >= 2
-    for link in [each.get_attribute("href") for each in links]:
+    for link in [anchor.get_attribute("href") for anchor in links]:
         answer = page.goto(page.own.rstrip("/") + link)
         assert answer.status == 200, link
         require_calm(page)
@@ -191,7 +191,7 @@ def test_the_join_graph_shows_hostile_names(page):
     require_calm(page)
     assert page.locator("svg.graph").count() == 1
     assert page.locator("#joins ~ .scroll").get_by_text(TABLE).first.is_visible()
-    links = [each.get_attribute("href") for each in page.locator("main tbody a").all()]
+    links = [anchor.get_attribute("href") for anchor in page.locator("main tbody a").all()]
     assert links
     for link in links:
         assert page.goto(page.own.rstrip("/") + link).status == 200, link
@@ -213,5 +213,5 @@ def test_hostile_addresses_are_told_as_text(page):
     for way in ("%3Cscript%3Ealert(1)%3C/script%3E", "lake?page=<svg onload=alert(1)>"):
         page.goto(page.own + way)
         # The browser itself writes that a page was not found.
-        page.heard[:] = [each for each in page.heard if "Failed to load resource" not in each]
+        page.heard[:] = [text for text in page.heard if "Failed to load resource" not in text]
         require_calm(page)

@@ -19,11 +19,11 @@ def page(told_index):
 
 def test_pages_read_it_alike(page):
     client, path = page
-    told = client.get(f"{path}.json").json()
-    assert [each["column"] for each in told["columns"]] == ["city", "year"]
+    document = client.get(f"{path}.json").json()
+    assert [column["column"] for column in document["columns"]] == ["city", "year"]
     of_match = {"column": "city", "lake_column": OTHER}
-    found = client.get(f"{path}/search.json", params={"column": "city"}).json()
-    assert [each["table"] for each in found["results"]] == ["cities.csv"]
+    answer = client.get(f"{path}/search.json", params={"column": "city"}).json()
+    assert [match["table"] for match in answer["results"]] == ["cities.csv"]
     assert client.get(f"{path}/match.json", params=of_match).json()["matched"] == 5
     assert len(client.get(f"{path}/join.json", params=of_match).json()["rows"]) == 5
     for other in ({"method": "transform"}, {"method": "containment"}):

@@ -104,29 +104,29 @@ def columns_of(table, names, position):
 @pytest.mark.parametrize("file", ["my cities.csv", "-x.csv", "it's; $(id).csv"])
 def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
     @settings(max_examples=60)
-    @given(names=header, position=st.integers(0, 4), asked=given_some)
-    def check(names, position, asked):
+    @given(names=header, position=st.integers(0, 4), parameters=given_some)
+    def check(names, position, parameters):
         table = table_of(tables, names, file)
         read = read_table(table.spec).names
         position = min(position, len(read) - 1)
         try:
-            request = search_pages.read_search(PAGES, columns_of(table, read, position), asked)
+            request = search_pages.read_search(PAGES, columns_of(table, read, position), parameters)
         except InputError:  # such as min_precision where thresholds are given
             assume(False)
         label = label_columns(read)[position]
         line = command_line(request, table, label, PAGES.served.path, options=search_pages.OPTIONS)
-        found = parsed(line)
-        file_given, column_given = split_spec(found.query)
+        parsed_request = parsed(line)
+        file_given, column_given = split_spec(parsed_request.query)
         assert os.path.normpath(file_given) == table.name
         assert find_column(read, column_given) == position
-        assert replace(found, query=request.query) == request
+        assert replace(parsed_request, query=request.query) == request
 
     check()
 
 
 @settings(max_examples=60)
 @given(
-    asked=st.fixed_dictionaries(
+    parameters=st.fixed_dictionaries(
         {},
         optional={
             "max_distance": numbers,
@@ -138,15 +138,15 @@ def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
         },
     )
 )
-def test_a_command_line_joins_as_the_page_joins(asked):
+def test_a_command_line_joins_as_the_page_joins(parameters):
     def stop(request):
         raise Parsed(request)
 
     with QueryTables(1 << 20) as tables, pytest.MonkeyPatch.context() as patched:
         patched.setattr(join_command, "run", stop)
         table = tables.add("a.csv", [b"x,y\n1,2\n"])
-        asked = {"lake_column": LAKE_COLUMN, **asked}
-        request = join_pages.read_join(PAGES, columns_of(table, ["x", "y"], 1), asked)
+        parameters = {"lake_column": LAKE_COLUMN, **parameters}
+        request = join_pages.read_join(PAGES, columns_of(table, ["x", "y"], 1), parameters)
         line = command_line(
             request, table, "y", PAGES.served.path, LAKE_COLUMN, options=join_pages.COMMAND
         )
@@ -155,10 +155,10 @@ def test_a_command_line_joins_as_the_page_joins(asked):
         while not isinstance(chain, Parsed):
             assert chain is not None, result.output
             chain = chain.__cause__ or chain.__context__
-        found = chain.args[0]
-        if isinstance(found.aggregate, str):
-            found = replace(found, aggregate={"*": found.aggregate})
-        assert replace(found, query=request.query) == request
+        parsed_request = chain.args[0]
+        if isinstance(parsed_request.aggregate, str):
+            parsed_request = replace(parsed_request, aggregate={"*": parsed_request.aggregate})
+        assert replace(parsed_request, query=request.query) == request
 
 
 def test_a_command_line_explains_what_the_page_explains(tables, parsed):
@@ -229,24 +229,26 @@ def given_file(tmp_path):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet", "a.xlsx", "it's.csv.gz"])
-@pytest.mark.parametrize("asked", ["", "&max_distance=0.2&min_joinability=0.4", "&method=all"])
+@pytest.mark.parametrize(
+    "query_string", ["", "&max_distance=0.2&min_joinability=0.4", "&method=all"]
+)
 def test_the_python_lines_run_and_find_the_same(
-    small_index, given_file, tmp_path, monkeypatch, name, asked
+    small_index, given_file, tmp_path, monkeypatch, name, query_string
 ):
     path = given_file(name)
     with app_of(small_index) as client:
         client.enter()
         page = client.give(name, path.read_bytes())
-        answer = client.get(f"{page}/search.json?column=city{asked}").json()
+        answer = client.get(f"{page}/search.json?column=city{query_string}").json()
         table = client.pages.tables[page.rpartition("/")[2]]
-        parameters = dict(pair.split("=") for pair in asked.split("&") if pair)
+        parameters = dict(pair.split("=") for pair in query_string.split("&") if pair)
         request = search_pages.read_search(client.pages, city_of(table), parameters)
         lines = python_lines(
             request, table, "city", str(small_index), "search", options=search_pages.OPTIONS
         )
     monkeypatch.chdir(tmp_path)
     assert answer["results"]
-    assert run_lines(lines) == [(each["table"], each["column"]) for each in answer["results"]]
+    assert run_lines(lines) == [(match["table"], match["column"]) for match in answer["results"]]
 
 
 def city_of(table):
@@ -269,12 +271,12 @@ def test_the_python_lines_of_a_table_of_the_lake_leave_it_out(small_index):
         table = client.pages.tables[page.rpartition("/")[2]]
         request = search_pages.read_search(client.pages, city_of(table), {})
         assert request.exclude_self
-        found = client.get(f"{page}/search.json?column=city").json()["results"]
+        matches = client.get(f"{page}/search.json?column=city").json()["results"]
         lines = python_lines(
             request, table, "city", str(small_index), "search", options=search_pages.OPTIONS
         )
-    assert found
-    assert run_lines(lines) == [(each["table"], each["column"]) for each in found]
+    assert matches
+    assert run_lines(lines) == [(match["table"], match["column"]) for match in matches]
 
 
 def test_a_position_and_what_pandas_cannot_read_alone_are_told(tables):

@@ -55,11 +55,11 @@ class Serving:
 
     def _link(self) -> str:
         deadline = time.monotonic() + START_SECONDS
-        while not (found := re.search(r"Open (http://\S+)\n", self.log.read_text())):
+        while not (match := re.search(r"Open (http://\S+)\n", self.log.read_text())):
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        return found[1]
+        return match[1]
 
     def ask(self, path, method="GET", body=None, **headers):
         connection = http.client.HTTPConnection("127.0.0.1", self.address.port, timeout=60)
@@ -170,8 +170,10 @@ def test_clients_that_go_away_in_the_middle_harm_nobody(serving):
 
 
 def test_it_is_asked_on_this_machine_alone(serving):
-    found = psutil.Process(serving.process.pid).net_connections("tcp")
-    listening = {each.laddr.ip for each in found if each.status == psutil.CONN_LISTEN}
+    connections = psutil.Process(serving.process.pid).net_connections("tcp")
+    listening = {
+        connection.laddr.ip for connection in connections if connection.status == psutil.CONN_LISTEN
+    }
     assert listening == {"127.0.0.1"}
 
 
@@ -200,9 +202,9 @@ def test_a_signal_ends_it_calmly_and_empties_its_folder(own, number, code):
         half.sendall(b"POST /tables HTTP/1.1\r\nContent-Length: 9\r\n")
         own.process.send_signal(number)
         assert own.process.wait(END_SECONDS) == code
-    told = own.log.read_text().splitlines()
-    assert told[-1] == "Stopped; what was given to the app is removed."
-    assert [line for line in told if "Traceback" in line or "ERROR" in line] == []
+    lines = own.log.read_text().splitlines()
+    assert lines[-1] == "Stopped; what was given to the app is removed."
+    assert [line for line in lines if "Traceback" in line or "ERROR" in line] == []
     assert own.left() == []
 
 
@@ -221,27 +223,27 @@ def fail(*arguments):
 
 
 def test_a_port_that_is_taken_is_told(small_index):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        code, told = fail(small_index, "--port", port)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        code, message = fail(small_index, "--port", port)
     assert code == 1
-    assert f"Port {port} of this machine cannot be used: Address already in use." in told
-    assert "--port" in told
+    assert f"Port {port} of this machine cannot be used: Address already in use." in message
+    assert "--port" in message
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**30])
 def test_a_port_that_is_none_is_told(small_index, port):
-    code, told = fail(small_index, f"--port={port}")
+    code, message = fail(small_index, f"--port={port}")
     assert code == 2
-    assert "from 0 to 65535" in told
+    assert "from 0 to 65535" in message
 
 
 def test_an_index_that_is_none_is_told(tmp_path, small_index):
-    code, told = fail(tmp_path / "none.pexeso")
+    code, message = fail(tmp_path / "none.pexeso")
     assert code == 1
-    assert "There is no index at" in told
+    assert "There is no index at" in message
     (tmp_path / "manifest.json").write_text("{}")
     assert fail(tmp_path)[0] == 1
     for size in ("much", "0"):
@@ -250,6 +252,6 @@ def test_an_index_that_is_none_is_told(tmp_path, small_index):
 
 def test_without_its_packages_it_says_how_to_install_them(small_index, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    code, told = fail(small_index)
+    code, message = fail(small_index)
     assert code == 1
-    assert "pip install 'pexeso[app]'" in told
+    assert "pip install 'pexeso[app]'" in message

@@ -14,14 +14,14 @@ from pexeso.service.verbs import Service, run
 pytestmark = pytest.mark.spark
 
 
-def browsed(index, **asked):
-    return run(BrowseRequest(index=str(index), **asked)).to_dict()
+def browsed(index, **fields):
+    return run(BrowseRequest(index=str(index), **fields)).to_dict()
 
 
 def test_tables_and_their_columns(small_index):
-    found = browsed(small_index)
-    assert found["total"] == len(found["items"]) == 5
-    first = found["items"][0]
+    listing = browsed(small_index)
+    assert listing["total"] == len(listing["items"]) == 5
+    first = listing["items"][0]
     assert (first["table"], first["columns"]) == ("cities.csv", ["city", "country", "people"])
     assert first["searchable"] == ["city", "country"]
     assert first["rows"] == 8
@@ -32,12 +32,12 @@ def test_pages_reach_all_of_a_list_once(small_index, what):
     whole = browsed(small_index, what=what, limit=1000)
     assert len(whole["items"]) == whole["total"] > 2
     pages = [browsed(small_index, what=what, offset=at, limit=2) for at in range(0, 40, 2)]
-    assert [each for page in pages for each in page["items"]] == whole["items"]
+    assert [entry for page in pages for entry in page["items"]] == whole["items"]
 
 
 def test_only_what_is_named_so(small_index):
-    found = browsed(small_index, what="columns", text="CIT")
-    assert {each["table"] for each in found["items"]} == {"cities.csv", "short.csv"}
+    listing = browsed(small_index, what="columns", text="CIT")
+    assert {column["table"] for column in listing["items"]} == {"cities.csv", "short.csv"}
     assert browsed(small_index, what="columns", table="short.csv")["total"] == 1
     assert browsed(small_index, what="left_out", text="broken")["total"] == 1
     assert browsed(small_index, text="no such name") == {
@@ -49,12 +49,12 @@ def test_only_what_is_named_so(small_index):
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "fields",
     [{"offset": -1}, {"limit": 0}, {"limit": 10**30}, {"what": "rows"}, {"table": "no.csv"}],
 )
-def test_what_cannot_be_listed(small_index, asked):
+def test_what_cannot_be_listed(small_index, fields):
     with pytest.raises(InputError):
-        browsed(small_index, **asked)
+        browsed(small_index, **fields)
 
 
 def test_an_unknown_table_is_told_with_the_path_of_the_lake(small_index, small_lake):
@@ -64,9 +64,9 @@ def test_an_unknown_table_is_told_with_the_path_of_the_lake(small_index, small_l
 
 
 def test_a_query_of_the_lake_is_the_same_as_its_file(small_index, small_lake):
-    asked = {"index": str(small_index), "exclude_self": True, "k": 3}
-    of_lake = run(SearchRequest(query="cities.csv:city", from_lake=True, **asked))
-    of_file = run(SearchRequest(query=f"{small_lake / 'cities.csv'}:city", **asked))
+    fields = {"index": str(small_index), "exclude_self": True, "k": 3}
+    of_lake = run(SearchRequest(query="cities.csv:city", from_lake=True, **fields))
+    of_file = run(SearchRequest(query=f"{small_lake / 'cities.csv'}:city", **fields))
     assert of_lake.results[0].matches == of_file.results[0].matches != ()
     assert of_lake.results[0].query == of_file.results[0].query
 
@@ -85,19 +85,19 @@ def test_an_open_index_stays_until_it_is_reloaded(small_index, tmp_path):
     path = str(tmp_path / "lake.pexeso")
     shutil.copytree(small_index, path)
     service = Service(keep_open=True, follow=False)
-    asked = SearchRequest(index=path, query=("Oslo", "Rome"), k="all")
-    before = service.run(asked).results[0].matches
+    request = SearchRequest(index=path, query=("Oslo", "Rome"), k="all")
+    before = service.run(request).results[0].matches
     assert service.state(path) == "current"
     open_index(path).delete(["nested/capitals.tsv"])
     assert service.state(path) == "newer"
-    assert service.run(asked).results[0].matches == before
+    assert service.run(request).results[0].matches == before
     assert service.reload(path)
     assert not service.reload(path)
     assert service.state(path) == "current"
-    after = service.run(asked).results[0].matches
+    after = service.run(request).results[0].matches
     assert len(after) < len(before)
     shutil.rmtree(path)
     assert service.state(path) == "gone"
     with pytest.raises(StoredIndexError, match="There is no index"):
         service.reload(path)
-    assert service.run(asked).results[0].matches == after
+    assert service.run(request).results[0].matches == after

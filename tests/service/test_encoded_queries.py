@@ -44,7 +44,7 @@ def test_a_long_column_is_not_kept(monkeypatch):
     assert len(kept) == 1
 
 
-def found(response):
+def document_of(response):
     document = response.to_dict()
     return {name: value for name, value in document.items() if name != "stats"}
 
@@ -59,7 +59,7 @@ def test_answers_are_those_of_a_search_alone(small_index, tmp_path):
             index=str(small_index), query=f"{path}:place", max_distance=distance, explain=True
         )
         kept = service.run(request, encoded=encoded)
-        assert found(kept) == found(Service().run(request))
+        assert document_of(kept) == document_of(Service().run(request))
     assert len(encoded) == 1
     [query] = encoded._kept.values()
     assert query.similarities
@@ -72,10 +72,10 @@ def test_another_state_of_the_index_is_encoded_for_anew(small_index, tmp_path):
     file.write_text("city\nOslo\nRome\nMadrid\n", encoding="utf-8")
     service, encoded = Service(keep_open=True, follow=False), EncodedQueries()
     request = SearchRequest(index=str(index), query=f"{file}:city")
-    before = found(service.run(request, encoded=encoded))
+    before = document_of(service.run(request, encoded=encoded))
     pexeso.open_index(index).delete(["cities.csv"])
     service.reload(str(index))
-    after = found(service.run(request, encoded=encoded))
+    after = document_of(service.run(request, encoded=encoded))
     assert len(encoded) == 2
-    assert after == found(Service().run(request))
+    assert after == document_of(Service().run(request))
     assert after != before

@@ -24,24 +24,24 @@ def mine(tmp_path):
 @pytest.mark.parametrize("how", ["left", "inner"])
 @pytest.mark.parametrize("lake_column", ["cities.csv:city", "nested/capitals.tsv:Capital"])
 def test_duckdb_makes_the_same_rows(small_index, mine, how, lake_column):
-    asked = {"index": str(small_index), "query": f"{mine}:place", "lake_column": lake_column}
-    told = run(JoinSqlRequest(**asked, how=how))
-    joined = run(JoinRequest(**asked, how=how, provenance=())).joined.table
+    fields = {"index": str(small_index), "query": f"{mine}:place", "lake_column": lake_column}
+    response = run(JoinSqlRequest(**fields, how=how))
+    joined = run(JoinRequest(**fields, how=how, provenance=())).joined.table
     database = duckdb.connect()
-    for statement in told.tables.values():
+    for statement in response.tables.values():
         database.execute(statement)
-    rows = database.sql(told.sql).fetchall()
+    rows = database.sql(response.sql).fetchall()
     expected = list(zip(*(column.to_pylist() for column in joined.columns), strict=True))
     assert sorted(map(str, rows)) == sorted(map(str, expected))
     assert len(rows) >= 4
 
 
 def test_pairs_are_those_whose_texts_differ(small_index, mine):
-    told = run(
+    response = run(
         JoinSqlRequest(index=str(small_index), query=f"{mine}:place", lake_column="cities.csv:city")
     )
-    assert told.pairs == [("rome", "Rome"), (" MADRID ", "Madrid")]
-    assert told.to_dict()["query_column"] == "place"
+    assert response.pairs == [("rome", "Rome"), (" MADRID ", "Madrid")]
+    assert response.to_dict()["query_column"] == "place"
 
 
 @pytest.mark.parametrize(
@@ -58,17 +58,17 @@ def test_a_file_that_duckdb_reads_otherwise_is_given_no_statement(
 ):
     path = tmp_path / "mine.csv"
     path.write_bytes(content)
-    asked = {"index": str(small_index), "query": f"{path}:place", "lake_column": "cities.csv:city"}
-    told = run(JoinSqlRequest(**asked, **options))
-    assert told.tables["your_table"] is None
-    assert told.tables["lake_table"] is not None
+    fields = {"index": str(small_index), "query": f"{path}:place", "lake_column": "cities.csv:city"}
+    response = run(JoinSqlRequest(**fields, **options))
+    assert response.tables["your_table"] is None
+    assert response.tables["lake_table"] is not None
 
 
 def test_a_column_named_by_its_position_is_given_no_statement(small_index, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("place,place\nOslo,1\nrome,2\n")
-    asked = {"index": str(small_index), "query": f"{path}:#0", "lake_column": "cities.csv:city"}
-    assert run(JoinSqlRequest(**asked)).tables["your_table"] is None
+    fields = {"index": str(small_index), "query": f"{path}:#0", "lake_column": "cities.csv:city"}
+    assert run(JoinSqlRequest(**fields)).tables["your_table"] is None
 
 
 def test_a_parquet_file_of_yours_is_read_where_its_texts_are_the_same(small_index, tmp_path):
@@ -76,24 +76,24 @@ def test_a_parquet_file_of_yours_is_read_where_its_texts_are_the_same(small_inde
     pq.write_table(pa.table({"place": ["Oslo", None], "n": [0.5, None]}), texts)
     pq.write_table(pa.table({"place": [datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)]}), whens)
     for file, expected in ((texts, f"read_parquet('{texts}')"), (whens, None)):
-        asked = {"query": f"{file}:place", "lake_column": "cities.csv:city"}
-        table = run(JoinSqlRequest(index=str(small_index), **asked)).tables["your_table"]
+        fields = {"query": f"{file}:place", "lake_column": "cities.csv:city"}
+        table = run(JoinSqlRequest(index=str(small_index), **fields)).tables["your_table"]
         assert (table is None) == (expected is None)
         assert expected is None or expected in table
 
 
 def test_values_have_no_file(small_index):
-    told = run(
+    response = run(
         JoinSqlRequest(
             index=str(small_index), query=("Oslo", "ROME"), lake_column="cities.csv:city"
         )
     )
-    assert told.tables["your_table"] is None
-    assert "chr(" not in told.sql
+    assert response.tables["your_table"] is None
+    assert "chr(" not in response.sql
 
 
 def test_characters_that_are_not_seen_are_written_by_number(small_index):
-    asked = {"index": str(small_index), "lake_column": "cities.csv:city"}
-    told = run(JoinSqlRequest(query=("Oslo\u200b",), **asked, max_distance=0.9))
-    if told.pairs:
-        assert "'Oslo' || chr(8203)" in told.sql
+    fields = {"index": str(small_index), "lake_column": "cities.csv:city"}
+    response = run(JoinSqlRequest(query=("Oslo\u200b",), **fields, max_distance=0.9))
+    if response.pairs:
+        assert "'Oslo' || chr(8203)" in response.sql

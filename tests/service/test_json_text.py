@@ -40,7 +40,7 @@ def read(text):
     return json.loads(text, parse_constant=refuse)
 
 
-@pytest.mark.parametrize(("cells", "expected"), CELLS, ids=lambda each: str(each)[:20])
+@pytest.mark.parametrize(("cells", "expected"), CELLS, ids=lambda argument: str(argument)[:20])
 def test_cells_are_plain(cells, expected):
     column = pa.chunked_array([pa.array(cells), pa.array(cells)])
     assert plain_cells(column) == 2 * expected
@@ -51,9 +51,9 @@ def test_a_join_of_typed_tables_is_told():
     table = pa.table({f"c{at}": pa.array(cells[:1]) for at, (cells, _) in enumerate(CELLS)})
     said = SimpleNamespace(to_dict=dict)
     joined = SimpleNamespace(table=table, report=said)
-    told = read(json_text(JoinResponse({}, said, None, joined).to_dict()))
-    assert told["names"] == table.column_names
-    assert told["rows"] == [[expected[0] for _, expected in CELLS]]
+    document = read(json_text(JoinResponse({}, said, None, joined).to_dict()))
+    assert document["names"] == table.column_names
+    assert document["rows"] == [[expected[0] for _, expected in CELLS]]
 
 
 def test_no_document_has_what_is_no_number():

@@ -36,7 +36,7 @@ def places(spark, tmp_path_factory):
 
 
 @pytest.fixture(params=TABLES)
-def asked(places, request):
+def answer_of(places, request):
     def ask(kind, query, column, **fields):
         named = f"{request.param}:{column}" if column else request.param
         index, mine = places
@@ -45,20 +45,20 @@ def asked(places, request):
     return ask
 
 
-def test_one_column(asked):
-    assert asked(ExplainRequest, "place", COLUMN).match.column == COLUMN
-    joined = asked(JoinRequest, "place", COLUMN, values="nearest").joined
+def test_one_column(answer_of):
+    assert answer_of(ExplainRequest, "place", COLUMN).match.column == COLUMN
+    joined = answer_of(JoinRequest, "place", COLUMN, values="nearest").joined
     assert joined.table["is it: good"].to_pylist() == [f"s{at}" for at in range(8)]
-    assert COLUMN in asked(JoinSqlRequest, "place", COLUMN).sql
-    by_program = asked(JoinRequest, "place", COLUMN, transform=True)
+    assert COLUMN in answer_of(JoinSqlRequest, "place", COLUMN).sql
+    by_program = answer_of(JoinRequest, "place", COLUMN, transform=True)
     assert by_program.joined.report.matched_rows == 8
 
 
-def test_a_key(asked):
+def test_a_key(answer_of):
     named = spec_of(KEY)
-    assert asked(ExplainRequest, "year,place", named).columns == KEY
-    assert asked(JoinRequest, "year,place", named).joined.report.matched_rows == 8
-    assert "in:year" in asked(JoinSqlRequest, "year,place", named).sql
+    assert answer_of(ExplainRequest, "year,place", named).columns == KEY
+    assert answer_of(JoinRequest, "year,place", named).joined.report.matched_rows == 8
+    assert "in:year" in answer_of(JoinSqlRequest, "year,place", named).sql
 
 
 def test_the_best_table_is_joined_by_a_program(places):
@@ -68,19 +68,19 @@ def test_the_best_table_is_joined_by_a_program(places):
 
 
 def test_a_key_of_the_lake_is_searched_with(places):
-    asked = {"index": str(places[0]), "from_lake": True, "exclude_self": True}
-    found = run(SearchRequest(query=f"games.csv:{spec_of(KEY)}", **asked)).results[0]
-    assert [each.table for each in found.matches] == ["other:games.csv"]
+    fields = {"index": str(places[0]), "from_lake": True, "exclude_self": True}
+    result = run(SearchRequest(query=f"games.csv:{spec_of(KEY)}", **fields)).results[0]
+    assert [match.table for match in result.matches] == ["other:games.csv"]
 
 
 @pytest.mark.parametrize("name", [COLUMN, "#0"])
 def test_what_is_bought(places, name):
     request = {"index": str(places[0]), "max_fan_out": 9.0}
-    found = run(
+    response = run(
         AcquireRequest(have=f"games.csv:{name}", want=(f"other:games.csv:{name}",), **request)
     )
-    assert found.query["have"] == [COLUMN]
-    assert found.query["want"] == [f"other:games.csv:{COLUMN}"]
+    assert response.query["have"] == [COLUMN]
+    assert response.query["want"] == [f"other:games.csv:{COLUMN}"]
     assert run(AcquireRequest(want=(COLUMN,), have="games.csv:#2", **request)).query["want"] == [
         COLUMN
     ]

@@ -10,36 +10,34 @@ pytestmark = pytest.mark.spark
 OTHER = "cities.csv:name"
 
 
-def asked(kind, index, column="city", **fields):
+def ask(kind, index, column="city", **fields):
     request = kind(index=str(index), query=f"sub/told.csv:{column}", from_lake=True, **fields)
     return run(request)
 
 
 def test_a_search_finds_the_values_that_the_index_has(told_index):
     for kind, share in ((SearchRequest, "joinability"), (ContainRequest, "containment")):
-        found = asked(kind, told_index, exclude_self=True).results[0]
-        assert [f"{each.table}:{each.column}" for each in found.matches] == [OTHER]
-        assert getattr(found.matches[0], share) == 1
+        result = ask(kind, told_index, exclude_self=True).results[0]
+        assert [f"{match.table}:{match.column}" for match in result.matches] == [OTHER]
+        assert getattr(result.matches[0], share) == 1
 
 
 def test_a_column_without_a_name_is_counted_as_the_index_counts(told_index):
-    assert asked(SearchRequest, told_index, "#0", exclude_self=True).results[0].matches
+    assert ask(SearchRequest, told_index, "#0", exclude_self=True).results[0].matches
 
 
 def test_matches_and_rows_are_those_of_the_table(told_index):
-    assert asked(ExplainRequest, told_index, lake_column=OTHER).match.matched == 5
-    joined = asked(JoinRequest, told_index, lake_column=OTHER).joined.table
+    assert ask(ExplainRequest, told_index, lake_column=OTHER).match.matched == 5
+    joined = ask(JoinRequest, told_index, lake_column=OTHER).joined.table
     assert joined.column_names[:2] == ["city", "year"]
     assert joined["city"].to_pylist()[0] == "Århus"
 
 
 def test_keys_are_searched_with(told_index):
-    found = asked(SearchRequest, told_index, "city,year", exclude_self=True).results[0]
-    assert [each.table for each in found.matches] == ["cities.csv"]
+    result = ask(SearchRequest, told_index, "city,year", exclude_self=True).results[0]
+    assert [match.table for match in result.matches] == ["cities.csv"]
 
 
 def test_what_a_request_says_of_reading_goes_first(told_index):
-    found = asked(SearchRequest, told_index, "city", exclude_self=True, encoding="latin1").results[
-        0
-    ]
-    assert found.matches[0].joinability == 0.8, "Århus is read as something else"
+    result = ask(SearchRequest, told_index, "city", exclude_self=True, encoding="latin1").results[0]
+    assert result.matches[0].joinability == 0.8, "Århus is read as something else"

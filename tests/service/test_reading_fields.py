@@ -22,7 +22,7 @@ def test_query_columns_are_read_as_said(file):
     assert column.values.to_pylist() == ["Oslo", "Malmö", "Bern"]
     assert column.reading == ReadingOptions(**SAID)
     every = OverlapRequest(index="i", query=file, all_columns=True, **SAID)
-    assert [each.column for each in every.read_columns(numbers=True)] == ["#0", "#1"]
+    assert [query.column for query in every.read_columns(numbers=True)] == ["#0", "#1"]
     key = ExplainRequest(index="i", query=f"{file}:#0,#1", lake_column="t", **SAID).read_key()
     assert [cells.to_pylist() for cells in key.cells] == [
         ["Oslo", "Malmö", "Bern"],

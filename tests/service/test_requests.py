@@ -104,7 +104,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("request_made", EXAMPLES, ids=lambda each: each.verb)
+@pytest.mark.parametrize("request_made", EXAMPLES, ids=lambda example: example.verb)
 def test_a_request_comes_back_from_json(request_made):
     document = json.loads(json.dumps(request_made.to_dict()))
     assert Request.from_dict(document) == request_made
@@ -114,7 +114,7 @@ def test_a_request_comes_back_from_json(request_made):
 
 
 def test_every_verb_has_an_example_and_an_answer():
-    assert {each.verb for each in EXAMPLES} == set(REQUESTS) == set(_VERBS)
+    assert {example.verb for example in EXAMPLES} == set(REQUESTS) == set(_VERBS)
 
 
 @pytest.mark.parametrize("kind", REQUESTS.values(), ids=lambda kind: kind.verb)

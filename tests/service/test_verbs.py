@@ -64,7 +64,7 @@ def test_searches_and_explanations(small_index, places, fields, command):
 @pytest.mark.parametrize(
     ("verb", "command"),
     [("info", ("info",)), ("check", ("check",)), ("rules", ("rules",))],
-    ids=lambda each: str(each),
+    ids=lambda argument: str(argument),
 )
 def test_what_is_in_an_index(small_index, verb, command):
     assert Service().answer({"verb": verb, "index": str(small_index)}) == printed(
@@ -78,8 +78,8 @@ def test_the_report_of_a_build(small_index):
 
 
 def test_the_keys_of_a_table(places):
-    asked = {"verb": "keys", "table": str(places), "max_columns": 2, "nearly": 0.8}
-    answered = Service().answer(asked)
+    request = {"verb": "keys", "table": str(places), "max_columns": 2, "nearly": 0.8}
+    answered = Service().answer(request)
     assert [key["key"] for key in answered["keys"]] == ["place", "visits"]
     document = json.loads(json.dumps(answered))
     assert document == printed("keys", places, "--max-columns", 2, "--nearly", 0.8)
@@ -87,8 +87,8 @@ def test_the_keys_of_a_table(places):
 
 def test_the_machine():
     answered = Service().answer({"verb": "doctor"})
-    assert [each["name"] for each in answered["findings"]] == [
-        each["name"] for each in printed("doctor")["findings"]
+    assert [finding["name"] for finding in answered["findings"]] == [
+        finding["name"] for finding in printed("doctor")["findings"]
     ]
 
 
@@ -107,19 +107,19 @@ def test_thresholds_from_labels(small_index, tmp_path):
         "query_value,lake_value,same\nOSLO,Oslo,yes\nRome,rome,yes\nOslo,Madrid,no\n",
         encoding="utf-8",
     )
-    asked = {"verb": "tune", "index": str(small_index), "labels": str(labels)}
-    assert Service().answer(asked) == printed("tune", small_index, labels)
+    request = {"verb": "tune", "index": str(small_index), "labels": str(labels)}
+    assert Service().answer(request) == printed("tune", small_index, labels)
 
 
 def test_every_column_of_a_file(small_index, small_lake):
-    asked = {
+    request = {
         "verb": "overlap",
         "index": str(small_index),
         "query": str(small_lake / "cities.csv"),
         "all_columns": True,
     }
-    columns = Service().answer(asked)["columns"]
-    assert [each["query"]["column"] for each in columns] == ["city", "country", "people"]
+    columns = Service().answer(request)["columns"]
+    assert [column["query"]["column"] for column in columns] == ["city", "country", "people"]
 
 
 def test_a_join_as_json(small_index):
@@ -160,25 +160,25 @@ def physicists(tmp_path_factory):
 
 
 def test_a_join_without_a_column_takes_the_one_that_a_search_lists_first(physicists):
-    asked = {"index": str(physicists), "query": tuple(PHYSICISTS)}
-    found = run(SearchRequest(**asked)).results[0]
-    assert [(each.table, each.matched) for each in found] == [("right.csv", 4), ("misspelt.csv", 5)]
-    assert run(JoinRequest(**asked)).match.table == "right.csv"
+    fields = {"index": str(physicists), "query": tuple(PHYSICISTS)}
+    hits = run(SearchRequest(**fields)).results[0]
+    assert [(hit.table, hit.matched) for hit in hits] == [("right.csv", 4), ("misspelt.csv", 5)]
+    assert run(JoinRequest(**fields)).match.table == "right.csv"
 
 
 def test_a_join_without_a_column_takes_one_that_few_values_match(physicists):
     others = ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Goedel", "David Hilbert"]
-    asked = {"index": str(physicists), "query": ("Marie Curie", *others)}
-    assert len(run(SearchRequest(**asked)).results[0]) == 0
-    assert run(JoinRequest(**asked)).match.table == "right.csv"
+    fields = {"index": str(physicists), "query": ("Marie Curie", *others)}
+    assert len(run(SearchRequest(**fields)).results[0]) == 0
+    assert run(JoinRequest(**fields)).match.table == "right.csv"
 
 
 def test_the_join_that_the_command_line_writes(small_index, places):
-    found = run(
+    response = run(
         JoinRequest(index=small_index, query=f"{places}:place", lake_column="cities.csv:city")
     )
     done = CliRunner().invoke(cli, ["join", str(small_index), f"{places}:place", "cities.csv:city"])
-    assert found.joined.table.to_pandas().to_csv(index=False) == done.stdout
+    assert response.joined.table.to_pandas().to_csv(index=False) == done.stdout
     places.write_text("place\nNowhere\n", encoding="utf-8")
     nothing = JoinRequest(index=small_index, query=f"{places}:place", max_distance=0)
     with pytest.raises(
@@ -189,13 +189,13 @@ def test_the_join_that_the_command_line_writes(small_index, places):
 
 def test_a_batch_of_objects_is_answered_at_once_or_into_a_file(small_index, tmp_path):
     lines = [{"id": "a", "values": ["Oslo", "Rome"]}, {"id": "b"}]
-    asked = {"verb": "batch", "index": str(small_index), "queries": lines, "k": 1}
-    answered = Service().answer(asked)
+    request = {"verb": "batch", "index": str(small_index), "queries": lines, "k": 1}
+    answered = Service().answer(request)
     assert (answered["answered"], answered["failed"]) == (2, 1)
     assert [answer["id"] for answer in answered["answers"]] == ["a", "b"]
     queries, output = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
     queries.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    written = Service().answer({**asked, "queries": str(queries), "output": str(output)})
+    written = Service().answer({**request, "queries": str(queries), "output": str(output)})
     assert written["answers"] == []
     stored = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
     assert [timeless(answer) for answer in stored] == [
@@ -206,12 +206,12 @@ def test_a_batch_of_objects_is_answered_at_once_or_into_a_file(small_index, tmp_
 def test_an_index_that_is_kept_open_is_opened_once_and_follows_updates(small_index, tmp_path):
     path = shutil.copytree(small_index, tmp_path / "lake.pexeso")
     service = Service(keep_open=True)
-    asked = SearchRequest(index=path, query=("Oslo", "Rome"), k=1)
-    assert service.run(asked).results[0][0].table == "cities.csv"
+    request = SearchRequest(index=path, query=("Oslo", "Rome"), k=1)
+    assert service.run(request).results[0][0].table == "cities.csv"
     index = service.open(str(path))
     assert service.open(str(path)) is index
     assert service.run(DeleteRequest(index=path, tables=("cities.csv",))).deleted == 1
-    assert service.run(asked).results[0][0].table != "cities.csv"
+    assert service.run(request).results[0][0].table != "cities.csv"
     by_values = SearchRequest(index=path, query=("Oslo", "Rome"), method="overlap")
     assert [match.table for match in service.run(by_values).results[0]] == ["nested/companies.csv"]
     assert Service().open(str(path)) is not index
@@ -219,7 +219,7 @@ def test_an_index_that_is_kept_open_is_opened_once_and_follows_updates(small_ind
 
 def test_a_cosine_is_refused_where_the_metric_has_none(small_index, monkeypatch):
     service = Service(keep_open=True)
-    asked = SearchRequest(index=small_index, query=("Oslo",), min_cosine=0.9)
+    request = SearchRequest(index=small_index, query=("Oslo",), min_cosine=0.9)
     monkeypatch.setitem(
         service.open(str(small_index)).store.manifest.options["grid"], "metric", "manhattan"
     )
@@ -227,4 +227,4 @@ def test_a_cosine_is_refused_where_the_metric_has_none(small_index, monkeypatch)
         InputError,
         match=r"min_cosine is for indexes with the euclidean metric; .* Give max_distance",
     ):
-        service.run(asked)
+        service.run(request)

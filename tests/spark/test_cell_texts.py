@@ -34,8 +34,8 @@ def test_floats_have_the_texts_of_files(spark):
     }
     assert texts_of(frame) == expected
     for position, name in enumerate(expected):
-        found = distinct_values(frame, position).values.to_pylist()
-        assert set(found) == set(expected[name])
+        texts = distinct_values(frame, position).values.to_pylist()
+        assert set(texts) == set(expected[name])
 
 
 def test_other_types_have_those_of_spark(spark):
@@ -55,10 +55,10 @@ def test_decimals_have_the_texts_of_files_however_the_session_writes_them(spark,
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
         zero = "cast(0 as decimal(30, 10)) as a, cast('0.0000000001' as decimal(30, 10)) as b"
-        found = texts_of(spark.sql(f"select {zero}, 1.50 as c"))
+        texts = texts_of(spark.sql(f"select {zero}, 1.50 as c"))
     finally:
         spark.conf.set("spark.sql.ansi.enabled", before)
-    assert found == {"a": ["0.0000000000"], "b": ["0.0000000001"], "c": ["1.50"]}
+    assert texts == {"a": ["0.0000000000"], "b": ["0.0000000001"], "c": ["1.50"]}
 
 
 def test_wrong_bytes_of_a_text_are_replaced(spark):
@@ -75,10 +75,10 @@ def test_points_of_time_have_those_of_files_in_any_time_zone(spark, zone):
             "select timestamp'2020-01-01 00:00:05.5Z' as a, timestamp'2020-01-01 00:00:05Z' as b, "
             "timestamp_ntz'2020-01-01 00:00:05.5' as c, timestamp_ntz'2020-01-01 00:00:05' as d"
         )
-        found = [cell for [cell] in texts_of(frame).values()]
-        asked = [distinct_values(frame, at).values.to_pylist() for at in range(4)]
+        texts = [cell for [cell] in texts_of(frame).values()]
+        query_texts = [distinct_values(frame, at).values.to_pylist() for at in range(4)]
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
     day = "2020-01-01 00:00:05"
-    assert found == [f"{day}.500000Z", f"{day}Z", f"{day}.500000", day]
-    assert asked == [[text] for text in found]
+    assert texts == [f"{day}.500000Z", f"{day}Z", f"{day}.500000", day]
+    assert query_texts == [[text] for text in texts]

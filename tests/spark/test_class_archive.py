@@ -40,9 +40,9 @@ def write_archive(java):
 
 def test_java_is_told_of_an_archive_that_is_there(java):
     path = write_archive(java)
-    found = with_archive({JAVA_OPTIONS: "-XX:+UseSerialGC", "a": "b"}, java)
-    assert found["a"] == "b"
-    assert found[JAVA_OPTIONS].startswith(f"-XX:+UseSerialGC -XX:SharedArchiveFile={path} ")
+    settings = with_archive({JAVA_OPTIONS: "-XX:+UseSerialGC", "a": "b"}, java)
+    assert settings["a"] == "b"
+    assert settings[JAVA_OPTIONS].startswith(f"-XX:+UseSerialGC -XX:SharedArchiveFile={path} ")
     assert with_archive({}, java)[JAVA_OPTIONS].startswith(f"-XX:SharedArchiveFile={path} ")
 
 

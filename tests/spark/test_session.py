@@ -165,15 +165,15 @@ def test_workers_run_this_interpreter_with_our_packages_and_one_thread(spark):
         import pexeso
 
         list(batches)
-        told = [sys.executable, os.environ["OMP_NUM_THREADS"], pexeso.__file__]
-        yield pa.RecordBatch.from_pydict({"told": told})
+        facts = [sys.executable, os.environ["OMP_NUM_THREADS"], pexeso.__file__]
+        yield pa.RecordBatch.from_pydict({"told": facts})
 
     import pexeso
 
-    told = (
+    texts = (
         spark.range(1).repartition(1).mapInArrow(tell, "told string").toArrow()["told"].to_pylist()
     )
-    assert [text for text in told if text] == [sys.executable, "1", pexeso.__file__]
+    assert [text for text in texts if text] == [sys.executable, "1", pexeso.__file__]
 
 
 @pytest.mark.spark
@@ -189,12 +189,12 @@ def test_a_session_without_a_java_of_the_machine_leaves_nothing_behind(tmp_path)
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ("bash", "chmod", "dirname", "env", "ps", "tty", "uname"):
-        found = next(
+        program_folder = next(
             (folder for folder in os.environ["PATH"].split(":") if (Path(folder) / name).exists()),
             None,
         )
-        if found:
-            (programs / name).symlink_to(Path(found) / name)
+        if program_folder:
+            (programs / name).symlink_to(Path(program_folder) / name)
     program = """
         import os, signal, sys
         import psutil

@@ -40,19 +40,19 @@ def test_columns_of_a_table_in_memory_that_differ_in_case(index):
 
 @pytest.mark.spark
 def test_files_whose_names_differ_in_case_are_views_of_their_own(index):
-    found = found_in(index, "in.csv", "In.csv", "latin.csv")
+    matches = found_in(index, "in.csv", "In.csv", "latin.csv")
     with duckdb.connect() as database:
-        names = index.duckdb(database, found)
+        names = index.duckdb(database, matches)
         tables = [database.sql(f'FROM "{name}" LIMIT 1').fetchall()[0][2] for name in names[:3]]
     assert names[:3] == ("in.csv", "In.csv (2)", "latin.csv")
-    assert [str(each) for each in tables] == ["0", "1", "2"]
+    assert [str(table) for table in tables] == ["0", "1", "2"]
 
 
 @pytest.mark.spark
 def test_tables_in_memory_whose_names_differ_in_case_are_refused(index):
-    found = found_in(index, "latin.csv", "Latin.csv")
+    matches = found_in(index, "latin.csv", "Latin.csv")
     with duckdb.connect() as database, pytest.raises(InputError, match="in two connections"):
-        index.duckdb(database, found)
+        index.duckdb(database, matches)
 
 
 @pytest.mark.parametrize("name", ["pairs", "Pairs", "pairs_"])
@@ -60,7 +60,7 @@ def test_a_table_of_yours_that_is_called_pairs_is_joined(name):
     with duckdb.connect() as database:
         database.execute(f"CREATE TABLE {name} AS SELECT 'OSLO' AS town")
         database.execute("CREATE TABLE lakes AS SELECT 'Oslo' AS city")
-        told = statement(
+        query = statement(
             [(("OSLO",), ("Oslo",))], (f'"{name}"', ["town"]), ("lakes", ["city"]), "left"
         )
-        assert database.sql(told).fetchall() == [("OSLO", "Oslo")]
+        assert database.sql(query).fetchall() == [("OSLO", "Oslo")]

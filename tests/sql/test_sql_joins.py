@@ -50,16 +50,16 @@ def index(tmp_path_factory, spark):
 
 
 @pytest.fixture(scope="module")
-def found(index):
+def matches(index):
     return index.search(
         MINE["to'wn"], k="all", max_distance=0.3, min_joinability=0.1, fold_copies=False
     )
 
 
 @pytest.fixture
-def connection(index, found):
+def connection(index, matches):
     with duckdb.connect() as database:
-        index.duckdb(database, found)
+        index.duckdb(database, matches)
         database.register("mi ne", MINE)
         yield database
 
@@ -79,10 +79,10 @@ def same_rows(connection, match, mine, name, on, **options):
 @pytest.mark.spark
 @pytest.mark.parametrize("how", ["left", "inner"])
 @pytest.mark.parametrize("values", ["nearest", "one-to-one", "all"])
-def test_duckdb_makes_the_rows_of_the_join(connection, found, values, how):
-    tables = {match.table for match in found}
+def test_duckdb_makes_the_rows_of_the_join(connection, matches, values, how):
+    tables = {match.table for match in matches}
     assert tables == {*LAKE, "typed.parquet"}
-    for match in found:
+    for match in matches:
         assert same_rows(connection, match, MINE, "mi ne", "to'wn", values=values, how=how) > 1
 
 
@@ -105,7 +105,7 @@ def test_spans_of_time_which_parquet_keeps_as_numbers_stay_spans(index):
         index.duckdb(database, match)
         database.register("mine", mine)
         made = database.sql(match.sql("mine", on="k")).order("took").fetchall()
-    assert [row[2] for row in made] == [dt.timedelta(seconds=each) for each in range(5)]
+    assert [row[2] for row in made] == [dt.timedelta(seconds=seconds) for seconds in range(5)]
 
 
 @pytest.mark.spark
@@ -118,8 +118,8 @@ def test_integers_and_dates_of_yours_are_compared_as_their_texts(index):
 
 
 @pytest.mark.spark
-def test_files_are_read_by_duckdb_where_the_rows_are_the_same(found):
-    read = {each.table: "read_" in each.sql(on="x") for each in found}
+def test_files_are_read_by_duckdb_where_the_rows_are_the_same(matches):
+    read = {match.table: "read_" in match.sql(on="x") for match in matches}
     assert read == {
         "it's;a.csv": True,
         "semi.csv": True,
@@ -128,20 +128,24 @@ def test_files_are_read_by_duckdb_where_the_rows_are_the_same(found):
         "star[1].csv": False,  # a pattern, to DuckDB
         "typed.parquet": True,
     }
-    (latin,) = (each for each in found if each.table == "latin.csv")
+    (latin,) = (match for match in matches if match.table == "latin.csv")
     assert 'temp.main."latin.csv"' in latin.sql(on="x")
 
 
 @pytest.mark.spark
-def test_what_is_found_is_registered(index, found, connection):
-    names = index.duckdb(connection, found)
-    assert names == (*dict.fromkeys(each.table for each in found), "pexeso_found", "pexeso_pairs")
-    told = connection.sql('SELECT "table", matched FROM pexeso_found').fetchall()
-    assert told == [(each.table, each.matched) for each in found]
+def test_what_is_found_is_registered(index, matches, connection):
+    names = index.duckdb(connection, matches)
+    assert names == (
+        *dict.fromkeys(match.table for match in matches),
+        "pexeso_found",
+        "pexeso_pairs",
+    )
+    rows = connection.sql('SELECT "table", matched FROM pexeso_found').fetchall()
+    assert rows == [(match.table, match.matched) for match in matches]
     pairs = connection.sql("SELECT query, value, distance FROM pexeso_pairs").fetchall()
-    wanted = [pair for each in found for pair in each.pairs()]
+    wanted = [pair for match in matches for pair in match.pairs()]
     assert pairs == [(pair.query, pair.value, pair.distance) for pair in wanted]
-    assert index.duckdb(connection, found[0])[0] == found[0].table
+    assert index.duckdb(connection, matches[0])[0] == matches[0].table
     assert connection.sql("SELECT count(*) FROM pexeso_found").fetchall() == [(1,)]
     with pytest.raises(InputError, match=r"columns found by similar values.*Got list instead"):
         index.duckdb(connection, ["Oslo"])
@@ -150,40 +154,40 @@ def test_what_is_found_is_registered(index, found, connection):
     with pytest.raises(
         InputError, match=r"one of DuckDB, such as duckdb.connect\(\).*Got 'own.db'"
     ):
-        index.duckdb("own.db", found)
+        index.duckdb("own.db", matches)
 
 
 @pytest.mark.spark
-def test_a_database_that_is_read_alone_can_be_used(index, found, tmp_path):
+def test_a_database_that_is_read_alone_can_be_used(index, matches, tmp_path):
     file = str(tmp_path / "own.db")
     duckdb.connect(file).close()
     with duckdb.connect(file, read_only=True) as database:
-        names = index.duckdb(database, found)
+        names = index.duckdb(database, matches)
         assert database.sql('FROM "semi.csv" LIMIT 1').fetchall() == [("Oslo", "a;b")]
         assert names[-2:] == ("pexeso_found", "pexeso_pairs")
 
 
 @pytest.mark.spark
-def test_names_must_be_told_and_seen(index, found):
+def test_names_must_be_told_and_seen(index, matches):
     with pytest.raises(InputError, match="characters that are not seen"):
-        found[0].sql(on="a\u200bb")
+        matches[0].sql(on="a\u200bb")
     with pytest.raises(InputError, match=r"names a table .* by a text, .*Got +to'wn .*: to join a"):
-        found[0].sql(MINE)
+        matches[0].sql(MINE)
     nameless = index.search(["Oslo", "Rome"], k=1)[0]
     with pytest.raises(InputError, match="Name the query column of your table: on=NAME"):
         nameless.sql()
     with pytest.raises(InputError, match="values must be one of"):
-        found[0].sql(on="x", values="best")
+        matches[0].sql(on="x", values="best")
 
 
 @pytest.mark.spark
-def test_without_duckdb_it_is_said_how_to_get_it(index, found, monkeypatch):
+def test_without_duckdb_it_is_said_how_to_get_it(index, matches, monkeypatch):
     monkeypatch.setattr("pexeso.sql.lake_tables.find_spec", lambda name: None)
-    for call in (lambda: found[0].sql(on="x"), lambda: index.duckdb(None, found)):
+    for call in (lambda: matches[0].sql(on="x"), lambda: index.duckdb(None, matches)):
         with pytest.raises(MissingPackageError, match=r"pip install .pexeso\[duckdb\]"):
             call()
-    told = found[0].sql_with_pairs("mine", "x", lake_table="theirs")
-    assert 'JOIN "theirs" AS l' in told.sql
+    join = matches[0].sql_with_pairs("mine", "x", lake_table="theirs")
+    assert 'JOIN "theirs" AS l' in join.sql
 
 
 def test_patterns_are_no_files():

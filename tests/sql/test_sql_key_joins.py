@@ -61,7 +61,7 @@ def lake(tmp_path_factory, spark):
 
 
 @pytest.fixture(scope="module")
-def found(lake):
+def matches(lake):
     return lake.search_composite(MINE, ["to'wn", "year"], k="all")
 
 
@@ -79,33 +79,33 @@ def in_duckdb(statement, match, mine):
 
 
 @pytest.mark.parametrize("how", ["left", "inner"])
-def test_duckdb_makes_the_rows_of_the_join(found, how):
-    assert {match.table for match in found} == {*LAKE, "typed.parquet"}
-    for match in found:
+def test_duckdb_makes_the_rows_of_the_join(matches, how):
+    assert {match.table for match in matches} == {*LAKE, "typed.parquet"}
+    for match in matches:
         made = in_duckdb(match.sql(MINE, name="mi ne", how=how), match, MINE)
         joined = match.join(MINE, to="arrow", how=how, provenance=())
         assert rows_of(made) == rows_of(joined), match.table
         assert made.num_rows >= (len(MINE) if how == "left" else 3)
 
 
-def test_keys_whose_texts_differ_are_listed_and_no_other(lake, found):
-    [games] = (match for match in found if match.table == "games.csv")
+def test_keys_whose_texts_differ_are_listed_and_no_other(lake, matches):
+    [games] = (match for match in matches if match.table == "games.csv")
     pair = lake.composite_searches.pair(MINE, ["to'wn", "year"], "games.csv")
-    told = pair.sql(pair.theirs(games.columns))
-    assert told.pairs[:3] == [
+    join = pair.sql(pair.theirs(games.columns))
+    assert join.pairs[:3] == [
         (("Oslo", "2009"), ("OSLO", "2009")),
         (("Oslo", "2009"), ("Oslo", "2009")),
         (("Oslo", "2009"), ("oslo", " 2009 ")),
     ]
-    assert (("X'y", "2011"), ("X'y", "2011")) not in told.pairs
-    assert (told.query_column, told.lake_column) == ("to'wn,year", "city,held")
+    assert (("X'y", "2011"), ("X'y", "2011")) not in join.pairs
+    assert (join.query_column, join.lake_column) == ("to'wn,year", "city,held")
 
 
 def test_a_key_whose_name_differs_from_another_in_case_alone(lake):
     mine = pd.DataFrame({"town": ["x", "y"], "Town": ["Oslo", "Rome"], "held": ["2009", "2010"]})
-    found = lake.search_composite(mine, ["Town", "held"], k="all")
-    assert found
-    for match in found:
+    matches = lake.search_composite(mine, ["Town", "held"], k="all")
+    assert matches
+    for match in matches:
         made = in_duckdb(match.sql(mine, name="mi ne", how="inner"), match, mine)
         assert made.num_rows == match.join(mine, to="arrow", how="inner").num_rows > 0
 
@@ -113,9 +113,9 @@ def test_a_key_whose_name_differs_from_another_in_case_alone(lake):
 def test_a_blank_part_joins_nothing_though_the_lake_has_the_same_blank(lake):
     mine = pd.DataFrame({"city": [" \t", "Oslo"], "held": ["2013", "2009"]})
     [match] = (
-        each
-        for each in lake.search_composite(mine, ["city", "held"], k="all")
-        if each.table == "games.csv"
+        candidate
+        for candidate in lake.search_composite(mine, ["city", "held"], k="all")
+        if candidate.table == "games.csv"
     )
     made = in_duckdb(match.sql(mine, name="mi ne", how="inner"), match, mine)
     assert rows_of(made) == rows_of(match.join(mine, to="arrow", how="inner", provenance=()))
@@ -138,33 +138,33 @@ def test_parts_that_match_similar_values_cannot_be_sql(lake):
     assert rows_of(made) == rows_of(match.join(MINE, to="arrow", provenance=()))
 
 
-def test_without_duckdb_it_is_said_how_to_get_it(lake, found, monkeypatch):
+def test_without_duckdb_it_is_said_how_to_get_it(lake, matches, monkeypatch):
     monkeypatch.setattr("pexeso.sql.lake_tables.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"pip install .pexeso\[duckdb\]"):
-        found[0].sql(MINE)
+        matches[0].sql(MINE)
     pair = lake.composite_searches.pair(MINE, ["to'wn", "year"], "games.csv")
-    told = pair.sql(pair.theirs("city,held"), names=("mine", "theirs"))
-    assert 'JOIN "theirs" AS l' in told.sql
+    join = pair.sql(pair.theirs("city,held"), names=("mine", "theirs"))
+    assert 'JOIN "theirs" AS l' in join.sql
 
 
 @pytest.mark.parametrize("how", ["left", "inner"])
 def test_the_verb_answers_for_a_key(lake, tmp_path, how):
     path = tmp_path / "mine.csv"
     path.write_text("a,b,c\nOslo,2009,x\n rome,2010,y\n,2012,z\nX'y,2011,\nOslo,2009,w\n")
-    asked = {"index": str(lake.path), "query": f"{path}:a,b", "lake_column": "games.csv:city,held"}
-    told = run(JoinSqlRequest(**asked, how=how))
-    joined = run(JoinRequest(**asked, how=how, provenance=())).joined.table
+    fields = {"index": str(lake.path), "query": f"{path}:a,b", "lake_column": "games.csv:city,held"}
+    response = run(JoinSqlRequest(**fields, how=how))
+    joined = run(JoinRequest(**fields, how=how, provenance=())).joined.table
     with duckdb.connect() as database:
-        for statement in told.tables.values():
+        for statement in response.tables.values():
             database.execute(statement)
-        made = database.sql(told.sql).to_arrow_table()
+        made = database.sql(response.sql).to_arrow_table()
     assert rows_of(made) == rows_of(joined)
-    assert told.to_dict()["lake_column"] == "city,held"
+    assert response.to_dict()["lake_column"] == "city,held"
 
 
 def test_the_verb_says_which_fields_a_key_takes(lake, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("a,b\nOslo,2009\n")
-    asked = {"index": str(lake.path), "query": f"{path}:a,b", "lake_column": "games.csv:city,held"}
+    fields = {"index": str(lake.path), "query": f"{path}:a,b", "lake_column": "games.csv:city,held"}
     with pytest.raises(pexeso.PexesoError, match="composite key"):
-        run(JoinSqlRequest(**asked, values="all"))
+        run(JoinSqlRequest(**fields, values="all"))

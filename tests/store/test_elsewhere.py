@@ -50,9 +50,9 @@ def test_the_same_calls_write_and_open_an_index_here_and_there(place, tmp_path):
         with pytest.raises(IndexNotFoundError):
             open_store_anywhere(where)
         build(where, seed=3)
-        found = open_store_anywhere(where)
-        assert type(found) is store
-        assert found.array(0, "vectors")[0, 0] == 3
+        opened_store = open_store_anywhere(where)
+        assert type(opened_store) is store
+        assert opened_store.array(0, "vectors")[0, 0] == 3
 
 
 def test_a_finished_local_index_is_put_in_place_and_stays(place, tmp_path):

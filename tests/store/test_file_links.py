@@ -26,7 +26,7 @@ def index(tmp_path, monkeypatch):
 
 
 def opened(folder):
-    return [each for each in folder.iterdir() if "pexeso-open-" in each.name]
+    return [path for path in folder.iterdir() if "pexeso-open-" in path.name]
 
 
 def test_files_are_read_when_the_index_is_gone_and_go_with_the_links(index, tmp_path):
@@ -79,5 +79,5 @@ def test_what_a_killed_process_left_goes_and_what_others_hold_stays(index, tmp_p
     assert len(opened(tmp_path / "temporary")) == 1
     first = link_files(index, NAMES)
     second = link_files(index, NAMES)
-    kept = {each.resolve() for each in opened(tmp_path / "temporary")}
+    kept = {path.resolve() for path in opened(tmp_path / "temporary")}
     assert kept == {first.path.resolve(), second.path.resolve()}

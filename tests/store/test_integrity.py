@@ -88,15 +88,15 @@ def test_all_problems_are_listed_not_only_the_first(index: Path) -> None:
     (index / "mine.txt").write_text("x")
     (index / "folder" / "below").mkdir(parents=True)
     (index / "folder" / "x").write_text("x")
-    found = check_store(index)
-    assert [(problem.path, problem.kind) for problem in found] == [
+    problems = check_store(index)
+    assert [(problem.path, problem.kind) for problem in problems] == [
         ("catalog/tables.parquet", "missing"),
         ("partitions/00001/seed.npy", "size"),
         ("folder", "foreign"),
         ("mine.txt", "foreign"),
     ]
-    assert [problem.is_failure for problem in found] == [True, True, False, False]
-    assert "pexeso neither reads nor removes it" in found[-1].sentence
+    assert [problem.is_failure for problem in problems] == [True, True, False, False]
+    assert "pexeso neither reads nor removes it" in problems[-1].sentence
 
 
 def test_links_and_unreadable_files_are_failures(index: Path, tmp_path: Path, monkeypatch) -> None:

@@ -166,7 +166,7 @@ def test_of_many_builds_that_commit_at_once_one_wins(place, build):
         except OutputError as error:
             lost.append(str(error))
 
-    threads = [threading.Thread(target=race, args=each) for each in builds]
+    threads = [threading.Thread(target=race, args=arguments) for arguments in builds]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -38,7 +38,7 @@ def scan_of_columns(
     names = [(f"t{number:03}.csv", "c") for number in range(len(columns))]
     lake = SmallLake(
         vectors,
-        [sorted(set(each.tolist())) for each in members],
+        [sorted(set(numbers.tolist())) for numbers in members],
         names,
         partitions or [0] * len(columns),
     )

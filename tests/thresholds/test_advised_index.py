@@ -21,13 +21,13 @@ def index(small_index):
 
 def test_a_search_goes_by_the_advice_and_carries_it(index):
     advice = index.advise()
-    found = index.search(CITIES, auto=True)
-    assert found.options.max_distance == advice.max_distance
-    assert found.options.advice == advice
-    assert found == index.search(
-        CITIES, max_distance=advice.max_distance, min_joinability=found.options.min_joinability
+    result = index.search(CITIES, auto=True)
+    assert result.options.max_distance == advice.max_distance
+    assert result.options.advice == advice
+    assert result == index.search(
+        CITIES, max_distance=advice.max_distance, min_joinability=result.options.min_joinability
     )
-    document = json.loads(json.dumps(found.to_dict()))
+    document = json.loads(json.dumps(result.to_dict()))
     assert document["options"]["advice"] == advice.to_dict()
     assert "advice" not in index.search(CITIES).to_dict()["options"]
 
@@ -45,16 +45,16 @@ def test_advice_is_the_same_in_every_process_and_for_every_copy(index, small_ind
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "arguments",
     [
         {"table": "cities.csv"},
         {"values": CITIES, "table": "cities.csv"},
         {"table": "a", "column": "b"},
     ],
 )
-def test_what_belongs_together_must_be_given_together(index, asked):
+def test_what_belongs_together_must_be_given_together(index, arguments):
     with pytest.raises(InputError, match="Advice on joining needs values, table and column"):
-        index.advise(**asked)
+        index.advise(**arguments)
 
 
 def test_unknown_columns_and_options_are_named(index):
@@ -130,11 +130,11 @@ def test_labelled_columns_are_compared_row_by_row(index):
         ColumnLabel(cities, "nested/companies.csv", "name", False),
     ]
     advice = index.tune(labels)
-    found = index.search(
+    result = index.search(
         cities, max_distance=advice.max_distance, min_joinability=advice.min_joinability
     )
     assert {("cities.csv", "city"), ("nested/capitals.tsv", "Capital")} <= {
-        (each.table, each.column) for each in found
+        (match.table, match.column) for match in result
     }
     assert advice.evidence["f1"] == 1.0
 
@@ -163,13 +163,14 @@ def test_labelled_columns_match_at_each_distance_as_a_search_has_it(people, mode
         for first in FIRST
         for turn, last in enumerate(LAST)
     ]
-    asked = ["anna MEIER", "Bert Schulz", *misspelt]
-    label = ColumnLabel(query_from_values(asked), "people.csv", "name", True)
-    told = label_curve(index._opened, label)
+    values = ["anna MEIER", "Bert Schulz", *misspelt]
+    label = ColumnLabel(query_from_values(values), "people.csv", "name", True)
+    curve = label_curve(index._opened, label)
     options = {"min_joinability": 1e-9, "rerank": False}
-    found = [
-        list(index.search(asked, max_distance=float(each), **options)) for each in COLUMN_DISTANCES
+    results = [
+        list(index.search(values, max_distance=float(distance), **options))
+        for distance in COLUMN_DISTANCES
     ]
-    assert told.tolist() == [each[0].joinability if each else 0.0 for each in found]
-    assert told[0] == 2 / len(asked)
-    assert told[-1] > 0.9
+    assert curve.tolist() == [matches[0].joinability if matches else 0.0 for matches in results]
+    assert curve[0] == 2 / len(values)
+    assert curve[-1] > 0.9

@@ -39,9 +39,9 @@ def judged():
 
 
 def test_columns_are_found_at_the_thresholds_that_the_index_chooses(judged, index):
-    found, scores = automatic_columns(judged, index)
+    pairs, scores = automatic_columns(judged, index)
     assert scores["advice"] == index.advise().to_dict()
-    assert sorted(zip(found.query.tolist(), found.candidate.tolist(), strict=True)) == [
+    assert sorted(zip(pairs.query.tolist(), pairs.candidate.tolist(), strict=True)) == [
         (0, 1),
         (1, 0),
     ]
@@ -62,8 +62,8 @@ def test_tuned_thresholds_are_scored_the_same_way(judged, index):
 
 def test_each_pair_of_columns_has_its_distance(index):
     texts = [
-        pa.array(each)
-        for each in (
+        pa.array(values)
+        for values in (
             TOWNS,
             ["Olso", "Rom", "Madridd", "Viena", "Lisbonn", "Dubln", "Helsinky", "Atens"],
             ["?"],
@@ -88,7 +88,7 @@ def test_the_command_compares_them(small_lake, small_index, tmp_path):
         "--distances",
         "0,0.1",
     ]
-    result = CliRunner().invoke(main, [str(each) for each in arguments])
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
     scores = json.loads(result.stdout)
     assert list(scores) == ["pexeso-auto", "pexeso"]

@@ -112,17 +112,17 @@ def test_a_precision_that_is_none_is_refused(scan, wrong):
 def test_few_values_must_match_more_than_chance_does():
     advice = Advice(0.3, 0.5, "", {"chance_match": 0.02, "columns": 5000, "min_precision": 0.9})
     generator = np.random.default_rng(0)
-    least = {n: joinability_beyond_chance(advice, n) for n in (2, 4, 5, 7, 12, 30)}
-    assert min(least.values()) >= 0.5
-    counts = {n: generator.binomial(n, 0.02, size=200_000) for n in least}
-    chosen = [n for n in least if least[n] < 1]
-    needed = [n for n in chosen if least[n] > 0.5]
+    thresholds = {n: joinability_beyond_chance(advice, n) for n in (2, 4, 5, 7, 12, 30)}
+    assert min(thresholds.values()) >= 0.5
+    counts = {n: generator.binomial(n, 0.02, size=200_000) for n in thresholds}
+    chosen = [n for n in thresholds if thresholds[n] < 1]
+    needed = [n for n in chosen if thresholds[n] > 0.5]
     assert (chosen, needed) == ([5, 7, 12, 30], [5])
     for n in chosen:
         # A tenth of a column, as far as drawing tells.
-        assert 5000 * (counts[n] >= round(least[n] * n)).mean() < 0.2
+        assert 5000 * (counts[n] >= round(thresholds[n] * n)).mean() < 0.2
     for n in needed:
-        assert 5000 * (counts[n] >= round(least[n] * n) - 1).mean() > 0.05
+        assert 5000 * (counts[n] >= round(thresholds[n] * n) - 1).mean() > 0.05
     assert joinability_beyond_chance(advice, 2) == 1.0
     assert joinability_beyond_chance(advice, 30) == 0.5
     assert joinability_beyond_chance(advice, 0) == 0.5

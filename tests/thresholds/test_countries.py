@@ -78,12 +78,13 @@ def lake(lake_folder, tmp_path_factory):
 def test_what_is_the_same_countries_is_found_and_what_is_not_is_not(lake):
     columns, embedder, scan = lake
     advice = Advisor(scan, 0.06).columns()
-    asked = sorted({query for query, _ in FOUND})
-    queries = [prepare(QueryColumn(columns[name]), Normaliser(), embedder) for name in asked]
+    query_names = sorted({query for query, _ in FOUND})
+    queries = [prepare(QueryColumn(columns[name]), Normaliser(), embedder) for name in query_names]
     options = SearchOptions(advice.max_distance, advice.min_joinability)
-    found = search_store(scan, queries, [options] * len(queries))
+    results = search_store(scan, queries, [options] * len(queries))
     labels = {
-        name: {hit.label for hit in hits} for name, (hits, _) in zip(asked, found, strict=True)
+        name: {hit.label for hit in hits}
+        for name, (hits, _) in zip(query_names, results, strict=True)
     }
     assert all(candidate in labels[query] for query, candidate in FOUND), (advice, labels)
     assert not any(set(NOT_FOUND) & names for names in labels.values()), (advice, labels)
@@ -104,8 +105,8 @@ def test_formal_names_are_joined_with_short_ones(lake, lake_folder):
     )
     partner = dict(zip(*(column.to_pylist() for column in rows), strict=True))
     right = [
-        partner[text] == short.values[each].as_py()
-        for text, each in zip(query.values.to_pylist(), nearest, strict=True)
+        partner[text] == short.values[number].as_py()
+        for text, number in zip(query.values.to_pylist(), nearest, strict=True)
     ]
     assert near.mean() > 0.9
     assert np.mean(np.array(right)[near]) > 0.9

@@ -16,20 +16,20 @@ THINGS = directions(200, 0)
 SPACE = DenseSpace(PartitionLayoutOptions())
 
 
-def advise(asked: np.ndarray, others: np.ndarray, learnt=None, min_precision=None):
+def advise(query: np.ndarray, others: np.ndarray, learnt=None, min_precision=None):
     return advise_pair(
-        SPACE, torch.from_numpy(asked), torch.from_numpy(others), learnt, min_precision
+        SPACE, torch.from_numpy(query), torch.from_numpy(others), learnt, min_precision
     )
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
 def test_partners_are_let_in_and_strangers_kept_out(share):
     n = int(200 * share)
-    asked = np.concatenate([moved(THINGS[:n], 0.2, 1), directions(200 - n, 2)])
-    advice = advise(asked, THINGS)
-    nearest = nearest_distances(SPACE, torch.from_numpy(asked), torch.from_numpy(THINGS))
+    query = np.concatenate([moved(THINGS[:n], 0.2, 1), directions(200 - n, 2)])
+    advice = advise(query, THINGS)
+    nearest = nearest_distances(SPACE, torch.from_numpy(query), torch.from_numpy(THINGS))
     assert (nearest[:n] <= advice.max_distance).all()
-    assert (nearest[n:] <= advice.max_distance).sum() <= 0.05 * len(asked)
+    assert (nearest[n:] <= advice.max_distance).sum() <= 0.05 * len(query)
     assert advice.min_joinability is None
     assert advice.evidence["without_partner"] == pytest.approx(1 - share, abs=0.1)
     assert advice.evidence["estimated_precision"] > 0.9
@@ -63,8 +63,8 @@ def test_columns_too_short_to_learn_from_give_none():
 def test_short_columns_learn_from_the_index():
     columns = [directions(30, seed) for seed in range(12)]
     learnt = learn(scan_of_columns(columns))
-    asked = moved(THINGS[:4], 0.3, 5)
-    assert 0.3 <= advise(asked, THINGS[:4], learnt).max_distance <= learnt.median + 1e-6
+    query = moved(THINGS[:4], 0.3, 5)
+    assert 0.3 <= advise(query, THINGS[:4], learnt).max_distance <= learnt.median + 1e-6
 
 
 def test_of_long_columns_some_values_ask(monkeypatch):
@@ -87,9 +87,9 @@ def test_the_precision_is_not_overrated_where_few_values_have_a_partner(share):
     # The lake column has five times the values of the query column, and so as many times the
     # unrelated neighbours.
     lake, n = crowded(1000, 0), round(200 * share)
-    asked = np.concatenate([moved(lake[:n], 0.05, 20), crowded(200 - n, 2)])
-    advice = advise(asked, lake)
-    nearest = nearest_distances(SPACE, torch.from_numpy(asked), torch.from_numpy(lake))
+    query = np.concatenate([moved(lake[:n], 0.05, 20), crowded(200 - n, 2)])
+    advice = advise(query, lake)
+    nearest = nearest_distances(SPACE, torch.from_numpy(query), torch.from_numpy(lake))
     joined = nearest <= advice.max_distance
     assert joined[:n].all(), "partners are found"
     assert advice.evidence["estimated_precision"] <= n / joined.sum() + 0.15

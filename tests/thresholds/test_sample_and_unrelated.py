@@ -35,9 +35,9 @@ def columns_of(sample):
 
 def test_the_sample_holds_whole_columns_of_all_partitions_without_short_and_deleted_ones():
     scan = scan_of_columns(LAKE, [0, 1, 0, 1, 0, 1], deleted=(3,))
-    found = columns_of(sample_columns(scan))
-    assert sorted(found) == [0, 1, 4, 5]  # 2 has three values, 3 is deleted
-    for number, vectors in found.items():
+    columns = columns_of(sample_columns(scan))
+    assert sorted(columns) == [0, 1, 4, 5]  # 2 has three values, 3 is deleted
+    for number, vectors in columns.items():
         np.testing.assert_array_equal(
             np.unique(vectors.numpy(), axis=0), np.unique(LAKE[number], axis=0)
         )
@@ -80,14 +80,14 @@ def test_distances_are_those_of_the_metric(name):
 def test_distances_do_not_depend_on_the_order_of_a_sum(name):
     left, right = (in_steps(torch.from_numpy(directions(n, n))) for n in (40, 60))
     space = DenseSpace(PartitionLayoutOptions(metric=name))
-    found = space.distances(left, right)
+    distances = space.distances(left, right)
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(left.shape[1])
-        np.testing.assert_array_equal(space.distances(left[:, order], right[:, order]), found)
+        np.testing.assert_array_equal(space.distances(left[:, order], right[:, order]), distances)
     one_by_one = [
         [space.distances(one[None], other[None])[0, 0] for other in right] for one in left
     ]
-    np.testing.assert_array_equal(found, one_by_one)
+    np.testing.assert_array_equal(distances, one_by_one)
 
 
 def test_the_first_values_are_the_same_however_rows_are_stored():
@@ -121,9 +121,9 @@ def test_strangers_are_the_nearest_other_things(monkeypatch):
 def test_long_columns_ask_with_some_of_their_values(monkeypatch):
     monkeypatch.setattr("pexeso.thresholds.unrelated_neighbours.ROWS_AT_ONCE", 8)
     drawn = sample_columns(scan_of_columns(LAKE))
-    found = unrelated_distances_of(drawn)
-    assert [len(each) for each in found] == np.minimum(drawn.sizes, 8).tolist()
-    assert all((np.diff(each) >= 0).all() for each in found)
+    by_column = unrelated_distances_of(drawn)
+    assert [len(distances) for distances in by_column] == np.minimum(drawn.sizes, 8).tolist()
+    assert all((np.diff(distances) >= 0).all() for distances in by_column)
 
 
 @given(

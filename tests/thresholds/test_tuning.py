@@ -21,18 +21,18 @@ def labelled(n: int, seed: int = 0):
     generator = np.random.default_rng(seed)
     same = np.arange(n) % 2 == 0
     distances = np.where(same, generator.normal(0.25, 0.05, n), generator.normal(0.45, 0.05, n))
-    return [ValueLabel("a", "b", bool(each)) for each in same], distances
+    return [ValueLabel("a", "b", bool(flag)) for flag in same], distances
 
 
 def f1_at(distance, labels, distances):
-    same, found = np.array([label.same for label in labels]), distances <= distance
-    return 2 * (found & same).sum() / (found.sum() + same.sum())
+    same, hits = np.array([label.same for label in labels]), distances <= distance
+    return 2 * (hits & same).sum() / (hits.sum() + same.sum())
 
 
 def test_many_labels_decide():
     labels, distances = labelled(2000)
     advice = tune_values(labels, distances, PRIOR, None)
-    best = max(f1_at(each, labels, distances) for each in np.arange(0, 1, 0.002))
+    best = max(f1_at(distance, labels, distances) for distance in np.arange(0, 1, 0.002))
     assert f1_at(advice.max_distance, labels, distances) > best - 0.005
     assert 0.32 < advice.max_distance < 0.38
     assert advice.min_joinability == 0.5
@@ -58,7 +58,7 @@ def test_few_labels_keep_to_the_advice_where_they_leave_a_choice():
 def test_the_score_on_labels_left_out_is_not_that_on_all():
     # Answers by the toss of a coin: whatever is chosen on some of them is no better on others.
     generator = np.random.default_rng(3)
-    labels = [ValueLabel("a", "b", bool(each)) for each in generator.integers(0, 2, 60)]
+    labels = [ValueLabel("a", "b", bool(answer)) for answer in generator.integers(0, 2, 60)]
     advice = tune_values(labels, generator.random(60), PRIOR, None)
     assert advice.evidence["f1_on_labels_left_out"] < advice.evidence["f1"]
     labels, distances = labelled(400)
@@ -101,8 +101,8 @@ def test_columns_choose_both_thresholds():
 
 
 def test_of_equal_options_the_nearest_is_chosen():
-    found = np.array([[True, True, True], [False, False, False]])
-    assert choose(found, np.array([True, False]), np.array([2.0, 0.5, 1.0]), None).position == 1
+    hits = np.array([[True, True, True], [False, False, False]])
+    assert choose(hits, np.array([True, False]), np.array([2.0, 0.5, 1.0]), None).position == 1
 
 
 @pytest.mark.parametrize("n", [20, 200])

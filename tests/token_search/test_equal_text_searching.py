@@ -31,7 +31,7 @@ def monkeypatch_module():
         yield patch
 
 
-def found(result):
+def overlaps_of(result):
     return [(match.table, match.column, match.overlap) for match in result]
 
 
@@ -51,23 +51,25 @@ def test_shards_together_find_what_brute_force_finds(
             deleted = data.draw(st.sets(st.integers(0, len(in_order) - 1)))
             hidden |= {in_order[place] for place in deleted}
             shards.append(shard_of(folder / str(number), columns, deleted=deleted))
-    asked, k = token_query(sorted(query)), data.draw(st.sampled_from([1, 2, 5, 100]))
+    query_tokens, k = token_query(sorted(query)), data.draw(st.sampled_from([1, 2, 5, 100]))
     monkeypatch_module.setattr(jit, "_left", data.draw(st.sampled_from([0, jit.WORTH_LOADING])))
-    assert found(search_overlap(shards, asked, k)) == overlaps(lake, query, k, hidden=hidden)
+    assert overlaps_of(search_overlap(shards, query_tokens, k)) == overlaps(
+        lake, query, k, hidden=hidden
+    )
     own = next(iter(lake))[0]
     without = hidden | {name for name in lake if name[0] == own}
-    result = search_overlap(shards, asked, k, exclude_table=own)
-    assert found(result) == overlaps(lake, query, k, hidden=without)
+    result = search_overlap(shards, query_tokens, k, exclude_table=own)
+    assert overlaps_of(result) == overlaps(lake, query, k, hidden=without)
     [batched, empty] = search_overlap_batch(
-        shards, [asked, token_query([])], k, exclude_tables=[own, None]
+        shards, [query_tokens, token_query([])], k, exclude_tables=[own, None]
     )
-    assert found(batched) == found(result)
+    assert overlaps_of(batched) == overlaps_of(result)
     assert not len(empty)
     for match in result:
         assert match.shared() == sorted(query & lake[match.table, match.column])
         assert match.containment == match.overlap / len(query)
         assert match.size == len(lake[match.table, match.column])
-    every = overlap_with(shards, asked, list(lake))
+    every = overlap_with(shards, query_tokens, list(lake))
     expected = [len(query & lake[name]) * (name not in hidden) for name in lake]
     assert [0 if match is None else match.overlap for match in every] == expected
 
@@ -78,7 +80,7 @@ def test_containment_over_shards_is_what_brute_force_counts(
     tmp_path_factory, monkeypatch_module, lake, query, data
 ):
     of_shard = {name: data.draw(st.integers(0, 1)) for name in lake}
-    least = data.draw(st.sampled_from([0.01, 0.3, 0.5, 0.55, 0.9, 1.0]))
+    share = data.draw(st.sampled_from([0.01, 0.3, 0.5, 0.55, 0.9, 1.0]))
     by_arrays = data.draw(st.booleans())
     monkeypatch_module.setattr(jit, "_left", jit.WORTH_LOADING if by_arrays else 0)
     folder, shards = tmp_path_factory.mktemp("shards"), []
@@ -87,16 +89,19 @@ def test_containment_over_shards_is_what_brute_force_counts(
         if columns:
             (folder / str(number)).mkdir()
             shards.append(shard_of(folder / str(number), columns, parts=choices()))
-    expected = [each for each in overlaps(lake, query, 100) if each[2] >= least * len(query) - 1e-9]
-    result = search_containment(shards, token_query(sorted(query)), least)
+    expected = [row for row in overlaps(lake, query, 100) if row[2] >= share * len(query) - 1e-9]
+    result = search_containment(shards, token_query(sorted(query)), share)
     # With so few and small sets posting lists are always the shorter way, and nothing is missed.
-    assert found(result) == expected
+    assert overlaps_of(result) == expected
     assert set(result.stats["ways"]) == ({"merge_list"} if by_arrays else {"lists"})
     assert not any(match.estimated for match in result)
-    assert found(search_containment(shards, token_query(sorted(query)), least, k=2)) == expected[:2]
+    assert (
+        overlaps_of(search_containment(shards, token_query(sorted(query)), share, k=2))
+        == expected[:2]
+    )
     own = next(iter(lake))[0]
-    without = search_containment(shards, token_query(sorted(query)), least, exclude_table=own)
-    assert found(without) == [each for each in expected if each[0] != own]
+    without = search_containment(shards, token_query(sorted(query)), share, exclude_table=own)
+    assert overlaps_of(without) == [row for row in expected if row[0] != own]
 
 
 def test_an_estimate_says_that_it_is_one(tmp_path, monkeypatch):
@@ -119,7 +124,9 @@ def shard(tmp_path):
 
 
 def test_values_are_compared_as_tokens(shard):
-    assert found(search_overlap([shard], token_query([1, "1", 1.0, " 2 ", "01", None]), 5)) == [
+    assert overlaps_of(
+        search_overlap([shard], token_query([1, "1", 1.0, " 2 ", "01", None]), 5)
+    ) == [
         ("a.csv", "id", 3),
         ("b.csv", "id", 1),
     ]
@@ -154,10 +161,10 @@ def test_k_must_be_a_whole_number_from_one_on(shard, k):
         search_overlap([shard], token_query(["2"]), k)
 
 
-@pytest.mark.parametrize("least", [0, -0.1, 1.01, float("nan"), True, "0.5", None])
-def test_a_threshold_must_lie_above_zero_and_at_most_at_one(shard, least):
+@pytest.mark.parametrize("min_containment", [0, -0.1, 1.01, float("nan"), True, "0.5", None])
+def test_a_threshold_must_lie_above_zero_and_at_most_at_one(shard, min_containment):
     with pytest.raises(InputError, match="min_containment must be a number above 0 and at most 1"):
-        search_containment([shard], token_query(["2"]), least)
+        search_containment([shard], token_query(["2"]), min_containment)
 
 
 def test_the_shared_values_are_those_of_the_query_that_a_set_has(shard):

@@ -24,11 +24,11 @@ def index(small_index):
 
 
 def plain(result):
-    told = result.to_dict(explain=True)
-    return {name: value for name, value in told.items() if name != "stats"}
+    document = result.to_dict(explain=True)
+    return {name: value for name, value in document.items() if name != "stats"}
 
 
-def found(result):
+def overlaps_of(result):
     return [(match.table, match.column, match.overlap) for match in result]
 
 
@@ -43,8 +43,8 @@ def test_answers_are_those_of_single_searches_in_the_order_of_the_queries(index,
 
 def test_counts_are_of_distinct_equal_texts(index):
     [places, numbers] = index.overlap_batch([["Oslo", "Oslo", "Rome", "Vienna"], [1, "2"]])
-    assert found(places) == [("cities.csv", "city", 3), ("nested/companies.csv", "place", 3)]
-    assert found(numbers) == [("numbers.csv", "id", 2)]
+    assert overlaps_of(places) == [("cities.csv", "city", 3), ("nested/companies.csv", "place", 3)]
+    assert overlaps_of(numbers) == [("numbers.csv", "id", 2)]
     assert places[0].shared() == ["Oslo", "Rome", "Vienna"]
 
 
@@ -82,17 +82,17 @@ def test_the_work_is_told(index):
 
 
 def test_the_device_is_that_of_the_index_unless_one_is_given(index, monkeypatch):
-    asked = []
+    devices = []
     for shard in index.shards:
-        vars(shard)["_batched"] = Recorded(asked, shard.overlap)
+        vars(shard)["_batched"] = Recorded(devices, shard.overlap)
     index.overlap_batch(QUERIES[:1])
     index.overlap_batch(QUERIES[:1], device="cpu")
-    assert asked == ["cpu", "cpu"]
+    assert devices == ["cpu", "cpu"]
 
 
 class Recorded(dict):
-    def __init__(self, asked, overlap):
-        self.asked, self.overlap = asked, overlap
+    def __init__(self, devices, overlap):
+        self.asked, self.overlap = devices, overlap
 
     def __contains__(self, device):
         self.asked.append(device)

@@ -31,7 +31,8 @@ def lakes(draw):
         one = draw(st.sampled_from(sets)) ^ draw(st.sets(st.integers(0, 30).map(str), max_size=1))
         sets.append(one or {"0"})
     return {
-        (f"{number:02}.csv", "id"): each for number, each in enumerate(draw(st.permutations(sets)))
+        (f"{number:02}.csv", "id"): values
+        for number, values in enumerate(draw(st.permutations(sets)))
     }
 
 
@@ -51,7 +52,7 @@ def lines_by_loops(lake, query):
 
 
 def named(result):
-    return [[(each.table, each.column) for each in (match, *match.copies)] for match in result]
+    return [[(hit.table, hit.column) for hit in (match, *match.copies)] for match in result]
 
 
 @settings(max_examples=60 if EVERYTHING else 25)
@@ -81,7 +82,7 @@ def test_lines_over_shards_are_those_of_brute_force(tmp_path_factory, lake, quer
     assert some.n_more in (None, max(0, len(expected) - k))
     apart = Request(k, False).first_best(search, len(lake), NoCatalog)
     flat = [(table, label) for table, label, _ in overlaps(lake, query, len(lake))]
-    assert named(apart) == [[each] for each in flat[:k]]
+    assert named(apart) == [[name] for name in flat[:k]]
     assert apart.n_more in (None, max(0, len(flat) - k))
 
 
@@ -117,30 +118,30 @@ def test_how_many_more_there_are_does_not_depend_on_how_many_are_wanted(tmp_path
     search = partial(search_overlap, [shard_of(tmp_path, lake)], token_query(["a0", "b0", "c0"]))
     counts = []
     for k in (1, 2, 3, 5):
-        found = Request(k, True).first_best(search, len(lake), NoCatalog)
-        counts.append((len(found), found.n_more))
+        result = Request(k, True).first_best(search, len(lake), NoCatalog)
+        counts.append((len(result), result.n_more))
     assert counts == [(1, 2), (2, 1), (3, 0), (3, 0)]
 
 
 def test_what_a_join_brings_is_asked_for_shown_tables_alone_and_once(tmp_path):
     lake = {(f"{number}.csv", "id"): {"1", str(number + 2)} for number in range(5)}
-    asked = []
+    requested = []
 
     class Catalog:
         @staticmethod
         def columns(names, among):
-            asked.append(among.to_pylist())
-            rows = [(table, label, at) for table in asked[-1] for at, label in enumerate("ab")]
-            return pa.table([pa.array(each) for each in zip(*rows, strict=True)], list(names))
+            requested.append(among.to_pylist())
+            rows = [(table, label, at) for table in requested[-1] for at, label in enumerate("ab")]
+            return pa.table([pa.array(cells) for cells in zip(*rows, strict=True)], list(names))
 
     class Opened:
         catalog = Catalog
 
     search = partial(search_overlap, [shard_of(tmp_path, lake)], token_query(["1"]))
-    found = Request(2, True).first_best(search, 5, Opened)
-    assert asked == []
-    assert [replace(match, column="a").brings for match in found] == [("b",), ("b",)]
-    assert asked == [["0.csv", "1.csv"]]
+    matches = Request(2, True).first_best(search, 5, Opened)
+    assert requested == []
+    assert [replace(match, column="a").brings for match in matches] == [("b",), ("b",)]
+    assert requested == [["0.csv", "1.csv"]]
 
 
 def test_the_first_request_asks_for_more_than_is_wanted():

@@ -66,7 +66,7 @@ def test_only_helpers_that_are_needed_are_written(casing):
         "title": {"capital", "upper", "lower", "title"},
     }[casing]
     helpers = {"lower", "capital", "upper", "title"}
-    assert {each for each in helpers if f"def {each}(" in source} == expected
+    assert {helper for helper in helpers if f"def {helper}(" in source} == expected
     assert ("import" in source) == (casing == "title")
 
 

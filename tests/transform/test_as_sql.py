@@ -58,8 +58,8 @@ def in_duckdb(programs_: Sequence[Program], table: Rows) -> list[list[str | None
         {name: pa.array(cells, pa.string()) for name, cells in zip(NAMES, columns, strict=True)}
     )
     connection.register("source", source)
-    expressions = (as_sql(each, NAMES, "duckdb") for each in programs_)
-    selected = ", ".join(f"{each} AS c{n}" for n, each in enumerate(expressions))
+    expressions = (as_sql(program, NAMES, "duckdb") for program in programs_)
+    selected = ", ".join(f"{expression} AS c{n}" for n, expression in enumerate(expressions))
     made = connection.sql(f"SELECT {selected} FROM source").to_arrow_table()
     assert len(made) == len(table)
     return [column.to_pylist() for column in made.columns]
@@ -72,8 +72,8 @@ def in_spark(spark, programs_: Sequence[Program], table: Rows) -> list[list[str 
         {name: pa.array(cells, pa.string()) for name, cells in zip(NAMES, cells, strict=True)}
     )
     spark.createDataFrame(source).coalesce(1).createOrReplaceTempView("transform_source")
-    expressions = (as_sql(each, NAMES, "spark") for each in programs_)
-    selected = ", ".join(f"{each} AS c{n}" for n, each in enumerate(expressions))
+    expressions = (as_sql(program, NAMES, "spark") for program in programs_)
+    selected = ", ".join(f"{expression} AS c{n}" for n, expression in enumerate(expressions))
     made = spark.sql(f"SELECT {selected} FROM transform_source").toArrow()
     return [column.to_pylist() for column in made.columns]
 
@@ -151,7 +151,7 @@ def test_spark_takes_no_text_for_sql(spark):
 CASED = [Program((Extract(0, casing=casing),)) for casing in ("lower", "upper", "title")]
 NO_LINE_BREAKS = [character for character in EVERY_CHARACTER if character != "\n"]
 CHARACTER_ROWS = [
-    ("\n".join(f"{each}a{each}" for each in NO_LINE_BREAKS[start : start + 500]), None)
+    ("\n".join(f"{sign}a{sign}" for sign in NO_LINE_BREAKS[start : start + 500]), None)
     for start in range(0, len(NO_LINE_BREAKS), 500)
 ]
 """A line for each character, since a million rows take Spark long."""

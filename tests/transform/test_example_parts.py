@@ -35,7 +35,7 @@ def test_lines_are_in_the_order_of_preference(alphabet, seed):
     expected.sort()
     lines = [(line[0], line[1], line[2], line[3]) for line in examples.lines.tolist()]
     assert lines == [(e, casing, backward, start) for _, backward, start, casing, e in expected]
-    groups = [sum(steps < most for steps, *_ in expected) for most in range(MAX_STEPS + 2)]
+    groups = [sum(steps < limit for steps, *_ in expected) for limit in range(MAX_STEPS + 2)]
     assert examples.groups.tolist() == groups
 
 

@@ -47,10 +47,10 @@ def test_rows_of_several_columns_are_paired_by_the_words_they_share():
 
 def test_hours_minutes_and_seconds_are_put_together():
     source, target = times(300)
-    found = find_program(source, target.columns)
-    assert found.accepted
-    assert found.n_keys == source.n_rows
-    assert found.program.of(("3", "12", "05")) == "3:12:05"
+    finding = find_program(source, target.columns)
+    assert finding.accepted
+    assert finding.n_keys == source.n_rows
+    assert finding.program.of(("3", "12", "05")) == "3:12:05"
 
 
 def test_sets_are_the_same_for_a_seed_and_rows_in_them_differ():
@@ -86,10 +86,10 @@ def test_in_samples_without_rare_pieces_pairs_with_equal_starts_tell(monkeypatch
     source, target = dates(20_000, 1_200)
     options = FindingOptions()
     monkeypatch.setattr(module, "_WHOLE", 1_000)
-    found = find_program(source, target.columns, options)
-    assert found.accepted
-    assert found.program.of(["1234-05-17"]) == "17/05/1234"
-    assert found.n_keys == 4_000
+    finding = find_program(source, target.columns, options)
+    assert finding.accepted
+    assert finding.program.of(["1234-05-17"]) == "17/05/1234"
+    assert finding.n_keys == 4_000
     # The likeliest pairs alone are of one year, and of other days.
     sets = drawn_sets(example_sets(source, target.columns, 3, options))
     right = [

@@ -26,11 +26,11 @@ KEYS = [name + SCHOOL for name in ("schowdhury", "mpaluzzi", "mipayne", "ccraddo
 def tokens(text, tokeniser):
     text = lower(text)
     if tokeniser == "word":
-        found = set(text.replace(",", " ").split())
+        pieces = set(text.replace(",", " ").split())
     else:
         q = int(tokeniser.removesuffix("-gram"))
-        found = {text[at : at + q] for at in range(len(text) - q + 1)}
-    return found
+        pieces = {text[at : at + q] for at in range(len(text) - q + 1)}
+    return pieces
 
 
 def squared_similarity_of(text, other, configuration):
@@ -60,26 +60,26 @@ def by_definition(derived, keys, configuration, one_to_one, max_distance):
     }
     best = None
     smallest = (1 - Fraction(str(max_distance))) ** 2
-    for least in sorted({each for each in grid.values() if 0 < each >= smallest}, reverse=True):
-        pairs = {pair for pair, each in grid.items() if each >= least}
+    for lowest in sorted({score for score in grid.values() if 0 < score >= smallest}, reverse=True):
+        pairs = {pair for pair, score in grid.items() if score >= lowest}
         if len({c for c, _ in pairs}) < len(pairs):
             break
         if one_to_one and len({k for _, k in pairs}) < len(pairs):
             break
         reached = len({k for _, k in pairs})
         if best is None or reached > best[0]:
-            best = reached, least, pairs
+            best = reached, lowest, pairs
     return best
 
 
 def best_by_definition(derived, keys, configurations, one_to_one, max_distance):
     every = []
-    for number, each in enumerate(configurations):
-        found = by_definition(derived, keys, each, one_to_one, max_distance)
-        if found:
-            rank = (-found[0], -found[1], each.tokeniser != "3-gram", number)
-            every.append((rank, each, found))
-    return min(every, key=lambda each: each[0])[1:] if every else None
+    for number, configuration in enumerate(configurations):
+        best = by_definition(derived, keys, configuration, one_to_one, max_distance)
+        if best:
+            rank = (-best[0], -best[1], configuration.tokeniser != "3-gram", number)
+            every.append((rank, configuration, best))
+    return min(every, key=lambda candidate: candidate[0])[1:] if every else None
 
 
 texts = st.lists(
@@ -95,32 +95,36 @@ texts = st.lists(
 
 @given(texts, texts, st.booleans(), st.sampled_from([1.0, 0.5, 0.3, 0.0]), st.data())
 @settings(max_examples=300 if EVERYTHING else 100)
-def test_the_optimum_is_that_of_an_exhaustive_search(derived, keys, one_to_one, most, data):
-    asked = data.draw(
+def test_the_optimum_is_that_of_an_exhaustive_search(derived, keys, one_to_one, max_distance, data):
+    configurations = data.draw(
         st.one_of(
             st.just(ALL_CONFIGURATIONS),
             st.lists(st.sampled_from(ALL_CONFIGURATIONS), min_size=1, max_size=4, unique=True),
         )
     )
-    found = fuzzy_join(
-        derived, keys, one_to_one=one_to_one, max_distance=most, configurations=asked
+    join = fuzzy_join(
+        derived,
+        keys,
+        one_to_one=one_to_one,
+        max_distance=max_distance,
+        configurations=configurations,
     )
-    wanted = best_by_definition(derived, keys, asked, one_to_one, most)
-    pairs = set(zip(found.derived.tolist(), found.keys.tolist(), strict=True))
-    assert len(pairs) == len(found.distances)
-    assert np.array_equal(found.derived, np.unique(found.derived))
+    wanted = best_by_definition(derived, keys, configurations, one_to_one, max_distance)
+    pairs = set(zip(join.derived.tolist(), join.keys.tolist(), strict=True))
+    assert len(pairs) == len(join.distances)
+    assert np.array_equal(join.derived, np.unique(join.derived))
     if one_to_one:
-        assert len(set(found.keys.tolist())) == len(pairs)
+        assert len(set(join.keys.tolist())) == len(pairs)
     if wanted is None:
         assert all(derived[c] == keys[k] for c, k in pairs)
         return
-    configuration, (reached, least, wanted_pairs) = wanted
-    assert found.configuration == configuration
+    configuration, (reached, lowest, wanted_pairs) = wanted
+    assert join.configuration == configuration
     assert pairs == wanted_pairs
     assert len({k for _, k in pairs}) == reached
-    assert (1 - found.threshold) ** 2 == pytest.approx(float(least))
+    assert (1 - join.threshold) ** 2 == pytest.approx(float(lowest))
     for (c, k), distance in zip(
-        zip(found.derived, found.keys, strict=True), found.distances, strict=True
+        zip(join.derived, join.keys, strict=True), join.distances, strict=True
     ):
         exact = squared_similarity_of(derived[c], keys[k], configuration)
         assert (1 - distance) ** 2 == pytest.approx(float(exact))
@@ -128,30 +132,30 @@ def test_the_optimum_is_that_of_an_exhaustive_search(derived, keys, one_to_one, 
 
 @given(texts, texts)
 def test_equal_texts_are_joined_whatever_else_is(derived, keys):
-    found = fuzzy_join(derived, keys)
-    pairs = set(zip(found.derived.tolist(), found.keys.tolist(), strict=True))
+    join = fuzzy_join(derived, keys)
+    pairs = set(zip(join.derived.tolist(), join.keys.tolist(), strict=True))
     equal = {(derived.index(text), keys.index(text)) for text in set(derived) & set(keys)}
     assert equal <= pairs
 
 
 def test_without_similar_texts_it_is_the_equality_join():
-    found = fuzzy_join(["abcd", "efgh", "ijkl"], ["efgh", "mnop", "abcd"])
-    assert found.derived.tolist() == [0, 1]
-    assert found.keys.tolist() == [2, 0]
-    assert found.threshold == 0
-    assert found.bound == 1
+    join = fuzzy_join(["abcd", "efgh", "ijkl"], ["efgh", "mnop", "abcd"])
+    assert join.derived.tolist() == [0, 1]
+    assert join.keys.tolist() == [2, 0]
+    assert join.threshold == 0
+    assert join.bound == 1
 
 
 def test_the_worked_example_of_the_teachers():
     trigrams = Configuration("3-gram", "Jaccard")
-    found = fuzzy_join(DERIVED, KEYS, configurations=[trigrams])
-    assert found.derived.tolist() == found.keys.tolist() == [0, 1, 2, 3, 4]
-    assert found.distances.tolist() == [0, 0, 0.125, 0, 0]
-    assert (found.threshold, found.bound) == (0.125, pytest.approx(10 / 27))
+    join = fuzzy_join(DERIVED, KEYS, configurations=[trigrams])
+    assert join.derived.tolist() == join.keys.tolist() == [0, 1, 2, 3, 4]
+    assert join.distances.tolist() == [0, 0, 0.125, 0, 0]
+    assert (join.threshold, join.bound) == (0.125, pytest.approx(10 / 27))
     assert squared_similarity_of(DERIVED[4], KEYS[2], trigrams) == Fraction(17, 28) ** 2
     # A threshold of .125 is out of reach when the largest allowed is .12.
-    found = fuzzy_join(DERIVED, KEYS, configurations=[trigrams], max_distance=0.12)
-    assert (len(found.keys), found.threshold, found.bound) == (4, 0, 0.12)
+    join = fuzzy_join(DERIVED, KEYS, configurations=[trigrams], max_distance=0.12)
+    assert (len(join.keys), join.threshold, join.bound) == (4, 0, 0.12)
 
 
 def test_the_worked_example_of_what_cannot_be_told_apart_by_words():
@@ -161,16 +165,16 @@ def test_the_worked_example_of_what_cannot_be_told_apart_by_words():
     assert squared_similarity_of(left[0], right[0], words) == Fraction(1, 3) ** 2
     assert squared_similarity_of(left[1], spaced, words) == Fraction(3, 5) ** 2
     assert squared_similarity_of(left[1], other, words) == Fraction(2, 5) ** 2
-    found = fuzzy_join(left, [right[0], other], configurations=[words])
-    assert found.keys.tolist() == [0, 1]  # the second is wrong: it is nearer than the first
-    assert found.distances.tolist() == pytest.approx([2 / 3, 0.6])
+    join = fuzzy_join(left, [right[0], other], configurations=[words])
+    assert join.keys.tolist() == [0, 1]  # the second is wrong: it is nearer than the first
+    assert join.distances.tolist() == pytest.approx([2 / 3, 0.6])
 
 
 def test_texts_of_equal_tokens_are_no_partners_for_one_text():
     words = [Configuration("word", distance) for distance in DISTANCES]
-    found = fuzzy_join(["b a", "c"], ["a b", "b  a", "c"], configurations=words)
-    assert found.configuration is None
-    assert (found.derived.tolist(), found.keys.tolist()) == ([1], [2])
+    join = fuzzy_join(["b a", "c"], ["a b", "b  a", "c"], configurations=words)
+    assert join.configuration is None
+    assert (join.derived.tolist(), join.keys.tolist()) == ([1], [2])
     # By grams they can be told apart.
     assert fuzzy_join(["b a", "c"], ["a b", "b a", "c"]).keys.tolist() == [1, 2]
 
@@ -178,11 +182,11 @@ def test_texts_of_equal_tokens_are_no_partners_for_one_text():
 def test_a_key_has_one_partner_unless_allowed_more():
     derived, keys = ["anna smith", "anna smiht", "bob"], ["anna smith", "rob"]
     trigrams = [Configuration("3-gram", "Jaccard")]
-    found = fuzzy_join(derived, keys, configurations=trigrams)
-    assert (found.derived.tolist(), found.keys.tolist()) == ([0], [0])
+    join = fuzzy_join(derived, keys, configurations=trigrams)
+    assert (join.derived.tolist(), join.keys.tolist()) == ([0], [0])
     bigrams = [Configuration("2-gram", "Jaccard")]
-    found = fuzzy_join(derived, keys, configurations=bigrams, one_to_one=False)
-    assert (found.derived.tolist(), found.keys.tolist()) == ([0, 1, 2], [0, 0, 1])
+    join = fuzzy_join(derived, keys, configurations=bigrams, one_to_one=False)
+    assert (join.derived.tolist(), join.keys.tolist()) == ([0, 1, 2], [0, 0, 1])
 
 
 @pytest.mark.parametrize(("size", "other_size"), [(8192, 8191), (100_000, 99_999)])
@@ -198,8 +202,8 @@ def test_similarities_of_large_sets_keep_their_order(size, other_size):
                 (shared + 1, size, other_size),
                 (shared, size - 1, other_size),
             ]
-            floats = [similarity(measure, *each) for each in near]
-            exact = [squared_similarity(measure, *each) for each in near]
+            floats = [similarity(measure, *sizes) for sizes in near]
+            exact = [squared_similarity(measure, *sizes) for sizes in near]
             for one, two in [(0, 1), (1, 2), (0, 2)]:
                 if exact[one] > exact[two]:
                     assert floats[one] >= floats[two], distance

@@ -139,7 +139,7 @@ def drawn_program(drawn: random.Random, rows: list[list[str]]) -> Program:
     for _ in range(drawn.randint(1, 4)):
         column = drawn.randrange(len(rows[0]))
         splits = ()
-        present = [each for each in " -.@," if all(each in row[column] for row in rows)]
+        present = [sign for sign in " -.@," if all(sign in row[column] for row in rows)]
         if present and drawn.random() < 0.6:
             splits = (Split(drawn.choice(present), drawn.randint(0, 1)),)
         length = drawn.choice([None, None, 1, 2, 3])
@@ -165,9 +165,11 @@ def test_random_programs_are_learned_again():
         hidden = rows[40:], keys[40:]
         for _ in range(8):
             chosen = drawn.sample(range(40), 4)
-            again = learn_program([rows[each] for each in chosen], [keys[each] for each in chosen])
+            again = learn_program(
+                [rows[number] for number in chosen], [keys[number] for number in chosen]
+            )
             if again is not None:
-                assert [again.of(rows[each]) for each in chosen] == [keys[e] for e in chosen]
+                assert [again.of(rows[number]) for number in chosen] == [keys[e] for e in chosen]
                 if [again.of(row) for row in hidden[0]] == hidden[1]:
                     solved += 1
                     break

@@ -22,7 +22,7 @@ def fewest(key: str, held: list[str], keys: list[str]) -> int:
         pieces = [
             1 + rest(end)
             for end in range(at + 1, len(key) + 1)
-            if any(key[at:end] in each for each in held) or all(key[at:end] in k for k in keys)
+            if any(key[at:end] in text for text in held) or all(key[at:end] in k for k in keys)
         ]
         return min(pieces, default=len(key) + 1)
 

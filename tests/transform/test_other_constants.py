@@ -26,24 +26,24 @@ def texts(cells: list[str]) -> pa.Array:
 
 def plain_constants(program: Program, rows: list[str], keys: list[str]) -> Counter[str]:
     """Count the keys that each constant of any length writes for some row."""
-    [at] = [at for at, each in enumerate(program.operators) if isinstance(each, Constant)]
+    [at] = [at for at, operator in enumerate(program.operators) if isinstance(operator, Constant)]
     left, right = Program(program.operators[:at]), Program(program.operators[at + 1 :])
-    found: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     for row in rows:
-        before, after = (each.of([row]) if each.operators else "" for each in (left, right))
+        before, after = (part.of([row]) if part.operators else "" for part in (left, right))
         if before is None or after is None:
             continue
         for key in keys:
             inside = len(key) - len(before) - len(after)
             if inside > 0 and key.startswith(before) and key.endswith(after):
-                found.add((key[len(before) : len(before) + inside], key))
-    return Counter(constant for constant, _ in found)
+                pairs.add((key[len(before) : len(before) + inside], key))
+    return Counter(constant for constant, _ in pairs)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_constants_are_those_that_write_most_keys(name):
     program, drawn = PROGRAMS[name], random.Random(2)
-    [at] = [at for at, each in enumerate(program.operators) if isinstance(each, Constant)]
+    [at] = [at for at, operator in enumerate(program.operators) if isinstance(operator, Constant)]
     compared = 0
     for _ in range(80):
         rows, keys = (
@@ -53,11 +53,11 @@ def test_constants_are_those_that_write_most_keys(name):
         counts = plain_constants(program, rows, keys)
         counts.pop(program.operators[at].text, None)
         wanted = {text: count for text, count in counts.items() if count >= 2}
-        found = with_other_constants(program, [texts(rows)], texts(keys), limit=1000)
-        assert {each.operators[at].text for each in found} == set(wanted)
-        order = [wanted[each.operators[at].text] for each in found]
+        variants = with_other_constants(program, [texts(rows)], texts(keys), limit=1000)
+        assert {variant.operators[at].text for variant in variants} == set(wanted)
+        order = [wanted[variant.operators[at].text] for variant in variants]
         assert order == sorted(order, reverse=True)
-        compared += len(found)
+        compared += len(variants)
     assert compared > 10
 
 
@@ -65,8 +65,8 @@ def test_of_many_keys_constants_have_the_length_of_the_program():
     rows = [f"n{number}" for number in range(11_000)]
     keys = [f"n{number}{'zz' if number % 2 else 'yyy'}" for number in range(11_000)]
     program = Program((Extract(0), Constant("ab")))
-    found = with_other_constants(program, [texts(rows)], texts(keys))
-    assert [each.operators[1].text for each in found] == ["zz"]
+    variants = with_other_constants(program, [texts(rows)], texts(keys))
+    assert [variant.operators[1].text for variant in variants] == ["zz"]
 
 
 def test_a_program_alone_and_a_constant_alone_have_no_variants():
@@ -80,8 +80,8 @@ def test_a_variant_is_accepted_as_programs_are():
     source = TextTable.of({"name": names})
     keys = TextColumn("key", texts([f"{name}101" for name in names[:5]]))
     program = Program((Extract(0), Constant("001")))
-    found = find_variant([program], source, keys, FindingOptions(min_keys=2, min_share=0.0))
-    assert found.program == Program((Extract(0), Constant("101")))
-    assert (found.n_keys, found.accepted) == (5, True)
+    variant = find_variant([program], source, keys, FindingOptions(min_keys=2, min_share=0.0))
+    assert variant.program == Program((Extract(0), Constant("101")))
+    assert (variant.n_keys, variant.accepted) == (5, True)
     few = FindingOptions(min_keys=6, min_share=0.0)
     assert find_variant([program], source, keys, few) is None

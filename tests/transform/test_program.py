@@ -78,10 +78,10 @@ PLACES = [*range(-4, 5)]
 @pytest.mark.parametrize("start", PLACES)
 def test_a_piece_is_there_from_a_number_of_characters_on(start, length, shorter):
     extract = Extract(0, start=start, length=length, shorter=shorter)
-    least = extract.min_length
+    min_length = extract.min_length
     for n_characters in range(10):
         piece = extract.of(["abcdefghij"[:n_characters]])
-        assert (piece is not None) == (least is not None and n_characters >= least)
+        assert (piece is not None) == (min_length is not None and n_characters >= min_length)
 
 
 def test_letters_are_cased_one_by_one():

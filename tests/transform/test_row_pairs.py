@@ -40,18 +40,18 @@ def plain_pairs(sources, targets, min_length):
             longer = [text[start:end] for end in range(start + min_length, len(text) + 1)]
             held = [piece for piece in longer if any(piece in target for target in targets)]
             if held:
-                left = [each for each in sources if held[-1] in each]
-                right = [each for each in targets if held[-1] in each]
+                left = [source for source in sources if held[-1] in source]
+                right = [target for target in targets if held[-1] in target]
                 if len(left) * len(right) <= 100:
                     hits[held[-1]] = (len(left) * len(right), left, right)
         fewest = min((holders for holders, *_ in hits.values()), default=0)
-        pieces |= {piece: each for piece, each in hits.items() if each[0] == fewest}
-    found = {}
+        pieces |= {piece: hit for piece, hit in hits.items() if hit[0] == fewest}
+    pairs = {}
     for piece, (holders, left, right) in pieces.items():
         for pair in product(left, right):
-            found.setdefault(pair, []).append((holders, -len(piece)))
+            pairs.setdefault(pair, []).append((holders, -len(piece)))
     ranked = []
-    for (source, target), shared in found.items():
+    for (source, target), shared in pairs.items():
         holders, length = min(shared)
         more = len(shared) if holders > 1 else 0
         place = sources.index(source), targets.index(target)
@@ -84,7 +84,7 @@ def test_presidents_of_the_source_pair_by_their_longest_names():
 def test_a_session_in_two_rows_halves_the_score():
     sources = ["AXUG General Session", "How2 Session", "Master Planning Session"]
     targets = ["[UBAX03] Master Planning Session", "[UBAX05] Master Planning Session"]
-    got = [each for each in found_pairs(sources, targets) if each[0] == sources[2]]
+    got = [pair for pair in found_pairs(sources, targets) if pair[0] == sources[2]]
     assert [(holders, length) for *_, holders, length in got] == [(2, 23), (2, 23)]
 
 
@@ -97,7 +97,7 @@ def test_units_of_the_source():
         "United States.03.PS-LRG",
         "United States.04.Retail",
     ]
-    pairs = {each[:2]: each[2] for each in found_pairs(sources, targets)}
+    pairs = {pair[:2]: pair[2] for pair in found_pairs(sources, targets)}
     assert pairs["United States.01", "United States.01.Education"] == 2
-    back = {each[:2]: each[2] for each in found_pairs(targets, sources)}
+    back = {pair[:2]: pair[2] for pair in found_pairs(targets, sources)}
     assert back["United States.04.Retail", "United States.01"] == 12

@@ -27,9 +27,9 @@ def test_a_third_of_the_pairs_suffices():
     mails = [f"{name.split()[0][0]}{name.split()[1]}@a.us".lower() for name in NAMES]
     wrong = mails[15:]
     drawn.shuffle(wrong)
-    found = screen(NAMES, [*mails[:15], *wrong])
-    assert found.direction == "source to target"
-    assert 15 / len(NAMES) <= found.share < 0.6
+    screening = screen(NAMES, [*mails[:15], *wrong])
+    assert screening.direction == "source to target"
+    assert 15 / len(NAMES) <= screening.share < 0.6
 
 
 def test_pairs_of_chance_are_written_by_nothing():

@@ -22,17 +22,19 @@ def pieces(text: str, size: int) -> set[str]:
 def shared(query: list[str], column: list[str]) -> list[list[set[tuple[str, str]]]]:
     """Return for each text of a column, and each query value, the pieces that they share."""
     lengths = {len(value) for value in query if MIN_LETTERS <= len(value) < Q}
-    found = []
-    for text in (each.lower() for each in column):
+    rows = []
+    for text in (cell.lower() for cell in column):
         inside = pieces(text, Q).union(*(pieces(text, size) for size in lengths))
         whole = {text} if MIN_LETTERS <= len(text) < Q else set()
         row = []
-        for value in (each.lower() for each in query):
+        for value in (cell.lower() for cell in query):
             own = pieces(value, Q) | ({value} if MIN_LETTERS <= len(value) < Q else set())
             parts = set().union(*(pieces(value, size) for size in range(MIN_LETTERS, Q)))
-            row.append({("in", each) for each in own & inside} | {("of", e) for e in parts & whole})
-        found.append(row)
-    return found
+            row.append(
+                {("in", piece) for piece in own & inside} | {("of", e) for e in parts & whole}
+            )
+        rows.append(row)
+    return rows
 
 
 def compared(query: list[str], column: list[str]):
@@ -40,29 +42,29 @@ def compared(query: list[str], column: list[str]):
     table = shared(query, column)
     holders = Counter(piece for value in query_pieces(query) for piece in value)
     texts = Counter(piece for row in table for piece in set().union(*row))
-    telling = {each for each in texts if holders[each] * texts[each] <= MAX_HOLDERS}
+    telling = {piece for piece in texts if holders[piece] * texts[piece] <= MAX_HOLDERS}
     partners, strengths, best = [], [], {}
     for text, row in zip(column, table, strict=True):
         counts = [
-            0 if value in column or text in query else len(each & telling)
-            for value, each in zip(query, row, strict=True)
+            0 if value in column or text in query else len(common & telling)
+            for value, common in zip(query, row, strict=True)
         ]
-        most = max(counts)
-        chosen = counts.index(most) if most else -1
+        strength = max(counts)
+        chosen = counts.index(strength) if strength else -1
         partners.append(chosen)
-        strengths.append(most)
-        if most:
-            best[chosen] = max(best.get(chosen, 0), min(most, MOST_PIECES))
+        strengths.append(strength)
+        if strength:
+            best[chosen] = max(best.get(chosen, 0), min(strength, MOST_PIECES))
     return partners, strengths, len(best), sum(best.values()), len(set(query) & set(column))
 
 
 def query_pieces(query: list[str]) -> list[set[tuple[str, str]]]:
-    found = []
-    for value in (each.lower() for each in query):
+    sets = []
+    for value in (cell.lower() for cell in query):
         own = pieces(value, Q) | ({value} if MIN_LETTERS <= len(value) < Q else set())
         parts = set().union(*(pieces(value, size) for size in range(MIN_LETTERS, Q)))
-        found.append({("in", each) for each in own} | {("of", each) for each in parts})
-    return found
+        sets.append({("in", piece) for piece in own} | {("of", piece) for piece in parts})
+    return sets
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
@@ -76,37 +78,37 @@ def test_what_columns_share_is_what_sets_say(alphabet, seed):
 
     query = texts(drawn.randint(1, 30))
     columns = [texts(drawn.randint(1, 25)) for _ in range(4)]
-    bounds = np.concatenate([[0], np.cumsum([len(each) for each in columns])])
-    found = QueryGrams.of(pa.array(query, pa.large_string())).compare(
+    bounds = np.concatenate([[0], np.cumsum([len(column) for column in columns])])
+    grams = QueryGrams.of(pa.array(query, pa.large_string())).compare(
         pa.array([text for column in columns for text in column]), bounds
     )
     for at, column in enumerate(columns):
         partners, strengths, n_values, n_pieces, n_equal = compared(query, column)
         here = slice(bounds[at], bounds[at + 1])
-        assert found.partners[here].tolist() == partners
-        assert found.strengths[here].tolist() == strengths
-        assert (found.n_values[at], found.n_pieces[at]) == (n_values, n_pieces)
-        assert found.n_equal[at] == n_equal
+        assert grams.partners[here].tolist() == partners
+        assert grams.strengths[here].tolist() == strengths
+        assert (grams.n_values[at], grams.n_pieces[at]) == (n_values, n_pieces)
+        assert grams.n_equal[at] == n_equal
 
 
 def test_pieces_of_case_and_of_letters_of_several_bytes_are_found():
     query = pa.array(["Ünal, Zoë (1961-)", "東京都千代田区"], pa.large_string())
     column = pa.array(["ZOË ÜNAL", "千代田区 (Tōkyō)"])
-    found = QueryGrams.of(query).compare(column, np.array([0, 2]))
-    assert found.partners.tolist() == [0, 1]
+    grams = QueryGrams.of(query).compare(column, np.array([0, 2]))
+    assert grams.partners.tolist() == [0, 1]
 
 
 def test_a_short_value_is_found_inside_a_longer_one_and_the_other_way_round():
-    found = QueryGrams.of(pa.array(["no", "se-stockholm"], pa.large_string())).compare(
+    grams = QueryGrams.of(pa.array(["no", "se-stockholm"], pa.large_string())).compare(
         pa.array(["no-oslo", "se"]), np.array([0, 2])
     )
-    assert found.partners.tolist() == [0, 1]
+    assert grams.partners.tolist() == [0, 1]
 
 
 def test_nothing_and_very_long_texts():
     nothing = QueryGrams.of(pa.array([], pa.large_string()))
-    found = nothing.compare(pa.array(["abc", "x" * 100_000]), np.array([0, 1, 2]))
-    assert found.n_values.tolist() == [0, 0]
+    grams = nothing.compare(pa.array(["abc", "x" * 100_000]), np.array([0, 1, 2]))
+    assert grams.n_values.tolist() == [0, 0]
     long = QueryGrams.of(pa.array(["abcdefg", "y" * 100_000], pa.large_string()))
     empty = long.compare(pa.array([], pa.string()), np.array([0]))
     assert len(empty.n_values) == 0

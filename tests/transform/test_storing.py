@@ -60,8 +60,8 @@ def changed(path, value):
     document = deepcopy(DOCUMENT)
     *before, last = path
     part = document
-    for each in before:
-        part = part[each]
+    for key in before:
+        part = part[key]
     part[last] = value
     return document
 

@@ -44,13 +44,13 @@ def _common(one: str, other: str) -> int:
 def test_the_longest_prefix_and_its_holders_are_those_of_linear_search(sources, targets, others):
     texts = [*sources, *others, *targets]
     sides = np.array([1] * len(sources) + [0] * len(others) + [2] * len(targets), np.int8)
-    found = shared_prefixes(sorted_suffixes(texts), sides)
+    prefixes = shared_prefixes(sorted_suffixes(texts), sides)
     got = sorted(
         zip(
-            found.sources.tolist(),
-            found.lengths.tolist(),
-            found.n_sources.tolist(),
-            found.n_targets.tolist(),
+            prefixes.sources.tolist(),
+            prefixes.lengths.tolist(),
+            prefixes.n_sources.tolist(),
+            prefixes.n_targets.tolist(),
             strict=True,
         )
     )
@@ -64,13 +64,13 @@ def test_the_longest_prefix_and_its_holders_are_those_of_linear_search(sources, 
             ]
             if hits:
                 held = hits[-1]
-                n_sources = sum(held in each for each in sources)
-                n_targets = sum(held in each for each in targets)
+                n_sources = sum(held in source for source in sources)
+                n_targets = sum(held in target for target in targets)
                 expected.append((number, len(held), n_sources, n_targets))
     assert got == sorted(expected)
-    for place in range(len(found.sources)):
-        inside = set(found.members[found.first[place] : found.last[place] + 1].tolist())
-        assert len(inside) == found.n_sources[place] + found.n_targets[place]
+    for place in range(len(prefixes.sources)):
+        inside = set(prefixes.members[prefixes.first[place] : prefixes.last[place] + 1].tolist())
+        assert len(inside) == prefixes.n_sources[place] + prefixes.n_targets[place]
 
 
 @given(st.lists(st.lists(words, max_size=5), min_size=2, max_size=4))
@@ -94,18 +94,18 @@ def _compare_with_columns_alone(columns, pairs):
     order = sorted_suffixes([text for column in columns for text in column])
     suffixes = SuffixesOfColumns(order, starts)
     for one, other in pairs:
-        found, sides = suffixes.shared_prefixes(one, other)
+        prefixes, sides = suffixes.shared_prefixes(one, other)
         assert sides.tolist() == [1] * len(columns[one]) + [2] * len(columns[other])
         alone = shared_prefixes(sorted_suffixes([*columns[one], *columns[other]]), sides)
         for name in SharedPrefixes.__dataclass_fields__:
-            assert getattr(found, name).tolist() == getattr(alone, name).tolist(), name
+            assert getattr(prefixes, name).tolist() == getattr(alone, name).tolist(), name
 
 
 def test_ten_thousand_random_suffixes():
     drawn = np.random.default_rng(3)
     texts = ["".join(drawn.choice(list("abcd"), drawn.integers(0, 25))) for _ in range(800)]
     sides = np.array([1] * 400 + [2] * 400, np.int8)
-    found = shared_prefixes(sorted_suffixes(texts), sides)
+    prefixes = shared_prefixes(sorted_suffixes(texts), sides)
     expected: dict[int, list[int]] = {}
     for number, text in enumerate(texts[:400]):
         for start in range(len(text)):
@@ -117,7 +117,7 @@ def test_ten_thousand_random_suffixes():
             if length:
                 expected.setdefault(number, []).append(length)
     got: dict[int, list[int]] = {}
-    for number, length in zip(found.sources.tolist(), found.lengths.tolist(), strict=True):
+    for number, length in zip(prefixes.sources.tolist(), prefixes.lengths.tolist(), strict=True):
         got.setdefault(number, []).append(length)
     assert {key: sorted(value) for key, value in got.items()} == {
         key: sorted(value) for key, value in expected.items()
@@ -133,8 +133,8 @@ def test_prefixes_longer_than_the_limit_count_as_that_long(letters):
 
 
 def test_a_long_cell_of_one_letter_takes_no_longer_than_any():
-    found = shared_prefixes(
+    prefixes = shared_prefixes(
         sorted_suffixes(["a" * 100_000, "a" * 100_000]), np.array([1, 2], np.int8)
     )
-    assert len(found.sources) == 100_000
-    assert set(found.n_targets.tolist()) == {1}
+    assert len(prefixes.sources) == 100_000
+    assert set(prefixes.n_targets.tolist()) == {1}

@@ -24,15 +24,15 @@ MILLION = 1_000_000
     ],
 )
 def test_the_worked_rates(tables, sizes):
-    found = sample_sizes(*tables, participation=0.1)
-    assert found.n_source / tables[0] == pytest.approx(sizes[0], rel=1e-3)
-    assert found.n_target / tables[1] == pytest.approx(sizes[1], rel=1e-3)
-    assert found.expected_pairs == pytest.approx(20, abs=0.01)
+    samples = sample_sizes(*tables, participation=0.1)
+    assert samples.n_source / tables[0] == pytest.approx(sizes[0], rel=1e-3)
+    assert samples.n_target / tables[1] == pytest.approx(sizes[1], rel=1e-3)
+    assert samples.expected_pairs == pytest.approx(20, abs=0.01)
 
 
 def test_two_tables_of_a_million_rows_by_default():
-    found = sample_sizes(MILLION, MILLION)
-    assert found == SampleSizes(44_721, 44_722, 20.00012562)
+    samples = sample_sizes(MILLION, MILLION)
+    assert samples == SampleSizes(44_721, 44_722, 20.00012562)
     assert math.exp(-(0.8**2) * 20 / 2) < 0.0017
 
 
@@ -44,7 +44,7 @@ def test_two_tables_of_a_million_rows_by_default():
     st.sampled_from([0.2, 0.5, 0.8]),
 )
 def test_no_smaller_samples_would_do(n_source, n_target, participation, min_pairs, delta):
-    found = sample_sizes(
+    samples = sample_sizes(
         n_source, n_target, participation=participation, min_pairs=min_pairs, delta=delta
     )
     wanted = min_pairs / (1 - delta) - 1e-9
@@ -55,14 +55,14 @@ def test_no_smaller_samples_would_do(n_source, n_target, participation, min_pair
         if source * target / n_source * participation >= wanted
     ]
     if enough:
-        assert found.expected_pairs >= wanted
-        assert found.n_source + found.n_target == min(enough)
-        assert found.n_source <= n_source
-        assert found.n_target <= n_target
+        assert samples.expected_pairs >= wanted
+        assert samples.n_source + samples.n_target == min(enough)
+        assert samples.n_source <= n_source
+        assert samples.n_target <= n_target
     else:
-        assert (found.n_source, found.n_target) == (n_source, n_target)
-    expected = found.n_source * found.n_target / n_source * participation
-    assert found.expected_pairs == pytest.approx(expected)
+        assert (samples.n_source, samples.n_target) == (n_source, n_target)
+    expected = samples.n_source * samples.n_target / n_source * participation
+    assert samples.expected_pairs == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,18 @@ def test_a_numeric_optimiser_agrees(tables):
     n_source, n_target = tables
     wanted = 20 * n_source / 0.01  # of the product of the sizes
 
-    least = min(max(1.0, wanted / n_target), n_source)
+    lowest = min(max(1.0, wanted / n_target), n_source)
     best = minimize_scalar(
         lambda source: source + wanted / source,
-        bounds=(least, n_source),
+        bounds=(lowest, n_source),
         method="bounded",
         options={"xatol": 1e-4},
     )
-    found = sample_sizes(*tables)
+    samples = sample_sizes(*tables)
     if wanted > n_source * n_target:
-        assert (found.n_source, found.n_target) == tables
+        assert (samples.n_source, samples.n_target) == tables
     else:
-        assert found.n_source + found.n_target == pytest.approx(best.fun, rel=1e-3)
+        assert samples.n_source + samples.n_target == pytest.approx(best.fun, rel=1e-3)
 
 
 def test_too_few_pairs_are_as_rare_as_promised():

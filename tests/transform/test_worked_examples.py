@@ -73,17 +73,17 @@ FULL_SESSIONS = {
 
 def shared(sources, targets):
     """Return, for each suffix of the sources in their case, its longest piece and who holds it."""
-    found = shared_prefixes(
+    prefixes = shared_prefixes(
         sorted_suffixes([*sources, *targets]),
         np.array([1] * len(sources) + [2] * len(targets), np.int8),
     )
     return [
         (sources[source], length, n, m)
         for source, length, n, m in zip(
-            found.sources.tolist(),
-            found.lengths.tolist(),
-            found.n_sources.tolist(),
-            found.n_targets.tolist(),
+            prefixes.sources.tolist(),
+            prefixes.lengths.tolist(),
+            prefixes.n_sources.tolist(),
+            prefixes.n_targets.tolist(),
             strict=True,
         )
     ]
@@ -96,14 +96,14 @@ def pairs_of(sources, targets):
     )
     sides = np.array([1] * len(sources) + [2] * len(targets), np.int8)
     texts = [*sources, *targets]
-    found = find_row_pairs(shared_prefixes(sorted_suffixes(texts), sides), sides)
+    pairs = find_row_pairs(shared_prefixes(sorted_suffixes(texts), sides), sides)
     return [
         (texts[source], texts[target], holders, length)
         for source, target, holders, length in zip(
-            found.sources.tolist(),
-            found.targets.tolist(),
-            found.holders.tolist(),
-            found.lengths.tolist(),
+            pairs.sources.tolist(),
+            pairs.targets.tolist(),
+            pairs.holders.tolist(),
+            pairs.lengths.tolist(),
             strict=True,
         )
     ]
@@ -119,8 +119,8 @@ def test_w1_the_pieces_of_five_characters():
     assert pieces == {"Datab", "ataba", "tabas", "abase"}
     [(_, sets)] = token_sets(["Database", *sorted(pieces)], ["5-gram"])
     per_text = np.split(sets.tokens, sets.offsets[1:-1])
-    assert [len(each) for each in per_text] == [4, 1, 1, 1, 1]
-    assert set(per_text[0]) == {int(each[0]) for each in per_text[1:]}
+    assert [len(tokens) for tokens in per_text] == [4, 1, 1, 1, 1]
+    assert set(per_text[0]) == {int(tokens[0]) for tokens in per_text[1:]}
 
 
 def test_w2_figure_a_longest_hits_and_scores():
@@ -144,8 +144,8 @@ def test_w2_figure_a_longest_hits_and_scores():
         "Reagan, Ronald(1911-2004)": len("Reagan"),
     }
     expected = set(zip((text.lower() for text in right), (t.lower() for t in left), strict=True))
-    found = pairs_of(right, left)
-    assert {pair[:2] for pair in found if pair[2] == 1} == expected
+    pairs = pairs_of(right, left)
+    assert {pair[:2] for pair in pairs if pair[2] == 1} == expected
 
 
 def test_w2_figure_b_other_columns_pair_by_chance_and_stay_in_groups_of_their_own():
@@ -189,7 +189,7 @@ def test_w3_the_steps_of_the_first_president():
             Extract(0, (Split("(", 0), Split(",", 0))),
         )
     )
-    assert [each.of([cell]) for each in program.operators] == ["Barack", " ", "Obama"]
+    assert [operator.of([cell]) for operator in program.operators] == ["Barack", " ", "Obama"]
     assert program.of([cell]) == "Barack Obama"
 
 
@@ -203,21 +203,21 @@ FAITHFUL = TransformOptions(
 def joined(source, target, options=None):
     """Learn between two tables; return what is found, and the key of each row that is read."""
     tables = TextTable.of(source), TextTable.of(target)
-    found = learn_transformation(*tables, options or TransformOptions(fuzzy=False))
-    keyed = tables[1] if found.direction == "source to target" else tables[0]
-    keys = keyed.columns[found.key_column].values.to_pylist()
-    partners = [keys[place] if place >= 0 else None for place in found.partners.tolist()]
-    assert {KINDS[kind] for kind in found.kinds} <= {"none", "program"}
-    return found, partners
+    transformation = learn_transformation(*tables, options or TransformOptions(fuzzy=False))
+    keyed = tables[1] if transformation.direction == "source to target" else tables[0]
+    keys = keyed.columns[transformation.key_column].values.to_pylist()
+    partners = [keys[place] if place >= 0 else None for place in transformation.partners.tolist()]
+    assert {KINDS[kind] for kind in transformation.kinds} <= {"none", "program"}
+    return transformation, partners
 
 
 @pytest.mark.parametrize("options", [None, FAITHFUL], ids=["extended", "as published"])
 def test_w4_figure_a_from_right_to_left(options):
-    found, partners = joined(PRESIDENTS, APPROVAL, options)
-    assert found.direction == "target to source"
+    transformation, partners = joined(PRESIDENTS, APPROVAL, options)
+    assert transformation.direction == "target to source"
     assert partners == PRESIDENTS["President"]
-    assert [len(program.operators) for program in found.programs] == [3]
-    assert found.n_keys == 5
+    assert [len(program.operators) for program in transformation.programs] == [3]
+    assert transformation.n_keys == 5
 
 
 def test_w4_figure_a_first_steps():
@@ -230,7 +230,7 @@ def test_w4_figure_a_first_steps():
         )
     )
     rows = [[text] for text in APPROVAL["President"]][:3]
-    written = [[each.of(row) for each in program.operators] for row in rows]
+    written = [[operator.of(row) for operator in program.operators] for row in rows]
     assert ["".join(pieces) for pieces in written] == PRESIDENTS["President"][:3]
     assert [sum(len(pieces[at]) for pieces in written) for at in (0, 2, 1)] == [19, 16, 3]
     gains = [Fraction(len(pieces[0]), len("".join(pieces))) for pieces in written]
@@ -239,16 +239,16 @@ def test_w4_figure_a_first_steps():
 
 def test_w4_figure_a_from_left_to_right_there_is_no_program():
     tables = TextTable.of(PRESIDENTS), TextTable.of(APPROVAL)
-    found = find_program(tables[0], tables[1].columns[:1])
-    assert found is None or not found.accepted
+    finding = find_program(tables[0], tables[1].columns[:1])
+    assert finding is None or not finding.accepted
 
 
 @pytest.mark.parametrize("options", [None, FAITHFUL], ids=["extended", "as published"])
 def test_w4_figure_b_four_of_five_teachers(options):
-    found, partners = joined(TEACHERS, EMAILS, options)
+    transformation, partners = joined(TEACHERS, EMAILS, options)
     assert partners == [mail if mail != f"mipayne{DOMAIN}" else None for mail in EMAILS["Email"]]
-    assert [len(program.operators) for program in found.programs] == [3]
-    [program] = found.programs
+    assert [len(program.operators) for program in transformation.programs] == [3]
+    [program] = transformation.programs
     assert program.of(["Missy Payne", "Instructor"]) == f"mpayne{DOMAIN}"
 
 
@@ -261,44 +261,44 @@ OF_SUB_UNITS = ["France.01", "United States.01", "United States.01", "United Sta
 def test_w4_figure_c_several_sub_units_of_one_unit(options, n_operators):
     source, target = TextTable.of(SUB_UNITS), TextTable.of(UNITS)
     finding = options.finding if options else FindingOptions()
-    found = find_program(source, target.columns[:1], finding)
-    assert found.n_keys == 3
-    assert len(found.program.operators) <= n_operators
-    assert [found.program.of(source.row(row)) for row in range(4)] == OF_SUB_UNITS
-    assert found.program.of(source.row(4)) == "United States.04"
+    best = find_program(source, target.columns[:1], finding)
+    assert best.n_keys == 3
+    assert len(best.program.operators) <= n_operators
+    assert [best.program.of(source.row(row)) for row in range(4)] == OF_SUB_UNITS
+    assert best.program.of(source.row(4)) == "United States.04"
 
 
 def test_w4_figure_c_is_joined_as_published():
-    found, partners = joined(SUB_UNITS, UNITS, FAITHFUL)
-    assert found.direction == "source to target"
+    transformation, partners = joined(SUB_UNITS, UNITS, FAITHFUL)
+    assert transformation.direction == "source to target"
     assert partners == [*OF_SUB_UNITS, None]
 
 
 def test_w4_figure_c_three_keys_are_too_few_where_chance_counts():
-    found, _ = joined(SUB_UNITS, UNITS, None)
-    assert not found.programs
-    assert found.best.n_keys == 3
-    assert not found.best.accepted
+    transformation, _ = joined(SUB_UNITS, UNITS, None)
+    assert not transformation.programs
+    assert transformation.best.n_keys == 3
+    assert not transformation.best.accepted
 
 
 @pytest.mark.parametrize("options", [None, FAITHFUL], ids=["extended", "as published"])
 def test_w4_figure_d_two_columns_in_brackets(options):
-    found, partners = joined(SESSIONS, FULL_SESSIONS, options)
-    assert found.n_keys == 5
-    if found.direction == "source to target":
+    transformation, partners = joined(SESSIONS, FULL_SESSIONS, options)
+    assert transformation.n_keys == 5
+    if transformation.direction == "source to target":
         assert partners == FULL_SESSIONS["Full Session Name"]
-        assert [len(program.operators) for program in found.programs] == [4]
-        assert found.programs[0].of(["X1", "Other"]) == "[X1] Other"
+        assert [len(program.operators) for program in transformation.programs] == [4]
+        assert transformation.programs[0].of(["X1", "Other"]) == "[X1] Other"
     else:
         assert partners == SESSIONS["ID"]
 
 
 def test_w4_figure_d_the_program_of_four_operators():
     tables = TextTable.of(SESSIONS), TextTable.of(FULL_SESSIONS)
-    found = find_program(tables[0], tables[1].columns[:1])
-    assert found.n_keys == 5
-    assert len(found.program.operators) == 4
-    assert found.program.of(["X1", "Other"]) == "[X1] Other"
+    finding = find_program(tables[0], tables[1].columns[:1])
+    assert finding.n_keys == 5
+    assert len(finding.program.operators) == 4
+    assert finding.program.of(["X1", "Other"]) == "[X1] Other"
 
 
 def test_w5_one_example_is_ambiguous():
@@ -316,7 +316,7 @@ def test_w5_one_example_is_ambiguous():
 def similarity(one, other, tokeniser):
     """Return the Jaccard similarity of two texts."""
     [(_, sets)] = token_sets([one, other], [tokeniser])
-    left, right = (set(each) for each in np.split(sets.tokens, sets.offsets[1:-1]))
+    left, right = (set(tokens) for tokens in np.split(sets.tokens, sets.offsets[1:-1]))
     square = squared_similarity(0, len(left & right), len(left), len(right))
     return Fraction(len(left & right), len(left | right)), square
 
@@ -331,23 +331,23 @@ def test_w6_distances_of_the_teachers():
     ):
         assert similarity(one, other, "3-gram") == (share, share**2)
         assert float(1 - share) == pytest.approx(distance, abs=5e-5)
-    for most, n_keys in ((0.12, 4), (0.125, 5), (0.2, 5), (0.3, 5), (1.0, 5)):
-        found = fuzzy_join(
+    for max_distance, n_keys in ((0.12, 4), (0.125, 5), (0.2, 5), (0.3, 5), (1.0, 5)):
+        join = fuzzy_join(
             written,
             EMAILS["Email"],
             configurations=[Configuration("3-gram", "Jaccard")],
-            max_distance=most,
+            max_distance=max_distance,
         )
-        assert len(found.keys) == n_keys
-        assert found.threshold == (0.125 if n_keys == 5 else 0)
-    assert found.bound == pytest.approx(0.3704, abs=5e-5)
+        assert len(join.keys) == n_keys
+        assert join.threshold == (0.125 if n_keys == 5 else 0)
+    assert join.bound == pytest.approx(0.3704, abs=5e-5)
 
 
 def test_w6_the_join_reaches_all_teachers():
     options = TransformOptions(finding=FAITHFUL.finding, max_programs=1)
-    found = learn_transformation(TextTable.of(TEACHERS), TextTable.of(EMAILS), options)
-    assert found.partners.tolist() == [0, 1, 2, 3, 4]
-    kinds = [KINDS[kind] for kind in found.kinds]
+    transformation = learn_transformation(TextTable.of(TEACHERS), TextTable.of(EMAILS), options)
+    assert transformation.partners.tolist() == [0, 1, 2, 3, 4]
+    kinds = [KINDS[kind] for kind in transformation.kinds]
     assert kinds == ["program", "program", "fuzzy", "program", "program"]
 
 
@@ -367,9 +367,9 @@ def test_w7_words_cannot_tell_presidents_apart():
     ],
 )
 def test_w8_sizes_of_samples(n_source, n_target, rates):
-    found = sample_sizes(n_source, n_target, participation=0.1, min_pairs=4, delta=0.8)
-    assert found.n_source / n_source == pytest.approx(rates[0], rel=1e-3)
-    assert found.n_target / n_target == pytest.approx(rates[1], rel=1e-3)
+    samples = sample_sizes(n_source, n_target, participation=0.1, min_pairs=4, delta=0.8)
+    assert samples.n_source / n_source == pytest.approx(rates[0], rel=1e-3)
+    assert samples.n_target / n_target == pytest.approx(rates[1], rel=1e-3)
     assert np.exp(-(0.8**2) * 20 / 2) == pytest.approx(0.00166, abs=5e-6)
 
 
@@ -379,15 +379,15 @@ def test_w9_the_year_of_a_month():
     learned = learn_program([["1974-01"], ["1980-12"], ["1991-06"]], ["1974", "1980", "1991"])
     assert len(learned.operators) == 1
     assert [learned.of([month]) for month in months] == [month[:4] for month in months]
-    found = find_program(TextTable.of({"month": months}), TextTable.of({"year": years}).columns)
-    assert len(found.program.operators) == 1
-    assert found.n_keys == 40
+    finding = find_program(TextTable.of({"month": months}), TextTable.of({"year": years}).columns)
+    assert len(finding.program.operators) == 1
+    assert finding.n_keys == 40
 
 
 def times(n_rows, seed=3):
     drawn = random.Random(seed)
     chosen = drawn.sample(range(24 * 60 * 60), n_rows)
-    parts = [(each // 3600, each // 60 % 60, each % 60) for each in chosen]
+    parts = [(seconds // 3600, seconds // 60 % 60, seconds % 60) for seconds in chosen]
     source = {
         "sec": [str(second) for _, _, second in parts],
         "min": [str(minute) for _, minute, _ in parts],
@@ -398,11 +398,11 @@ def times(n_rows, seed=3):
 
 def test_w10_hours_minutes_and_seconds():
     source, target = times(100)
-    found = find_program(TextTable.of(source), TextTable.of(target).columns)
-    assert found.accepted
-    assert len(found.program.operators) == 5
-    assert found.program.of(["5", "12", "3"]) == "3:12:5"
-    assert found.n_keys == 100
+    finding = find_program(TextTable.of(source), TextTable.of(target).columns)
+    assert finding.accepted
+    assert len(finding.program.operators) == 5
+    assert finding.program.of(["5", "12", "3"]) == "3:12:5"
+    assert finding.n_keys == 100
 
 
 @given(st.lists(st.text("ab ", max_size=8), min_size=1, max_size=6))
@@ -413,7 +413,7 @@ def test_check_2_the_score_does_not_fall_as_a_piece_grows(texts):
         for start in range(len(text)):
             scores = []
             for end in range(start + 1, len(text) + 1):
-                held = [holders_of(text[start:end], each) for each in (sources, targets)]
+                held = [holders_of(text[start:end], side) for side in (sources, targets)]
                 if not held[1]:
                     break
                 scores.append(Fraction(1, held[0] * held[1]))
@@ -484,8 +484,8 @@ def citations():
 )
 def test_check_9_the_synthetic_cases_join_all_rows_rightly(tables):
     source, target = tables
-    found, partners = joined(source, target)
-    if found.direction == "source to target":
+    transformation, partners = joined(source, target)
+    if transformation.direction == "source to target":
         assert partners == target["user" if "user" in target else next(iter(target))]
     else:
         right = {column: cells for column, cells in source.items()}
@@ -509,8 +509,8 @@ def test_check_10_unrelated_tables_have_no_program():
                     TextTable.of({kind: list({kinds[kind]() for _ in range(30)})})
                     for kind in (left, right)
                 ]
-                found = learn_transformation(*tables)
-                false += [(left, right)] if found.programs else []
+                transformation = learn_transformation(*tables)
+                false += [(left, right)] if transformation.programs else []
     assert false == []
 
 

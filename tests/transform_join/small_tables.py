@@ -119,7 +119,7 @@ def joined_by_loops(
         Of the source and of the target, whose cells the values are.
     """
     kinds = {(_value(left), _value(right)): kind for left, right, kind in pairs}
-    found = []
+    rows = []
     for row in source:
         mine = tuple(row[name] for name in columns)
         partners = []
@@ -129,8 +129,8 @@ def joined_by_loops(
                 partners.append((*row.values(), *other.values(), kind))
         if how == "left" and not partners:
             partners.append((*row.values(), *[None] * len(target[0]), None))
-        found += partners
-    return found
+        rows += partners
+    return rows
 
 
 def _value(value: str | list[str] | tuple[str, ...]) -> tuple[str, ...]:

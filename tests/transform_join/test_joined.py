@@ -197,23 +197,23 @@ def test_each_row_has_the_steps_of_the_program_that_joined_it():
     cells = rows_of(MIXED)
     keys = {left: right for left, right, _ in joined.pairs}
     steps = joined.steps(100)
-    assert {each.row for each in steps} == set(range(24))
-    assert {each.program for each in steps} == {1, 2}
-    for each in steps:
-        assert each.cells == (("who", cells[each.row]["who"]),)
-        assert each.key == keys[cells[each.row]["who"]] == "".join(text for _, text in each.steps)
-        assert joined.programs[each.program - 1] == ", then ".join(said for said, _ in each.steps)
-    assert [each.row for each in joined.steps(1)] == [
+    assert {step.row for step in steps} == set(range(24))
+    assert {step.program for step in steps} == {1, 2}
+    for step in steps:
+        assert step.cells == (("who", cells[step.row]["who"]),)
+        assert step.key == keys[cells[step.row]["who"]] == "".join(text for _, text in step.steps)
+        assert joined.programs[step.program - 1] == ", then ".join(said for said, _ in step.steps)
+    assert [step.row for step in joined.steps(1)] == [
         joined.program_numbers.tolist().index(number) for number in (1, 2)
     ]
     assert joined.program_numbers.tolist() == [
-        next((each.program for each in steps if each.row == row), 0) for row in range(26)
+        next((step.program for step in steps if step.row == row), 0) for row in range(26)
     ]
 
 
 def test_rows_of_equal_cells_have_their_steps_once():
     steps = learn(repeated(NAMES, 3), MAILS, target_columns="mail").steps(4)
-    assert [each.row for each in steps] == [0, 3, 6, 9]
+    assert [step.row for step in steps] == [0, 3, 6, 9]
 
 
 def test_without_programs_there_are_no_steps():
@@ -307,8 +307,8 @@ def test_texts_of_all_kinds_are_joined(script):
     if script == "long cells":  # such cells are joined, but not learned from
         assert joined.programs == []
         return
-    found = joined.table()
-    assert dict(zip(rows, found["key"].to_pylist(), strict=True)) == {
+    table = joined.table()
+    assert dict(zip(rows, table["key"].to_pylist(), strict=True)) == {
         row: target["key"][row] for row in rows
     }
     json.dumps(joined.to_dict())
@@ -338,7 +338,7 @@ MAILS_60 = {"mail": [f"{one}.{other}@f.de".lower() for one in FIRST for other in
 def test_dates_are_written_anew():
     days = [(2000 + n % 20, 1 + n % 12, 1 + n * 7 % 28) for n in range(60)]
     iso = {"d": sorted({f"{y}-{m:02}-{d:02}" for y, m, d in days})}
-    german = {"d": [f"{each[8:]}.{each[5:7]}.{each[:4]}" for each in iso["d"]]}
+    german = {"d": [f"{date[8:]}.{date[5:7]}.{date[:4]}" for date in iso["d"]]}
     joined = learn(iso, german)
     assert joined.n_rows["program"] == len(iso["d"])
     assert [pair[:2] for pair in joined.pairs] == list(zip(iso["d"], german["d"], strict=True))

@@ -49,13 +49,13 @@ def value_of(row, columns):
 
 def partners(row, others, pairs, columns, key):
     """Return kind and row of each partner: equal ones first, then in the order of the file."""
-    found = [
+    ranked = [
         (RANKS.index(kind), number, kind, other)
         for number, other in enumerate(others)
         for left, right, kind in pairs
         if left == value_of(row, columns) and right == value_of(other, key)
     ]
-    return [(kind, other) for _, _, kind, other in sorted(found, key=lambda each: each[:2])]
+    return [(kind, other) for _, _, kind, other in sorted(ranked, key=lambda partner: partner[:2])]
 
 
 def shown(row, columns):
@@ -65,10 +65,10 @@ def shown(row, columns):
 def joined_rows(source, target, pairs, columns, key, how, nearly):
     joined = []
     for row in source:
-        found = partners(row, target, pairs, columns, key)
-        if not found and how == "left":
+        matches = partners(row, target, pairs, columns, key)
+        if not matches and how == "left":
             joined.append([*row.values(), None, None, *[None] * len(target[0])])
-        for kind, other in found:
+        for kind, other in matches:
             distance = nearly if kind == "fuzzy" else 0.0
             joined.append([*row.values(), shown(other, key), distance, *other.values()])
     return joined
@@ -112,9 +112,9 @@ def test_aggregated_rows_stay_one(case, times):
     pairs = joined.to_dict()["pairs"]
     lake = rows_of(target)
     for row, made in zip(rows_of(source), table.to_pylist(), strict=True):
-        found = [other for _, other in partners(row, lake, pairs, columns, key)]
-        assert made["n"] == ([other["n"] for other in found] or None)
-        assert list(made.values())[len(row) :][0] == (len(found) or None)
+        others = [other for _, other in partners(row, lake, pairs, columns, key)]
+        assert made["n"] == ([other["n"] for other in others] or None)
+        assert list(made.values())[len(row) :][0] == (len(others) or None)
 
 
 def test_keys_that_repeat_in_both_tables_are_refused_unless_rows_stay_one():
@@ -166,17 +166,17 @@ def test_the_report_says_where_the_join_had_to_choose():
 def test_distinct_keys_are_counted():
     source = {"name": [*NAMES["name"], *NAMES["name"], "Nobody", None, ""]}
     joined = learn(source, MAILS, fuzzy=False)
-    found = keys_joined(joined, "mails.csv")
-    assert (found.table, found.columns, found.matched, found.total) == (
+    match = keys_joined(joined, "mails.csv")
+    assert (match.table, match.columns, match.matched, match.total) == (
         "mails.csv",
         ("mail",),
         12,
         13,
     )
     back = learn(PRESIDENTS, {name: cells[:4] for name, cells in APPROVAL.items()}, fuzzy=False)
-    found = keys_joined(back, "approval.csv")
+    match = keys_joined(back, "approval.csv")
     assert not back.forward
-    assert (found.matched, found.total) == (4, 5)
+    assert (match.matched, match.total) == (4, 5)
 
 
 def test_rows_equal_in_a_column_that_no_program_reads_keep_their_partners():
@@ -235,6 +235,6 @@ def test_nothing_to_join_leaves_rows_as_they_are():
 
 def test_bytes_that_are_no_text_are_joined_as_they_are():
     target = pa.table({**EMAILS, "photo": [b"\xff"] * len(EMAILS["Email"])})
-    found = learn(TEACHERS, target, columns=["Name"], target_columns=["Email"])
-    assert found.join(how="inner")["photo"].unique().to_pylist() == [b"\xff"]
-    assert found.join(how="inner", aggregate="count")["photo"].unique().to_pylist() == [0]
+    joined = learn(TEACHERS, target, columns=["Name"], target_columns=["Email"])
+    assert joined.join(how="inner")["photo"].unique().to_pylist() == [b"\xff"]
+    assert joined.join(how="inner", aggregate="count")["photo"].unique().to_pylist() == [0]

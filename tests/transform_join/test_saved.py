@@ -127,7 +127,7 @@ def test_a_file_that_is_there_is_replaced_only_if_allowed(rule):
     assert rule.read_text() == "mine"
     learn(PEOPLE, MAILS).save(rule, overwrite=True)
     assert rule.read_text() == written
-    assert [each.name for each in rule.parent.iterdir()] == ["rule.json"]
+    assert [path.name for path in rule.parent.iterdir()] == ["rule.json"]
     assert not rule.stat().st_mode & stat.S_IXUSR
 
 

@@ -28,17 +28,17 @@ def test_string_rules_of_some_cases_are_found():
     with ExitStack() as stack:
         cases = stack.enter_context(shared_cases())
         some = [case for case in cases if case.by_rule][::6]
-        found = {case.name: learned(case, named=True)["f"] for case in some}
-    assert len(found) == 8
-    assert {name: f for name, f in found.items() if f < 0.95} == {}
+        f_scores = {case.name: learned(case, named=True)["f"] for case in some}
+    assert len(f_scores) == 8
+    assert {name: f for name, f in f_scores.items() if f < 0.95} == {}
 
 
 @pytest.mark.slow
 @pytest.mark.long
 def test_every_string_rule_is_found(scores):
-    rules = {name: found for name, (by_rule, found) in scores.items() if by_rule}
+    rules = {name: score for name, (by_rule, score) in scores.items() if by_rule}
     assert len(rules) == 43
-    assert {name: found["f"] for name, found in rules.items() if found["f"] < 0.95} == {}
+    assert {name: score["f"] for name, score in rules.items() if score["f"] < 0.95} == {}
     mean = means(rules.values())
     assert mean["precision"] >= 0.97
     assert mean["recall"] >= 0.93
@@ -47,7 +47,7 @@ def test_every_string_rule_is_found(scores):
 @pytest.mark.slow
 @pytest.mark.long
 def test_columns_of_the_same_entities_are_joined_as_well_as_by_similarity(scores):
-    entities = [found for by_rule, found in scores.values() if not by_rule]
+    entities = [score for by_rule, score in scores.values() if not by_rule]
     assert len(entities) == 21
     # The default model alone: .8579, in benchmarks/results/transform/cases.json.
     assert means(entities)["f"] >= 0.858

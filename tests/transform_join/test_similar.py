@@ -26,19 +26,19 @@ def brute_force(texts, keys, folder):
     held = pa.table({"group": np.zeros(len(right), np.int64), "value": right})
     write_corpus(held.to_batches(), corpus, CorpusOptions())
     embedder = create_embedder("lexical", corpus=corpus)
-    asked, stored = (sparse_vectors(embedder, side) for side in (left, right))
+    queries, stored = (sparse_vectors(embedder, side) for side in (left, right))
     shape = len(texts), len(keys)
-    row, key = (each.ravel() for each in np.indices(shape))
-    return pair_distances(asked.take(row), stored.take(key)).reshape(shape)
+    row, key = (positions.ravel() for positions in np.indices(shape))
+    return pair_distances(queries.take(row), stored.take(key)).reshape(shape)
 
 
 def test_the_nearest_key_within_the_usual_distance(tmp_path):
     distances = brute_force(LIKE, TEAMS, tmp_path)
     places, nearest = nearest_values(pa.array(LIKE), pa.array(TEAMS))
-    least = distances.min(axis=1)
-    expected = np.where(least <= 0.4, distances.argmin(axis=1), -1)
+    smallest = distances.min(axis=1)
+    expected = np.where(smallest <= 0.4, distances.argmin(axis=1), -1)
     assert places.tolist() == expected.tolist()
-    assert np.array_equal(nearest, np.where(least <= 0.4, least, 0.0))
+    assert np.array_equal(nearest, np.where(smallest <= 0.4, smallest, 0.0))
     assert places.tolist()[0] == 0
     assert -1 in places.tolist()
 
@@ -56,24 +56,24 @@ def test_named_columns_without_a_program_are_joined_by_similarity():
 
 
 @pytest.mark.parametrize(
-    ("texts", "keys", "most"),
+    ("texts", "keys", "max_values"),
     [
         # Six texts have no partner: what repeats, and what is equal to a key, does not count.
         ([*LIKE, *LIKE, "Denver Broncos"], TEAMS, 6),
         (TEAMS[:2], [*LIKE, "Denver Broncos"], 7),
     ],
 )
-def test_more_values_than_the_limit_are_not_compared(monkeypatch, texts, keys, most):
+def test_more_values_than_the_limit_are_not_compared(monkeypatch, texts, keys, max_values):
     def joined(limit):
         monkeypatch.setattr(similar, "MAX_VALUES", limit)
         return learn_transformation({"a": texts}, {"b": keys}, columns="a", target_columns="b")
 
-    compared, left_out = joined(most), joined(most - 1)
+    compared, left_out = joined(max_values), joined(max_values - 1)
     assert "fuzzy" in {kind for *_, kind in compared.pairs}
     assert "fuzzy" not in {kind for *_, kind in left_out.pairs}
     assert left_out.tried == (
         f"{compared.tried}; similar values were not joined either, as a column has more than "
-        f"{most - 1} distinct ones: index one table and use 'pexeso join', or give fewer rows"
+        f"{max_values - 1} distinct ones: index one table and use 'pexeso join', or give fewer rows"
     )
 
 

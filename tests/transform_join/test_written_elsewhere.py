@@ -77,7 +77,7 @@ def test_python_and_duckdb_write_what_a_join_joins_by(case):
         for row, (program, key) in enumerate(zip(joined.program_numbers, expected, strict=True))
         if program == 1
     }
-    keys = {each.row: each.key for each in joined.steps(100) if each.program == 1}
+    keys = {step.row: step.key for step in joined.steps(100) if step.program == 1}
     assert joined_by == keys
     assert joined_by
 

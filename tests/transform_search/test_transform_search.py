@@ -126,27 +126,27 @@ def index(path):
 @pytest.fixture(scope="module")
 def people(tmp_path_factory):
     file = tmp_path_factory.mktemp("query") / "people.csv"
-    columns = {"name": NAMES, "first": [each.split()[0] for each in NAMES]}
-    columns["last"] = [each.split()[1] for each in NAMES]
+    columns = {"name": NAMES, "first": [name.split()[0] for name in NAMES]}
+    columns["last"] = [name.split()[1] for name in NAMES]
     file.write_text(_table(columns), encoding="utf-8")
     return file
 
 
 def test_exactly_the_planted_columns_are_found(index):
-    found = index.search(NAMES, method="transform")
-    assert {(each.table, each.column): each.direction for each in found} == PLANTED
-    assert [each.matched for each in found] == [50, 50, 40]
-    assert [each.table for each in found] == ["mails.csv", "pages/wiki.csv", "register.csv"]
-    assert [each.joinability for each in found] == [1.0, 1.0, 0.8]
-    assert (found.query["values"], found.n_more) == (50, 0)
-    assert all(each.equal == 0 and each.total == 50 for each in found)
+    result = index.search(NAMES, method="transform")
+    assert {(match.table, match.column): match.direction for match in result} == PLANTED
+    assert [match.matched for match in result] == [50, 50, 40]
+    assert [match.table for match in result] == ["mails.csv", "pages/wiki.csv", "register.csv"]
+    assert [match.joinability for match in result] == [1.0, 1.0, 0.8]
+    assert (result.query["values"], result.n_more) == (50, 0)
+    assert all(match.equal == 0 and match.total == 50 for match in result)
 
 
 def test_the_pairs_are_right(index):
-    found = {each.table: each for each in index.search(NAMES, method="transform")}
-    pairs = found["mails.csv"].pairs()
+    by_table = {match.table: match for match in index.search(NAMES, method="transform")}
+    pairs = by_table["mails.csv"].pairs()
     assert sorted(pairs) == sorted((name, _address(name), "program") for name in NAMES)
-    for mine, theirs, kind in found["register.csv"].pairs():
+    for mine, theirs, kind in by_table["register.csv"].pairs():
         last, first = theirs.split(" (")[0].split(", ")
         assert (mine, kind) == (f"{first} {last}", "program")
 
@@ -162,17 +162,17 @@ def test_a_program_is_shown_in_words_sql_and_python(index):
 
 def test_the_other_way_round(index):
     mails = [_address(name) for name in NAMES[:30]]
-    found = index.search(mails, method="transform")
-    assert ("staff.csv", "name") in {(each.table, each.column) for each in found}
-    assert ("others.csv", "name") not in {(each.table, each.column) for each in found}
-    assert ("mails.csv", "address") not in {(each.table, each.column) for each in found}
+    result = index.search(mails, method="transform")
+    assert ("staff.csv", "name") in {(match.table, match.column) for match in result}
+    assert ("others.csv", "name") not in {(match.table, match.column) for match in result}
+    assert ("mails.csv", "address") not in {(match.table, match.column) for match in result}
 
 
 def test_copies_are_folded_unless_asked_not_to(index):
     first = index.search(NAMES, method="transform")[0]
-    assert [(each.table, each.column) for each in first.copies] == [("old/mails.csv", "mail")]
+    assert [(copy.table, copy.column) for copy in first.copies] == [("old/mails.csv", "mail")]
     every = index.search(NAMES, method="transform", fold_copies=False)
-    assert [each.table for each in every] == [
+    assert [match.table for match in every] == [
         "mails.csv",
         "old/mails.csv",
         "pages/wiki.csv",
@@ -193,8 +193,8 @@ def test_how_many_more_there_are_does_not_depend_on_how_many_are_wanted(tmp_path
         (folder / name).write_text(_table(columns), encoding="utf-8")
     index = open_index(build_index(folder, tmp_path / "lake.pexeso").path)
     for k, n_more in (("all", 0), (2, 0), (1, 1)):
-        found = index.search(NAMES, method="transform", k=k)
-        assert (len(found), found.n_more) == (2 - n_more, n_more)
+        result = index.search(NAMES, method="transform", k=k)
+        assert (len(result), result.n_more) == (2 - n_more, n_more)
     assert len(index.search(NAMES, method="transform", fold_copies=False)) == 3
 
 
@@ -203,27 +203,27 @@ def test_what_a_join_brings(index):
 
 
 def test_k_and_the_smallest_joinability(index):
-    found = index.search(NAMES, method="transform", k=1)
-    assert (len(found), found.n_more) == (1, 2)
+    result = index.search(NAMES, method="transform", k=1)
+    assert (len(result), result.n_more) == (1, 2)
     assert len(index.search(NAMES, method="transform", min_joinability=0.9)) == 2
 
 
 def test_fewer_candidates_are_those_that_share_most(index):
     few = np.int64(2)  # a number of NumPy is as good
-    found = index.search(NAMES, method="transform", max_candidates=few, fold_copies=False)
-    assert found.stats["candidates"] == 2
-    assert {each.table for each in found} <= {"mails.csv", "old/mails.csv", "pages/wiki.csv"}
+    result = index.search(NAMES, method="transform", max_candidates=few, fold_copies=False)
+    assert result.stats["candidates"] == 2
+    assert {match.table for match in result} <= {"mails.csv", "old/mails.csv", "pages/wiki.csv"}
 
 
 def test_candidates_do_not_depend_on_how_values_lie_in_partitions(index):
     """Programs are learned from examples in their order, so an update must not change it."""
     query = QueryGrams.of(pa.array(NAMES, pa.large_string()))
-    found = find_candidates(index.store, query, 100).columns
-    assert {(each.table, each.label) for each in found} >= set(PLANTED)
-    for each in found:
-        turned = each.texts[::-1]
-        assert turned.take(pa.array(order_of(turned))).equals(each.texts)
-    [mails] = [each for each in found if each.table == "mails.csv"]
+    columns = find_candidates(index.store, query, 100).columns
+    assert {(column.table, column.label) for column in columns} >= set(PLANTED)
+    for column in columns:
+        turned = column.texts[::-1]
+        assert turned.take(pa.array(order_of(turned))).equals(column.texts)
+    [mails] = [column for column in columns if column.table == "mails.csv"]
     right = {_address(name): name for name in NAMES}
     pairs = list(zip(*mails.pairs(query.texts), strict=True))
     assert len(pairs) == 50
@@ -234,9 +234,9 @@ def test_the_own_table_is_left_out_when_asked(index, lake):
     from pexeso.search.query import read_query
 
     query = read_query(lake / "mails.csv", "address")
-    found = index.search(query, method="transform", exclude_self=True, fold_copies=False)
-    assert found.options["exclude_table"] == "mails.csv"
-    assert all(each.table != "mails.csv" for each in found)
+    result = index.search(query, method="transform", exclude_self=True, fold_copies=False)
+    assert result.options["exclude_table"] == "mails.csv"
+    assert all(match.table != "mails.csv" for match in result)
 
 
 def test_deleted_tables_are_not_found(path, tmp_path):
@@ -246,8 +246,8 @@ def test_deleted_tables_are_not_found(path, tmp_path):
 
     copy = shutil.copytree(path, tmp_path / "copy.pexeso")
     delete(copy, ["mails.csv", "register.csv"])
-    found = open_index(copy).search(NAMES, method="transform")
-    assert [each.table for each in found] == ["old/mails.csv", "pages/wiki.csv"]
+    result = open_index(copy).search(NAMES, method="transform")
+    assert [match.table for match in result] == ["old/mails.csv", "pages/wiki.csv"]
 
 
 @pytest.mark.parametrize(
@@ -266,9 +266,9 @@ def test_deleted_tables_are_not_found(path, tmp_path):
     ],
 )
 def test_queries_that_nothing_is_learned_from(index, values):
-    found = index.search(values, method="transform")
-    assert len(found) == 0
-    assert found.hints().nearest == ()
+    result = index.search(values, method="transform")
+    assert len(result) == 0
+    assert result.hints().nearest == ()
 
 
 def test_the_same_days_of_another_year_are_no_join(tmp_path, spark):
@@ -279,8 +279,8 @@ def test_the_same_days_of_another_year_are_no_join(tmp_path, spark):
     held = {"day": [f"{day}, 1998" for day in days], "short": days}
     (folder / "days.csv").write_text(_table(held), encoding="utf-8")
     index = open_index(build_index(folder, tmp_path / "lake.pexeso").path)
-    found = index.search([f"{day}, 2007" for day in days], method="transform")
-    assert {each.column for each in found} == {"short"}
+    result = index.search([f"{day}, 2007" for day in days], method="transform")
+    assert {match.column for match in result} == {"short"}
 
 
 def test_shuffled_letters_are_joined_by_nothing(index):
@@ -293,8 +293,8 @@ def test_shuffled_letters_are_joined_by_nothing(index):
 def test_the_same_answer_for_rows_in_another_order_and_repeated(index):
     plain = index.search(NAMES, method="transform")
     other = index.search(_shuffled(NAMES * 2, 9), method="transform")
-    named = [(each.table, each.column, each.matched, each.total) for each in plain]
-    assert named == [(each.table, each.column, each.matched, each.total) for each in other]
+    named = [(match.table, match.column, match.matched, match.total) for match in plain]
+    assert named == [(match.table, match.column, match.matched, match.total) for match in other]
 
 
 def test_other_methods_under_one_name(index):
@@ -302,13 +302,13 @@ def test_other_methods_under_one_name(index):
     assert by_overlap.to_dict()["results"] == index.overlap(NAMES, k=3).to_dict()["results"]
     assert index.search(NAMES, method="semantic", k=2).matches == index.search(NAMES, k=2).matches
     combined = index.search(NAMES, method="all", k=10)
-    by_name = {(each.table, each.column): each for each in combined}
+    by_name = {(match.table, match.column): match for match in combined}
     assert by_name["mails.csv", "address"].found_by[-1] == "transform"
     assert by_name["mails.csv", "address"].share == 1.0
     assert by_name["staff.csv", "name"].transform is None
-    told = by_name["mails.csv", "address"].to_dict(explain=True)
-    assert told["transformed"] == 1.0
-    assert len(told["transform"]["pairs"]) == 50
+    document = by_name["mails.csv", "address"].to_dict(explain=True)
+    assert document["transformed"] == 1.0
+    assert len(document["transform"]["pairs"]) == 50
     semantic = {(e.table, e.column): e.meaning for e in combined if e.meaning is not None}
     for match in index.search(NAMES, k=10):
         assert semantic[match.table, match.column] == match
@@ -317,8 +317,8 @@ def test_other_methods_under_one_name(index):
 def test_whole_numbers_of_numpy_are_options_as_those_of_python_are(index):
     numbers = {"k": 1, "seed": 1, "max_candidates": 4}
     of_numpy = {name: np.int64(number) for name, number in numbers.items()}
-    found = index.search(NAMES, method="transform", **of_numpy)
-    assert {name: json.loads(json.dumps(found.options))[name] for name in numbers} == numbers
+    result = index.search(NAMES, method="transform", **of_numpy)
+    assert {name: json.loads(json.dumps(result.options))[name] for name in numbers} == numbers
 
 
 @pytest.mark.parametrize(
@@ -340,46 +340,46 @@ def test_options_that_are_refused(index, options, words):
 
 
 def run(*arguments):
-    return CliRunner().invoke(cli, [str(each) for each in arguments], prog_name="pexeso")
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments], prog_name="pexeso")
 
 
 def test_the_command_line(path, people):
-    asked = ("search", path, f"{people}:name", "--method", "transform")
-    shown = run(*asked)
+    arguments = ("search", path, f"{people}:name", "--method", "transform")
+    shown = run(*arguments)
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     names = "joinability joined table column program copies brings"
     assert lines[0].split() == names.split()
     assert lines[1].split()[:5] == ["100.0", "%", "50/50", "mails.csv", "address"]
     assert "learned from" in shown.stderr
-    explained = run(*asked, "--explain", "--pairs", 2, "-k", 1).stdout
+    explained = run(*arguments, "--explain", "--pairs", 2, "-k", 1).stdout
     assert "    reads yours: " in explained
     assert "    and 48 more pairs (--pairs all)" in explained
-    document = json.loads(run(*asked, "--json", "--explain").stdout)
-    assert [each["table"] for each in document["results"]] == [
+    document = json.loads(run(*arguments, "--json", "--explain").stdout)
+    assert [match["table"] for match in document["results"]] == [
         "mails.csv",
         "pages/wiki.csv",
         "register.csv",
     ]
     assert len(document["results"][0]["pairs"]) == 50
     assert document["results"][0]["copies"][0]["table"] == "old/mails.csv"
-    rows = list(csv.DictReader(io.StringIO(run(*asked, "--csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv").stdout)))
     assert [row["matched"] for row in rows] == ["50", "50", "40"]
-    pairs = list(csv.DictReader(io.StringIO(run(*asked, "--csv", "--explain").stdout)))
+    pairs = list(csv.DictReader(io.StringIO(run(*arguments, "--csv", "--explain").stdout)))
     assert len(pairs) == 140
     assert {row["joined"] for row in pairs} == {"program"}
-    assert len(run(*asked, "--jsonl").stdout.splitlines()) == 3
+    assert len(run(*arguments, "--jsonl").stdout.splitlines()) == 3
 
 
 def test_the_service_says_what_the_command_line_says(path, people):
-    asked = {"verb": "search", "index": str(path), "query": f"{people}:name"}
-    answered = Service().answer({**asked, "method": "transform", "max_candidates": 5})
+    request = {"verb": "search", "index": str(path), "query": f"{people}:name"}
+    answered = Service().answer({**request, "method": "transform", "max_candidates": 5})
     shown = run("search", path, f"{people}:name", "--method", "transform", "--max-candidates", 5)
     document = json.loads(run(*shown_arguments(path, people), "--json").stdout)
     del answered["stats"], document["stats"]
     assert shown.exit_code == 0
     assert answered == document
-    kept = Service(keep_open=True).answer({**asked, "method": "transform", "max_candidates": 5})
+    kept = Service(keep_open=True).answer({**request, "method": "transform", "max_candidates": 5})
     assert kept["results"] == answered["results"]
 
 
@@ -414,9 +414,9 @@ def test_options_of_the_command_line_that_are_refused(path, people, given, words
 def test_every_column_of_a_table(path, people):
     done = run("search", path, people, "--all-columns", "--method", "transform", "--json")
     documents = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [each["query"]["column"] for each in documents] == ["name", "first", "last"]
+    assert [document["query"]["column"] for document in documents] == ["name", "first", "last"]
 
 
 def test_models_are_not_needed(path):
-    found = TransformSearches(open_without_models(path)).search(NAMES)
-    assert {(each.table, each.column) for each in found} == set(PLANTED)
+    result = TransformSearches(open_without_models(path)).search(NAMES)
+    assert {(match.table, match.column) for match in result} == set(PLANTED)

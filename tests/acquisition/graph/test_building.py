@@ -40,29 +40,29 @@ def test_a_weight_is_that_of_the_two_tables_on_the_columns(seed):
         left, right = (graph.tables[name] for name in (edge.left, edge.right))
         shared = sorted(set(left.columns) & set(right.columns))
         assert len(edge.join_sets) == 2 ** len(shared) - 1
-        for each in edge.join_sets:
-            names = list(each.left)
-            found = table_informativeness(left.read(names), right.read(names), names)
-            assert each.informativeness == found
+        for join_set in edge.join_sets:
+            names = list(join_set.left)
+            expected = table_informativeness(left.read(names), right.read(names), names)
+            assert join_set.informativeness == expected
             keys = [
                 [row for row in zip(*table.read(names).to_pydict().values(), strict=True)]
                 for table in (left, right)
             ]
             keys = [[row for row in side if None not in row] for side in keys]
             both = set(keys[0]) & set(keys[1])
-            assert each.n_keys == len(both)
-            assert each.weight == (found.value if both else 1)
-            for side, most in zip(keys, (each.left_most, each.right_most), strict=True):
-                assert most == max((side.count(key) for key in both), default=0)
-        assert edge.weight == min(each.weight for each in edge.join_sets)
+            assert join_set.n_keys == len(both)
+            assert join_set.weight == (expected.value if both else 1)
+            for side, max_rows in zip(keys, (join_set.left_most, join_set.right_most), strict=True):
+                assert max_rows == max((side.count(key) for key in both), default=0)
+        assert edge.weight == min(join_set.weight for join_set in edge.join_sets)
 
 
 def test_many_pairs_are_weighed_by_few_and_by_all():
     pairs = [(f"a{number}", f"b{number}") for number in range(8)]
-    found = candidate_sets(pairs)
-    sizes = [len(each) for each in found]
+    sets = candidate_sets(pairs)
+    sizes = [len(candidate) for candidate in sets]
     assert sizes == [1] * 8 + [2] * 28 + [3] * 56 + [8]
-    assert found[:8] == [(pair,) for pair in pairs]
+    assert sets[:8] == [(pair,) for pair in pairs]
 
 
 def test_no_column_is_in_two_pairs_of_a_set():
@@ -80,11 +80,11 @@ def test_names_may_differ_and_types_too():
     }
     (edge,) = edges_of(tables, {("two", "one"): [("key", "k")]}, CodedColumns())
     assert (edge.left, edge.right) == ("one", "two")
-    (found,) = edge.join_sets
-    assert found.pairs == (("k", "key"),)
-    assert (found.n_keys, found.left_most, found.right_most) == (1, 1, 2)
-    assert found.informativeness.matched == 2
-    assert found.informativeness.null_rows == 1
+    (join_set,) = edge.join_sets
+    assert join_set.pairs == (("k", "key"),)
+    assert (join_set.n_keys, join_set.left_most, join_set.right_most) == (1, 1, 2)
+    assert join_set.informativeness.matched == 2
+    assert join_set.informativeness.null_rows == 1
 
 
 def test_tables_without_a_common_name_have_no_edge():

@@ -31,9 +31,9 @@ def test_both_directions_are_the_same_keys():
 
 
 def test_values_have_a_code_for_what_is_missing():
-    found = CodedColumns().values(table("t", a=["x", None, "x"]), "a")
-    assert found.codes[0] == found.codes[2] != found.codes[1]
-    assert found.values.to_pylist()[found.codes[1]] is None
+    column = CodedColumns().values(table("t", a=["x", None, "x"]), "a")
+    assert column.codes[0] == column.codes[2] != column.codes[1]
+    assert column.values.to_pylist()[column.codes[1]] is None
 
 
 def test_what_was_used_longest_ago_is_read_again():

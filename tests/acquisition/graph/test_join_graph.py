@@ -56,7 +56,7 @@ def test_edges_join_two_tables_of_the_graph(graph):
 
 def test_an_edge_is_the_same_from_both_sides(graph):
     edge = graph.edge("b", "c")
-    turned = JoinEdge.of("c", "b", [each.swapped() for each in edge.join_sets], natural=True)
+    turned = JoinEdge.of("c", "b", [keys.swapped() for keys in edge.join_sets], natural=True)
     assert turned == edge
     assert (edge.join_sets[0].left_most, edge.join_sets[0].right_most) == (2, 1)
 

@@ -41,11 +41,11 @@ def test_counts_are_those_of_the_sets_of_at_least_two_columns(m):
     ]
     assert lattice.n_links == len(pairs)
     assert sorted(pairs) == sorted(
-        (each, child) for each in vertices for child in lattice.children(each)
+        (node, child) for node in vertices for child in lattice.children(node)
     )
-    assert sorted(pairs) == sorted((up, each) for each in vertices for up in lattice.parents(each))
+    assert sorted(pairs) == sorted((up, node) for node in vertices for up in lattice.parents(node))
     if m >= 2:
-        assert [each for each in vertices if not lattice.children(each)] == [tuple(names)]
+        assert [node for node in vertices if not lattice.children(node)] == [tuple(names)]
 
 
 def test_counts_of_the_paper_and_of_its_widest_tables():
@@ -70,7 +70,7 @@ def test_edges_of_the_figure_of_the_paper():
     edges = list(lattice_edges(one, other))
     assert len(edges) == n_lattice_edges(one, other) == 34
     assert Counter(edge.shared for edge in edges) == {("B",): 13, ("C",): 13, ("B", "C"): 8}
-    assert [n_lattice_edges(one, other, each) for each in ("B", "C", "BC")] == [13, 13, 8]
+    assert [n_lattice_edges(one, other, shared) for shared in ("B", "C", "BC")] == [13, 13, 8]
     assert sum(edge.left == ("B", "C") for edge in edges) == 10
 
 
@@ -96,20 +96,20 @@ def test_the_weight_of_an_edge_depends_on_the_tables_and_the_shared_columns_alon
         "D1": pa.table(dict(zip("ABC", map(list, zip(*left, strict=True)), strict=True))),
         "D2": pa.table(dict(zip("BCD", map(list, zip(*right, strict=True)), strict=True))),
     }
-    graph = natural_graph([MarketTable.of(*each) for each in tables.items()], CodedColumns())
+    graph = natural_graph([MarketTable.of(*entry) for entry in tables.items()], CodedColumns())
     edge = graph.edge("D1", "D2")
-    for each in lattice_edges(*(Lattice.of(table.column_names) for table in tables.values())):
-        found = join_set_between(edge, each.left, each.right)
-        assert found.left == found.right == each.shared
+    for join in lattice_edges(*(Lattice.of(table.column_names) for table in tables.values())):
+        join_set = join_set_between(edge, join.left, join.right)
+        assert join_set.left == join_set.right == join.shared
         # Measured on the two projections, whatever further columns they have.
         keys = [
-            [tuple(row[name] for name in each.shared) for row in table.select(names).to_pylist()]
-            for table, names in zip(tables.values(), (each.left, each.right), strict=True)
+            [tuple(row[name] for name in join.shared) for row in table.select(names).to_pylist()]
+            for table, names in zip(tables.values(), (join.left, join.right), strict=True)
         ]
         if len(set(keys[0]) | set(keys[1])) > 1:
             expected = informativeness(*keys)
-            assert found.informativeness.value == pytest.approx(expected, abs=1e-9)
-    assert edge.weight == min(each.weight for each in edge.join_sets)
+            assert join_set.informativeness.value == pytest.approx(expected, abs=1e-9)
+    assert edge.weight == min(join_set.weight for join_set in edge.join_sets)
 
 
 def test_columns_that_do_not_join_or_are_not_weighed():

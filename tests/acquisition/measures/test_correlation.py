@@ -45,8 +45,8 @@ def test_w4_options_of_the_introduction(table, n_rows, expected):
 
 def test_w8_with_y():
     table = pa.table({"x": [0, 1, 2, 3], "y": ["a", "a", "b", "b"]})
-    found = correlation(table, ["x"], ["y"], numeric=["x"])
-    assert found == pytest.approx(0.811278, abs=1e-6)
+    value = correlation(table, ["x"], ["y"], numeric=["x"])
+    assert value == pytest.approx(0.811278, abs=1e-6)
 
 
 def drawn(rng, n):
@@ -81,10 +81,10 @@ def test_sets_of_both_kinds_follow_the_definition_on_join_results():
         left, right = drawn(rng, 6).select(["a", "b", "x"]), drawn(rng, 6).select(["b", "c"])
         table = joined(left, right, ["b"])
         for x, y in ((["a"], ["c"]), (["a", "x"], ["c"]), (["x"], ["c", "a"]), (["x", "b"], ["a"])):
-            found = correlation(table, x, y, numeric=["x"])
+            value = correlation(table, x, y, numeric=["x"])
             expected = defined(table, [n for n in x if n != "x"], [n for n in x if n == "x"], y)
-            assert found == pytest.approx(expected, abs=1e-12)
-            assert found >= 0
+            assert value == pytest.approx(expected, abs=1e-12)
+            assert value >= 0
 
 
 def test_rows_with_counts_are_the_same_as_rows_repeated():
@@ -94,8 +94,8 @@ def test_rows_with_counts_are_the_same_as_rows_repeated():
         whole = table.take(pa.array(np.repeat(np.arange(10), counts)))
         for x, y in ((["a"], ["x"]), (["a", "x"], ["b"])):
             options = {"numeric": ["x"], "y_bins": 2, "numeric_scale": "std"}
-            found = correlation(table, x, y, counts=counts, **options)
-            assert found == pytest.approx(correlation(whole, x, y, **options), abs=1e-12)
+            value = correlation(table, x, y, counts=counts, **options)
+            assert value == pytest.approx(correlation(whole, x, y, **options), abs=1e-12)
 
 
 def test_many_counts_of_the_same_rows_give_what_each_gives():
@@ -172,16 +172,16 @@ def test_total_correlation_is_the_sum_of_entropies_less_the_joint_one():
         table = drawn(rng, 15)
         rows = [tuple(row.values()) for row in table.select(["a", "b", "c"]).to_pylist()]
         expected = sum(map(oracle.entropy, zip(*rows, strict=True))) - oracle.entropy(rows)
-        found = total_correlation(table, ["a", "b", "c"])
-        assert found == pytest.approx(expected, abs=1e-12)
+        value = total_correlation(table, ["a", "b", "c"])
+        assert value == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_table_without_rows_and_a_constant():
     table = pa.table({"x": pa.array([], pa.int64()), "y": pa.array([], pa.string())})
     assert correlation(table, ["x"], ["y"]) == correlation(table, ["x"], ["y"], numeric=["x"]) == 0
     table = pa.table({"x": [3, 3], "y": [1, 2]})
-    found = correlation(table, ["x"], ["y"], numeric=["x", "y"], numeric_scale="std")
-    assert found == 0
+    value = correlation(table, ["x"], ["y"], numeric=["x", "y"], numeric_scale="std")
+    assert value == 0
 
 
 def test_refused_input():

@@ -40,8 +40,8 @@ def test_it_is_the_integral_and_the_mean_over_y():
         assert cumulative_entropy(numbers, counts) == pytest.approx(expected, abs=1e-12)
         parts = [rows[groups == code].tolist() for code in range(3)]
         expected = sum(len(part) * oracle.cumulative_entropy(part) for part in parts)
-        found = conditional_cumulative_entropy(numbers, y, counts)
-        assert found * len(rows) == pytest.approx(expected, abs=1e-11)
+        entropy = conditional_cumulative_entropy(numbers, y, counts)
+        assert entropy * len(rows) == pytest.approx(expected, abs=1e-11)
 
 
 def test_it_scales_with_the_unit_and_not_with_the_origin_or_the_order():

@@ -36,9 +36,9 @@ def drawn(rng, n, names="ab", n_values=5):
 
 @pytest.mark.parametrize(("left", "right", "names", "rows", "expected"), W4)
 def test_w4_full_join_graph(left, right, names, rows, expected):
-    found = table_informativeness(TABLES[left], TABLES[right], names)
-    assert (found.matched, found.left_only, found.right_only) == rows
-    assert found.value == pytest.approx(expected, abs=1e-6)
+    result = table_informativeness(TABLES[left], TABLES[right], names)
+    assert (result.matched, result.left_only, result.right_only) == rows
+    assert result.value == pytest.approx(expected, abs=1e-6)
 
 
 def test_it_is_the_definition_on_the_outer_join():
@@ -54,10 +54,10 @@ def test_it_is_the_definition_on_the_outer_join():
             ]
             if len(set(oracle.outer_join(*rows))) == 1:
                 continue
-            found = table_informativeness(left, right, names)
-            assert found.value == pytest.approx(oracle.informativeness(*rows), abs=1e-12)
-            assert 0 <= found.value <= 1
-            assert found.matched == sum(a == b for a in rows[0] for b in rows[1])
+            result = table_informativeness(left, right, names)
+            assert result.value == pytest.approx(oracle.informativeness(*rows), abs=1e-12)
+            assert 0 <= result.value <= 1
+            assert result.matched == sum(a == b for a in rows[0] for b in rows[1])
             checked += 1
     assert checked > 800
 
@@ -75,8 +75,8 @@ def test_it_is_symmetric_and_independent_of_the_order_of_rows_to_the_last_bit():
 @pytest.mark.parametrize("u", [2, 3, 10, 1024])
 def test_disjoint_uniform_keys(u):
     ones, none = np.ones(u, int), np.zeros(u, int)
-    found = join_informativeness(np.concatenate([ones, none]), np.concatenate([none, ones]))
-    assert found.value == pytest.approx(math.log2(u) / (1 + math.log2(u)), abs=1e-12)
+    result = join_informativeness(np.concatenate([ones, none]), np.concatenate([none, ones]))
+    assert result.value == pytest.approx(math.log2(u) / (1 + math.log2(u)), abs=1e-12)
 
 
 def test_rows_that_dangle_on_one_side_alone_give_one():
@@ -89,8 +89,8 @@ def test_2000_matched_1000_left_500_right():
 
 
 def test_p1_zero_without_any_match():
-    found = join_informativeness([1, 0], [0, 1])
-    assert (found.value, found.matched) == (0, 0)
+    result = join_informativeness([1, 0], [0, 1])
+    assert (result.value, result.matched) == (0, 0)
 
 
 @pytest.mark.parametrize(("left", "right", "expected"), [([4], [2], 0), ([4], [0], 1)])
@@ -105,14 +105,14 @@ def test_no_row_gives_nan():
 def test_missing_keys_match_nothing_and_are_reported():
     left = pa.table({"k": ["a", None, "b"], "l": [1, 1, None]})
     right = pa.table({"k": ["a", None, "c"], "l": pa.array([1, 1, 3], pa.int16())})
-    found = table_informativeness(left, right, ["k"])
-    assert (found.matched, found.left_only, found.right_only, found.null_rows) == (1, 1, 1, 2)
+    result = table_informativeness(left, right, ["k"])
+    assert (result.matched, result.left_only, result.right_only, result.null_rows) == (1, 1, 1, 2)
     assert table_informativeness(left, right, ["k", "l"]).null_rows == 3
 
 
 def test_counts_beyond_64_bits_are_multiplied():
-    found = join_informativeness([2**40, 1], [2**40, 0])
-    assert found.matched == 2.0**80
+    result = join_informativeness([2**40, 1], [2**40, 0])
+    assert result.matched == 2.0**80
 
 
 def test_it_falls_with_a_further_column_that_tells_matched_rows_apart():

@@ -15,10 +15,10 @@ from tests.acquisition.motivating_tables import TABLES, joined
 
 def counted(table, counts=None):
     rows = [tuple(row.values()) for row in table.to_pylist()]
-    found = Counter()
+    totals = Counter()
     for row, n in zip(rows, [1] * len(rows) if counts is None else counts.tolist(), strict=True):
-        found[row] += n
-    return +found
+        totals[row] += n
+    return +totals
 
 
 def drawn(rng, n, names):
@@ -54,8 +54,8 @@ def test_measures_of_a_chain_of_joins_are_those_of_its_rows():
         whole = plain_join(plain_join(one, two, ["k"]), three, ["l"])
         assert counts.sum() == whole.num_rows
         assert quality(rows, chosen, counts) == quality(whole, chosen)
-        found = correlation(rows, ["a", "c"], ["d"], counts=counts)
-        assert found == pytest.approx(correlation(whole, ["a", "c"], ["d"]), abs=1e-12)
+        value = correlation(rows, ["a", "c"], ["d"], counts=counts)
+        assert value == pytest.approx(correlation(whole, ["a", "c"], ["d"]), abs=1e-12)
         checked += whole.num_rows > rows.num_rows
     assert checked > 20
 

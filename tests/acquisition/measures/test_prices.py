@@ -39,8 +39,8 @@ def test_they_are_the_entropies_of_rows():
         expected = {"joint": oracle.entropy(rows)}
         expected["sum"] = sum(map(oracle.entropy, zip(*rows, strict=True)))
         for model, bits in expected.items():
-            found = projection_price(table, ["a", "b"], model=model, scale=3, counts=counts)
-            assert found == pytest.approx(3 * bits, abs=1e-12)
+            price = projection_price(table, ["a", "b"], model=model, scale=3, counts=counts)
+            assert price == pytest.approx(3 * bits, abs=1e-12)
 
 
 @pytest.mark.parametrize("model", ["sum", "joint"])

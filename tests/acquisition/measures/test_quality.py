@@ -120,8 +120,8 @@ def test_rows_with_counts_are_the_same_as_rows_repeated():
         table, counts = drawn(rng, 8), rng.integers(0, 4, 8)
         whole = table.take(pa.array(np.repeat(np.arange(8), counts)))
         assert quality(table, chosen, counts) == quality(whole, chosen)
-        found = approximate_dependencies(table, counts=counts, max_error=0.3)
-        assert found == approximate_dependencies(whole, max_error=0.3)
+        dependencies = approximate_dependencies(table, counts=counts, max_error=0.3)
+        assert dependencies == approximate_dependencies(whole, max_error=0.3)
 
 
 def test_the_order_of_rows_changes_nothing():

@@ -19,8 +19,8 @@ def test_few_and_many_terms_have_the_same_sum_in_any_order(monkeypatch):
     for n in (0, 1, 2, 50, 3000):
         values = drawn(rng, n)
         expected = float(sum(map(Fraction, values.tolist()), Fraction(0)))
-        for least in (0, 10**9):
-            monkeypatch.setattr(sums, "_MIN_COMPILED", least)
+        for min_compiled in (0, 10**9):
+            monkeypatch.setattr(sums, "_MIN_COMPILED", min_compiled)
             assert exact_sum(values) == expected
             assert exact_sum(rng.permutation(values)) == expected
 

@@ -65,22 +65,22 @@ def test_ac14_expected_count_of_a_join_by_all_subsets_of_keys():
     tables = [
         pa.table({"k": [k for k, n in side.items() for _ in range(n)]}) for side in (left, right)
     ]
-    found = []
+    sizes = []
     for seed in range(1500):
         rows = [correlated_sample(t, [KeyTest(("k",), 0.5)], seed=seed).rows for t in tables]
         one, two = (row["k"].to_pylist() for row in rows)
-        found.append(sum(a == b for a in one for b in two))
-    assert abs(np.mean(found) - 3) < 4 * np.std(counts) / math.sqrt(1500)
+        sizes.append(sum(a == b for a in one for b in two))
+    assert abs(np.mean(sizes) - 3) < 4 * np.std(counts) / math.sqrt(1500)
 
 
 def test_rows_pass_the_tests_of_all_edges():
     rng = np.random.default_rng(2)
     table = pa.table({"a": rng.integers(0, 900, 4000), "b": rng.integers(0, 700, 4000)})
-    found = correlated_sample(table, [KeyTest(("a",), 0.5), KeyTest(("a", "b"), 0.3)], seed=1)
+    sample = correlated_sample(table, [KeyTest(("a",), 0.5), KeyTest(("a", "b"), 0.3)], seed=1)
     one = hash_positions(table, ["a"], seed=1) <= 0.5
     two = hash_positions(table, ["b", "a"], seed=1) <= 0.3
-    assert found.rows.equals(table.filter(pa.array(one & two)))
-    assert 0.1 < found.rows.num_rows / 4000 < 0.2
+    assert sample.rows.equals(table.filter(pa.array(one & two)))
+    assert 0.1 < sample.rows.num_rows / 4000 < 0.2
     twice = [KeyTest(("a",), 0.5), KeyTest(("a",), 0.2), KeyTest(("a",), 0.9)]
     once = correlated_sample(table, [KeyTest(("a",), 0.2)], seed=1)
     assert correlated_sample(table, twice, seed=1).rows.equals(once.rows)
@@ -100,8 +100,8 @@ def test_an_increment_of_several_edges():
 def test_rows_without_a_key_are_left_out_and_counted():
     table = pa.table({"a": ["x", None, "?", "y"], "b": [1, 2, None, None]})
     for rate in (0.999999, 1.0):
-        found = correlated_sample(table, [KeyTest(("a",), rate), KeyTest(("b",), rate)])
-        assert (found.rows.num_rows, found.n_rows, found.null_rows) == (1, 4, 3)
+        sample = correlated_sample(table, [KeyTest(("a",), rate), KeyTest(("b",), rate)])
+        assert (sample.rows.num_rows, sample.n_rows, sample.null_rows) == (1, 4, 3)
     assert correlated_sample(table, []).rows.num_rows == 4
 
 

@@ -35,12 +35,12 @@ def test_ac14_informativeness_of_the_whole():
 )
 def test_ac14_mean_informativeness_of_samples(rate, plug_in, debiased):
     rng = np.random.default_rng(0)
-    found = []
+    estimates = []
     for _ in range(N_DRAWS):
         sample = [side[kept] for kept in [rng.random(3500) <= rate] for side in SIDES]
         plain = join_informativeness(*sample).value
-        found.append((plain, debiased_informativeness(*sample, rate, min_dangling_keys=0)))
-    for values, mean in zip(np.transpose(found), (plug_in, debiased), strict=True):
+        estimates.append((plain, debiased_informativeness(*sample, rate, min_dangling_keys=0)))
+    for values, mean in zip(np.transpose(estimates), (plug_in, debiased), strict=True):
         # 2000 draws were published, within 0.002 and 0.003; these are fewer.
         assert values.mean() == pytest.approx(mean, abs=0.003 + 3 * values.std() / N_DRAWS**0.5)
 
@@ -106,14 +106,14 @@ def test_ac15_errors_shrink_with_the_rate_and_vanish_at_one():
     exact = correlation(table, ["x"], ["y"])
     errors, widths = [], []
     for rate in (0.1, 0.5, 1.0):
-        found = []
+        estimates = []
         for seed in range(12):
             test = [KeyTest(("k",), rate)]
             rows = correlated_sample(table, test, seed=seed).rows
-            found.append(correlation_estimate(rows, None, test, ["x"], ["y"], seed=seed))
-        errors.append(np.mean([abs(one.value - exact) for one in found]))
-        widths.append(np.mean([one.high - one.low for one in found]))
-        assert all(one.reliable for one in found)
+            estimates.append(correlation_estimate(rows, None, test, ["x"], ["y"], seed=seed))
+        errors.append(np.mean([abs(one.value - exact) for one in estimates]))
+        widths.append(np.mean([one.high - one.low for one in estimates]))
+        assert all(one.reliable for one in estimates)
     assert errors[0] > errors[1] > errors[2] == 0
     assert widths[0] > widths[1] > widths[2] == 0
 
@@ -123,15 +123,15 @@ def test_at_the_rate_one_all_estimates_are_the_exact_values():
     counts = np.random.default_rng(3).integers(0, 4, 100)
     edges = [KeyTest(("k",), 1.0)]
     dependencies = [Dependency(("x",), "y"), Dependency(("y",), "k")]
-    found = quality_estimate(table, counts, edges, dependencies)
-    assert found.value == found.low == found.high == quality(table, dependencies, counts)
+    result = quality_estimate(table, counts, edges, dependencies)
+    assert result.value == result.low == result.high == quality(table, dependencies, counts)
     options = {"numeric": ["number"], "y_bins": 4}
-    found = correlation_estimate(table, counts, edges, ["number", "x"], ["y"], **options)
+    result = correlation_estimate(table, counts, edges, ["number", "x"], ["y"], **options)
     expected = correlation(table, ["number", "x"], ["y"], counts=counts, **options)
-    assert found.low == found.high == pytest.approx(expected, rel=1e-12)
+    assert result.low == result.high == pytest.approx(expected, rel=1e-12)
     left, right = np.random.default_rng(4).integers(0, 3, (2, 50))
-    found = informativeness_estimate(left, right, np.arange(50) / 50, 1.0)
-    assert found.value == found.low == found.high == join_informativeness(left, right).value
+    result = informativeness_estimate(left, right, np.arange(50) / 50, 1.0)
+    assert result.value == result.low == result.high == join_informativeness(left, right).value
 
 
 def test_rows_with_counts_and_their_order_change_nothing():
@@ -145,9 +145,9 @@ def test_rows_with_counts_and_their_order_change_nothing():
         (correlation_estimate, (["x"], ["y"])),
         (quality_estimate, ([Dependency(("x",), "y")],)),
     ):
-        found = estimate(rows, counts, edges, *of)
-        assert found.low < found.value < found.high
-        assert estimate(rows.take(pa.array(order)), None, edges, *of) == found
+        interval = estimate(rows, counts, edges, *of)
+        assert interval.low < interval.value < interval.high
+        assert estimate(rows.take(pa.array(order)), None, edges, *of) == interval
 
 
 def test_each_edge_with_a_test_of_its_own_counts_once():
@@ -184,9 +184,9 @@ def test_values_of_one_key_each_carry_no_interval():
     table = pa.table({"k": keys, "x": keys, "y": keys})
     edges = [KeyTest(("k",), 0.5)]
     rows = correlated_sample(table, edges).rows
-    found = correlation_estimate(rows, None, edges, ["x"], ["y"])
-    assert not found.reliable
-    assert "not in the sample" in found.reason
+    estimate = correlation_estimate(rows, None, edges, ["x"], ["y"])
+    assert not estimate.reliable
+    assert "not in the sample" in estimate.reason
     # For quality rows with equal x and k are all there, where k is on the left side.
     assert quality_estimate(rows, None, edges, [Dependency(("k", "x"), "y")]).reliable
     assert not quality_estimate(rows, None, edges, [Dependency(("x",), "y")]).reliable
@@ -200,14 +200,14 @@ def test_no_wrong_row_in_the_sample_does_not_mean_that_there_is_none():
     n_missed = 0
     for seed in range(20):
         rows = correlated_sample(table, edges, seed=seed).rows
-        found = quality_estimate(rows, None, edges, dependency, seed=seed)
-        n_missed += found.value == 1
-        assert found.low <= exact < 1
-        assert found.low > 0.95
+        estimate = quality_estimate(rows, None, edges, dependency, seed=seed)
+        n_missed += estimate.value == 1
+        assert estimate.low <= exact < 1
+        assert estimate.low > 0.95
         left = np.array([1] * rows.num_rows)
         positions = hash_positions(rows, ["k"], seed=seed)
-        found = informativeness_estimate(left, left, positions, 0.1)
-        assert found.low == 0 < found.high < 0.05
+        estimate = informativeness_estimate(left, left, positions, 0.1)
+        assert estimate.low == 0 < estimate.high < 0.05
     assert n_missed > 10
 
 
@@ -217,9 +217,9 @@ def test_p9_few_rows_of_the_join_carry_no_interval():
     edges = [KeyTest(("k",), 0.5)]
     rows = correlated_sample(table, edges).rows
     assert 50 < rows.num_rows < 100
-    found = quality_estimate(rows, None, edges, [Dependency(("x",), "y")])
-    assert (found.low, found.high, found.reliable) == (0.0, 1.0, False)
-    assert "rows in the join" in found.reason
+    estimate = quality_estimate(rows, None, edges, [Dependency(("x",), "y")])
+    assert (estimate.low, estimate.high, estimate.reliable) == (0.0, 1.0, False)
+    assert "rows in the join" in estimate.reason
     twice = np.full(rows.num_rows, 2)
     assert quality_estimate(rows, twice, edges, [Dependency(("x",), "y")]).reliable
 
@@ -227,13 +227,13 @@ def test_p9_few_rows_of_the_join_carry_no_interval():
 def test_no_row_in_the_sample():
     table = pa.table({"k": ["a"], "x": ["a"], "y": ["b"]}).slice(1)
     edges = [KeyTest(("k",), 0.5)]
-    found = quality_estimate(table, None, edges, [Dependency(("x",), "y")])
-    assert (found.value, found.low, found.high, found.reliable) == (0.0, 0.0, 1.0, False)
-    found = correlation_estimate(table, None, edges, ["x"], ["y"])
-    assert (found.value, found.high, found.reason) == (0.0, math.inf, "no row in the sample")
-    found = informativeness_estimate(np.zeros(0, int), np.zeros(0, int), np.zeros(0), 0.5)
-    assert math.isnan(found.value)
-    assert (found.low, found.high, found.reliable) == (0.0, 1.0, False)
+    result = quality_estimate(table, None, edges, [Dependency(("x",), "y")])
+    assert (result.value, result.low, result.high, result.reliable) == (0.0, 0.0, 1.0, False)
+    result = correlation_estimate(table, None, edges, ["x"], ["y"])
+    assert (result.value, result.high, result.reason) == (0.0, math.inf, "no row in the sample")
+    result = informativeness_estimate(np.zeros(0, int), np.zeros(0, int), np.zeros(0), 0.5)
+    assert math.isnan(result.value)
+    assert (result.low, result.high, result.reliable) == (0.0, 1.0, False)
     assert miller_madow(table, ["x"], ["y"]) == 0
 
 
@@ -243,9 +243,9 @@ def test_ac19_miller_madow():
     table = pa.table({"x": x, "y": y})
     plug_in = correlation(table, ["x"], ["y"])
     assert plug_in == pytest.approx(0.80, abs=0.03)
-    found = miller_madow(table, ["x"], ["y"])
-    assert plug_in - found == pytest.approx(0.6928, abs=1e-4)
-    assert found < 0.15
+    corrected = miller_madow(table, ["x"], ["y"])
+    assert plug_in - corrected == pytest.approx(0.6928, abs=1e-4)
+    assert corrected < 0.15
     counts = np.repeat([2, 0], [1000, 1500])
     repeated = table.take(pa.array(np.repeat(np.arange(2500), counts)))
     assert miller_madow(table, ["x"], ["y"], counts) == miller_madow(repeated, ["x"], ["y"])

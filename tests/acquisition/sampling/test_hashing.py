@@ -65,11 +65,11 @@ def test_p5_equal_keys_in_several_forms_have_one_position():
         pa.chunked_array([["1.00"], ["2", None]]),
     ]
     for form in forms:
-        found = hash_positions(pa.table({"k": form}), ["k"])
-        assert found[:2].tolist() == [position(0, ["k"], [value]) for value in "12"]
-        assert np.isnan(found[2])
-    found = hash_positions(pa.table({"k": ["01", "1", "1e0"]}), ["k"])
-    assert len(set(found.tolist())) == 3
+        positions = hash_positions(pa.table({"k": form}), ["k"])
+        assert positions[:2].tolist() == [position(0, ["k"], [value]) for value in "12"]
+        assert np.isnan(positions[2])
+    positions = hash_positions(pa.table({"k": ["01", "1", "1e0"]}), ["k"])
+    assert len(set(positions.tolist())) == 3
 
 
 def test_keys_of_all_types_are_hashed_by_their_tokens():
@@ -86,8 +86,8 @@ def test_keys_of_all_types_are_hashed_by_their_tokens():
     ]
     for column in columns:
         tokens = tokens_of(column).to_pylist()
-        found = hash_positions(pa.table({"k": column}), ["k"])
-        for token, one in zip(tokens, found.tolist(), strict=True):
+        positions = hash_positions(pa.table({"k": column}), ["k"])
+        for token, one in zip(tokens, positions.tolist(), strict=True):
             assert math.isnan(one) if token is None else one == position(0, ["k"], [token])
 
 
@@ -102,8 +102,8 @@ def test_a_part_of_a_table_has_the_positions_of_the_whole():
     table = drawn(np.random.default_rng(1), 50)
     whole = hash_positions(table, ["n", "zeros"], seed=3)
     for batch, start in zip(table.to_batches(max_chunksize=20), (0, 20, 40), strict=True):
-        found = hash_positions(batch, ["zeros", "n"], seed=3)
-        assert found.tolist() == whole[start : start + 20].tolist()
+        positions = hash_positions(batch, ["zeros", "n"], seed=3)
+        assert positions.tolist() == whole[start : start + 20].tolist()
 
 
 def test_positions_are_uniform_and_independent_between_seeds_and_names():
@@ -111,11 +111,11 @@ def test_positions_are_uniform_and_independent_between_seeds_and_names():
     one, two, other = (
         hash_positions(table, [name], seed=seed) for name, seed in (("a", 0), ("a", 1), ("b", 0))
     )
-    for found in (one, two, other):
-        share = np.bincount((found * 10).astype(int)) / 20_000
+    for positions in (one, two, other):
+        share = np.bincount((positions * 10).astype(int)) / 20_000
         assert np.abs(share - 0.1).max() < 4 * math.sqrt(0.09 / 20_000)
-    for found in (two, other):
-        assert abs(np.corrcoef(one, found)[0, 1]) < 4 / math.sqrt(20_000)
+    for positions in (two, other):
+        assert abs(np.corrcoef(one, positions)[0, 1]) < 4 / math.sqrt(20_000)
 
 
 def test_tokens_of_keys():
@@ -138,8 +138,8 @@ def test_ac20_spark_has_the_same_positions(spark):
 
     def with_positions(batches):
         for batch in batches:
-            found = hash_positions(batch, names, seed=7)
-            yield pa.RecordBatch.from_pydict({"h": batch["h"], "found": found})
+            positions = hash_positions(batch, names, seed=7)
+            yield pa.RecordBatch.from_pydict({"h": batch["h"], "found": positions})
 
     frame = frame.selectExpr("*", position).mapInArrow(with_positions, "h double, found double")
     rows = frame.collect()

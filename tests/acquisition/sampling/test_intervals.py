@@ -27,12 +27,12 @@ def test_quantiles_are_those_of_student_rounded_up():
 def test_a_mean_has_its_textbook_error_and_no_bias():
     numbers = np.random.default_rng(0).normal(5, 2, 32)
     without = [np.delete(numbers, i).mean() for i in range(32)]
-    found = jackknife(numbers.mean(), [without], [0.25], bounds=(-math.inf, math.inf))
+    estimate = jackknife(numbers.mean(), [without], [0.25], bounds=(-math.inf, math.inf))
     error = numbers.std(ddof=1) / math.sqrt(32)
-    assert found.standard_error == pytest.approx(error * math.sqrt(0.75), rel=1e-12)
-    assert found.value == pytest.approx(numbers.mean(), rel=1e-12)
-    assert found.high - found.value == pytest.approx(found.value - found.low, rel=1e-9)
-    assert found.high - found.value > 1.95 * found.standard_error
+    assert estimate.standard_error == pytest.approx(error * math.sqrt(0.75), rel=1e-12)
+    assert estimate.value == pytest.approx(numbers.mean(), rel=1e-12)
+    assert estimate.high - estimate.value == pytest.approx(estimate.value - estimate.low, rel=1e-9)
+    assert estimate.high - estimate.value > 1.95 * estimate.standard_error
 
 
 def test_a_bias_that_falls_like_one_by_n_is_taken_off_to_the_size_of_the_whole():
@@ -40,9 +40,9 @@ def test_a_bias_that_falls_like_one_by_n_is_taken_off_to_the_size_of_the_whole()
     numbers = np.random.default_rng(1).normal(size=64)
     without = [np.delete(numbers, i).var() for i in range(64)]
     unbiased = numbers.var(ddof=1)
-    found = jackknife(numbers.var(), [without], [0.5])
-    assert found.value == pytest.approx((numbers.var() + unbiased) / 2, rel=1e-3)
-    assert found.plug_in == numbers.var()
+    estimate = jackknife(numbers.var(), [without], [0.5])
+    assert estimate.value == pytest.approx((numbers.var() + unbiased) / 2, rel=1e-3)
+    assert estimate.plug_in == numbers.var()
 
 
 def test_a_logarithm_of_the_sample_size_is_within_the_interval():
@@ -50,16 +50,16 @@ def test_a_logarithm_of_the_sample_size_is_within_the_interval():
     n = 320
     whole, without = math.log2(n), [math.log2(n - n / 32)] * 32
     for rate in (0.1, 0.25, 0.5):
-        found = jackknife(whole, [without], [rate])
-        assert found.low == whole < found.value
+        estimate = jackknife(whole, [without], [rate])
+        assert estimate.low == whole < estimate.value
         # Twice as far, since the direction is itself an estimate.
-        assert found.high == pytest.approx(whole - 2 * math.log2(rate), abs=0.12)
+        assert estimate.high == pytest.approx(whole - 2 * math.log2(rate), abs=0.12)
 
 
 def test_at_the_rate_one_nothing_is_left_open():
-    found = jackknife(0.4, [[0.1, 0.2, 0.3]], [1.0], supports=[Support(1, 1.0)])
-    assert (found.low, found.value, found.high, found.standard_error) == (0.4, 0.4, 0.4, 0.0)
-    assert found.reliable
+    result = jackknife(0.4, [[0.1, 0.2, 0.3]], [1.0], supports=[Support(1, 1.0)])
+    assert (result.low, result.value, result.high, result.standard_error) == (0.4, 0.4, 0.4, 0.0)
+    assert result.reliable
 
 
 def test_edges_add_their_variances_and_one_at_the_rate_one_adds_nothing():
@@ -76,8 +76,8 @@ def test_edges_add_their_variances_and_one_at_the_rate_one_adds_nothing():
 
 def test_values_stay_within_the_bounds():
     without = np.linspace(0.5, 1.5, 32)
-    found = jackknife(0.95, [without], [0.1], bounds=(0.0, 1.0))
-    assert 0 <= found.low <= found.value <= found.high <= 1
+    estimate = jackknife(0.95, [without], [0.1], bounds=(0.0, 1.0))
+    assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
 
 
 def test_few_keys_heavy_keys_and_unseen_cells_leave_what_is_possible():
@@ -91,10 +91,10 @@ def test_few_keys_heavy_keys_and_unseen_cells_leave_what_is_possible():
         (Support(500, 149.0, known=False), "at least 150"),
     ]
     for support, message in cases:
-        found = jackknife(0.5, without, [0.1], bounds=(0.0, 1.0), supports=[support])
-        assert (found.low, found.high, found.reliable) == (0.0, 1.0, False)
-        assert message in found.reason
-        assert found.value == pytest.approx(0.5, abs=0.05)
+        estimate = jackknife(0.5, without, [0.1], bounds=(0.0, 1.0), supports=[support])
+        assert (estimate.low, estimate.high, estimate.reliable) == (0.0, 1.0, False)
+        assert message in estimate.reason
+        assert estimate.value == pytest.approx(0.5, abs=0.05)
     good = jackknife(0.5, without, [0.1], supports=[Support(30, 20.0, unseen=0.2)])
     assert good.reliable
     assert good.reason == ""
@@ -103,21 +103,21 @@ def test_few_keys_heavy_keys_and_unseen_cells_leave_what_is_possible():
 
 
 def test_a_share_of_few_keys_is_as_uncertain_as_a_poisson_variable():
-    found = Estimate(0.03, 0.028, 0.032, 0.001, 0.03)
+    estimate = Estimate(0.03, 0.028, 0.032, 0.001, 0.03)
     support = support_of_keys(np.ones(100), 0.75)
     part = np.repeat([1.0, 0.0], [3, 97])
-    wide = with_rare_keys(found, part, 1 - part, support, 0.75)
+    wide = with_rare_keys(estimate, part, 1 - part, support, 0.75)
     # 95 % limits for a count of 3 are 0.619 and 8.767; a quarter of the keys is open.
     assert wide.low == pytest.approx(0.03 + 0.5 * (0.00619 - 0.03), abs=2e-4)
     assert wide.high == pytest.approx(0.03 + 0.5 * (0.08767 - 0.03), abs=2e-4)
     other = with_rare_keys(
-        replace(found, value=0.97, low=0.968, high=0.972), 1 - part, part, support, 0.75
+        replace(estimate, value=0.97, low=0.968, high=0.972), 1 - part, part, support, 0.75
     )
     assert (other.low, other.high) == pytest.approx((1 - wide.high, 1 - wide.low))
     many = np.repeat([1.0, 0.0], [30, 970])
-    assert with_rare_keys(found, many, 1 - many, support, 0.75) == found
-    assert with_rare_keys(found, part, 1 - part, support, 1.0) == found
-    unreliable = replace(found, reliable=False)
+    assert with_rare_keys(estimate, many, 1 - many, support, 0.75) == estimate
+    assert with_rare_keys(estimate, part, 1 - part, support, 1.0) == estimate
+    unreliable = replace(estimate, reliable=False)
     assert with_rare_keys(unreliable, part, 1 - part, support, 0.75) == unreliable
 
 
@@ -135,8 +135,8 @@ def test_groups_have_equally_many_keys_and_all_rows_of_a_key():
 
 def test_statistics_without_groups():
     counts, groups = np.array([3, 4, 5]), np.array([1, 0, 1])
-    found = without_groups(lambda left: float(left.sum()), counts, groups, 3)
-    assert found.tolist() == [8.0, 4.0, 12.0]
+    statistics = without_groups(lambda left: float(left.sum()), counts, groups, 3)
+    assert statistics.tolist() == [8.0, 4.0, 12.0]
 
 
 def test_refused_input():

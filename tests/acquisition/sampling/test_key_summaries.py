@@ -25,14 +25,14 @@ def counted(table, seed):
 def test_the_heaviest_keys_are_listed():
     table = drawn(np.random.default_rng(0), 500)
     counts = counted(table, 5)
-    found = key_summary(table, ["k"], seed=5, n_heaviest=10)
+    summary = key_summary(table, ["k"], seed=5, n_heaviest=10)
     heaviest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     assert sorted(heaviest[:10]) == list(
-        zip(found.positions.tolist(), found.counts.tolist(), strict=True)
+        zip(summary.positions.tolist(), summary.counts.tolist(), strict=True)
     )
-    assert found.most_unlisted == heaviest[10][1]
-    assert (found.keys, found.rows) == (len(counts), sum(counts.values()))
-    assert found.null_rows == table["k"].null_count > 0
+    assert summary.most_unlisted == heaviest[10][1]
+    assert (summary.keys, summary.rows) == (len(counts), sum(counts.values()))
+    assert summary.null_rows == table["k"].null_count > 0
 
 
 def test_all_or_none_are_listed():

@@ -19,8 +19,8 @@ from tests.acquisition.motivating_tables import TABLES, joined
 
 def test_w4_at_the_rate_one():
     pair = SampledPair(TABLES["DS"], TABLES["D1"], ["Zipcode"], 1.0)
-    found = pair.informativeness()
-    assert found.value == found.low == found.high == pytest.approx(0.127783, abs=1e-6)
+    estimate = pair.informativeness()
+    assert estimate.value == estimate.low == estimate.high == pytest.approx(0.127783, abs=1e-6)
     pair = SampledPair(TABLES["D5"], TABLES["DS"], ["Age"], 1.0)
     assert pair.correlation(["Age"], ["Disease"]).value == pytest.approx(0.591673, abs=1e-6)
 

@@ -43,7 +43,7 @@ def chain(rng, n=8, n_keys=4):
 
 def by_hand(tables, edges, wanted):
     """Return the join as counted rows, all combinations tried."""
-    found = Counter()
+    counts = Counter()
     names = sorted(tables)
     for rows in product(*(tables[name].to_pylist() for name in names)):
         row = dict(zip(names, rows, strict=True))
@@ -52,8 +52,8 @@ def by_hand(tables, edges, wanted):
             for e in edges
             for c in e.names
         ):
-            found[tuple(row[name][c] for name in names for c in wanted.get(name, []))] += 1
-    return found
+            counts[tuple(row[name][c] for name in names for c in wanted.get(name, []))] += 1
+    return counts
 
 
 def counted(join):
@@ -74,10 +74,10 @@ def test_without_thinning_it_is_the_join_row_by_row():
         tables = chain(rng)
         expected = by_hand(tables, EDGES, WANTED)
         for start in (None, "B", "C"):
-            found = sample_join(tables, EDGES, WANTED, start=start)
-            assert counted(found) == expected
-            assert found.thinning == 1
-            assert found.n_rows == sum(expected.values()) == found.steps[-1].size
+            join = sample_join(tables, EDGES, WANTED, start=start)
+            assert counted(join) == expected
+            assert join.thinning == 1
+            assert join.n_rows == sum(expected.values()) == join.steps[-1].size
 
 
 def test_columns_of_one_name_in_tables_that_are_not_joined_on_them_stay_apart():
@@ -91,9 +91,9 @@ def test_columns_of_one_name_in_tables_that_are_not_joined_on_them_stay_apart():
             "C": drawn(rng, 6, ["k", "l"], 3),
             "D": drawn(rng, 6, ["k", "d"], 3),
         }
-        found = sample_join(tables, edges, wanted)
-        assert found.rows.column_names == ["A.k", "B.k", "B.l", "C.k", "D.k", "D.d"]
-        assert counted(found) == by_hand(tables, edges, wanted)
+        join = sample_join(tables, edges, wanted)
+        assert join.rows.column_names == ["A.k", "B.k", "B.l", "C.k", "D.k", "D.d"]
+        assert counted(join) == by_hand(tables, edges, wanted)
     kept = sample_join(tables, edges, {"A": ["k"]}, keep_keys=True)
     assert kept.key_columns == {("k",): [("A.k",), ("C.k",)], ("l",): [("B.l",)]}
     assert kept.rows.column_names == ["A.k", "B.l", "C.k"]
@@ -104,8 +104,8 @@ def test_keys_are_compared_as_tokens():
         "A": pa.table({"k": [1, 1, 2], "a": ["x", "y", "z"]}),
         "B": pa.table({"k": ["1", "2.0", "?"], "b": ["u", "v", "w"]}),
     }
-    found = sample_join(tables, EDGES[:1], {"A": ["a", "k"], "B": ["b"]})
-    assert counted(found) == {("x", "1", "u"): 1, ("y", "1", "u"): 1, ("z", "2", "v"): 1}
+    join = sample_join(tables, EDGES[:1], {"A": ["a", "k"], "B": ["b"]})
+    assert counted(join) == {("x", "1", "u"): 1, ("y", "1", "u"): 1, ("z", "2", "v"): 1}
 
 
 @pytest.mark.parametrize("mode", ["bernoulli", "correlated"])
@@ -113,11 +113,11 @@ def test_the_order_of_rows_changes_nothing_and_the_seed_does(mode):
     rng = np.random.default_rng(2)
     tables = chain(rng, 60, 12)
     options = {"eta": 50, "rho": 0.4, "mode": mode}
-    found = [counted(sample_join(tables, EDGES, WANTED, seed=seed, **options)) for seed in (5, 6)]
-    assert found[0] != found[1]
+    joins = [counted(sample_join(tables, EDGES, WANTED, seed=seed, **options)) for seed in (5, 6)]
+    assert joins[0] != joins[1]
     for _ in range(3):
         again = sample_join(shuffled(rng, tables), EDGES, WANTED, seed=5, **options)
-        assert counted(again) == found[0]
+        assert counted(again) == joins[0]
 
 
 def test_ac16_no_thinning_up_to_eta_and_never_of_the_last_result():
@@ -125,9 +125,9 @@ def test_ac16_no_thinning_up_to_eta_and_never_of_the_last_result():
     first, last = sample_join(tables, EDGES, WANTED).steps
     assert last.size > first.size > 1
     assert sample_join(tables, EDGES, WANTED, eta=first.size, rho=0.1).thinning == 1
-    found = sample_join(tables, EDGES, WANTED, eta=first.size - 1, rho=0.5)
-    assert [step.rate for step in found.steps] == [0.5, 1]
-    assert found.steps[0].size == first.size
+    join = sample_join(tables, EDGES, WANTED, eta=first.size - 1, rho=0.5)
+    assert [step.rate for step in join.steps] == [0.5, 1]
+    assert join.steps[0].size == first.size
     assert sample_join(tables, EDGES, WANTED, eta=first.size - 1, rho=1.0).n_rows == last.size
 
 
@@ -147,10 +147,10 @@ def test_ac16_the_expected_size_is_rho_times_the_size():
     tables = one_to_many(np.random.default_rng(4), 30)
     size = intermediate(tables, 0, rho=1.0).n_rows
     for rho in (0.2, 0.7):
-        found = [intermediate(tables, seed, rho=rho).n_rows for seed in range(150)]
-        deviation = math.sqrt(size * rho * (1 - rho) / len(found))
-        assert abs(np.mean(found) - rho * size) < 4 * deviation
-        assert np.std(found) == pytest.approx(math.sqrt(size * rho * (1 - rho)), rel=0.3)
+        sizes = [intermediate(tables, seed, rho=rho).n_rows for seed in range(150)]
+        deviation = math.sqrt(size * rho * (1 - rho) / len(sizes))
+        assert abs(np.mean(sizes) - rho * size) < 4 * deviation
+        assert np.std(sizes) == pytest.approx(math.sqrt(size * rho * (1 - rho)), rel=0.3)
 
 
 def test_ac16_thinning_while_pairs_are_formed_has_the_law_of_thinning_afterwards(monkeypatch):
@@ -163,8 +163,8 @@ def test_ac16_thinning_while_pairs_are_formed_has_the_law_of_thinning_afterwards
     seen = Counter()
     n_seeds = 700 if EVERYTHING else 300
     for seed in range(n_seeds):
-        found = counted(intermediate(tables, seed, rho=0.4))
-        seen[found["x", "u"], found["y", "v"]] += 1
+        counts = counted(intermediate(tables, seed, rho=0.4))
+        seen[counts["x", "u"], counts["y", "v"]] += 1
     expected = {
         (i, j): math.comb(3, i) * math.comb(2, j) * 0.4 ** (i + j) * 0.6 ** (5 - i - j)
         for i in range(4)
@@ -195,10 +195,10 @@ def test_ac15_thinned_estimates_come_nearer_as_rho_grows():
     true = correlation(exact.rows, ["B.b"], ["C.c"], counts=exact.counts)
     errors = []
     for rho in (0.01, 0.2, 1.0):
-        found = [
+        joins = [
             sample_join(tables, EDGES, WANTED, eta=100, rho=rho, seed=seed) for seed in range(10)
         ]
-        values = [correlation(one.rows, ["B.b"], ["C.c"], counts=one.counts) for one in found]
+        values = [correlation(one.rows, ["B.b"], ["C.c"], counts=one.counts) for one in joins]
         errors.append(np.mean(np.abs(np.array(values) - true)))
     assert errors[0] > errors[1] > errors[2] == 0
 
@@ -208,12 +208,12 @@ def test_p10_a_cap_bounds_what_is_left_and_a_fixed_rate_does_not():
     tables["C"] = pa.table({"l": ["0"], "c": ["c"]})
     fixed = sample_join(tables, EDGES, WANTED, eta=500, rho=0.5)
     assert fixed.steps[0].n_rows > 500
-    found = [
+    steps = [
         sample_join(tables, EDGES, WANTED, eta=500, rho="cap", seed=seed).steps[0]
         for seed in range(20)
     ]
-    assert {step.rate for step in found} == {500 / fixed.steps[0].size}
-    assert np.mean([step.n_rows for step in found]) == pytest.approx(500, abs=4 * math.sqrt(25))
+    assert {step.rate for step in steps} == {500 / fixed.steps[0].size}
+    assert np.mean([step.n_rows for step in steps]) == pytest.approx(500, abs=4 * math.sqrt(25))
 
 
 def test_correlated_thinning_keeps_all_rows_of_the_next_key_or_none():
@@ -222,11 +222,11 @@ def test_correlated_thinning_keeps_all_rows_of_the_next_key_or_none():
     whole = by_hand({"A": tables["A"], "B": tables["B"]}, EDGES[:1], {"B": ["l"]})
     n_kept = 0
     for seed in range(40):
-        found = sample_join(
+        join = sample_join(
             tables, EDGES, {"B": ["l"]}, eta=10, rho=0.3, mode="correlated", seed=seed
         )
         exact = sample_join(tables, EDGES, {"B": ["l"]})
-        rows, expected = counted(found), counted(exact)
+        rows, expected = counted(join), counted(exact)
         assert all(expected[key] == n for key, n in rows.items())
         n_kept += len(rows)
     assert n_kept / 40 / len(expected) == pytest.approx(0.3, abs=0.06)
@@ -281,7 +281,7 @@ def test_an_interval_of_a_tree_with_two_tests_covers_its_correlation():
             for name, names in tests.items()
         }
         join = sample_join(samples, EDGES, WANTED, keep_keys=True)
-        found = correlation_estimate(
+        estimate = correlation_estimate(
             join.rows,
             join.counts,
             edges,
@@ -290,9 +290,9 @@ def test_an_interval_of_a_tree_with_two_tests_covers_its_correlation():
             seed=seed,
             key_columns=join.key_columns,
         )
-        assert found.reliable
-        assert found.low <= true <= found.high
-        assert found.high - found.low < 1
+        assert estimate.reliable
+        assert estimate.low <= true <= estimate.high
+        assert estimate.high - estimate.low < 1
 
 
 def test_refused_input():

@@ -26,7 +26,7 @@ def all_plans(graph: JoinGraph, request: AcquisitionRequest) -> list[JoinTree]:
     Leaves are tables that a terminal is taken from; no column is that of two terminals. Budget,
     informativeness and quality are left to `plans_within`.
     """
-    found = {}
+    plans = {}
     for edges in trees(graph, request.max_tables):
         for chosen in product(*(graph.edges[pair].join_sets for pair in edges)):
             joins = [Join(*pair, join_set) for pair, join_set in zip(edges, chosen, strict=True)]
@@ -42,8 +42,8 @@ def all_plans(graph: JoinGraph, request: AcquisitionRequest) -> list[JoinTree]:
                 n_have = len(request.have)
                 tree = JoinTree.of(joins, terminals[:n_have], terminals[n_have:])
                 if tree.is_closed(graph):
-                    found[tree.signature] = tree
-    return [found[signature] for signature in sorted(found)]
+                    plans[tree.signature] = tree
+    return [plans[signature] for signature in sorted(plans)]
 
 
 def plans_within(
@@ -110,8 +110,8 @@ def measured(graph: JoinGraph, request: AcquisitionRequest, tree: JoinTree) -> P
         "y_bins": request.y_bins,
         "numeric_scale": request.numeric_scale,
     }
-    have = [qualified(*each) for each in tree.have]
-    want = [qualified(*each) for each in tree.want]
+    have = [qualified(*terminal) for terminal in tree.have]
+    want = [qualified(*terminal) for terminal in tree.want]
     value = (
         correlation(joined, have, want, **options)
         if have
@@ -134,11 +134,11 @@ def dependencies_of(graph: JoinGraph, tree: JoinTree) -> list[Dependency]:
     """Return the dependencies whose columns the plan has, with qualified names."""
     return [
         Dependency(
-            tuple(qualified(table, column) for column in each.left), qualified(table, each.right)
+            tuple(qualified(table, column) for column in rule.left), qualified(table, rule.right)
         )
         for table, columns in tree.columns.items()
-        for each in graph.tables[table].dependencies
-        if {*each.left, each.right} <= set(columns)
+        for rule in graph.tables[table].dependencies
+        if {*rule.left, rule.right} <= set(columns)
     ]
 
 
@@ -158,9 +158,9 @@ def materialised(graph: JoinGraph, tree: JoinTree) -> pa.Table:
         rows = rows.merge(matches(graph, join), on=join.left if join.left in rows else join.right)
     columns = {}
     for table, names in tree.columns.items():
-        taken = graph.tables[table].read(names).take(pa.array(rows[table], pa.int64()))
+        table_rows = graph.tables[table].read(names).take(pa.array(rows[table], pa.int64()))
         for name in names:
-            columns[qualified(table, name)] = taken.column(name)
+            columns[qualified(table, name)] = table_rows.column(name)
     return pa.table(columns)
 
 

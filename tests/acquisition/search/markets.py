@@ -20,7 +20,7 @@ def markets(draw, max_tables: int = 4) -> JoinGraph:
         n_rows = draw(st.integers(1, 6))
         cells = st.lists(st.sampled_from([0, 0, 1, 1, 2, None]), min_size=n_rows, max_size=n_rows)
         columns = {name: draw(cells) for name in [*keys, f"own{i}"]}
-        rows = pa.table({name: pa.array(each, pa.int64()) for name, each in columns.items()})
+        rows = pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
         rules = [Dependency((name,), f"own{i}") for name in keys if draw(st.booleans())]
         numeric = [f"own{i}"] if draw(st.booleans()) else []
         tables.append(

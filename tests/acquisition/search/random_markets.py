@@ -47,13 +47,13 @@ def random_market(
         column = str(draw.choice(table.columns))
         named = draw.random() < 0.5
         want.append(Terminal.of(graph, column, table.name if named else None))
-    want = tuple(dict.fromkeys(each for each in want if each not in have))
+    want = tuple(dict.fromkeys(terminal for terminal in want if terminal not in have))
     if len(want) < 2 and not have:
         want = (*want, Terminal.of(graph, mine.columns[0], mine.name))
     want = tuple(dict.fromkeys(want))
     if len(want) < 2:
         have = have or (Terminal.of(graph, mine.columns[-1], mine.name),)
-        want = tuple(each for each in want if each not in have) or (
+        want = tuple(terminal for terminal in want if terminal not in have) or (
             Terminal.of(graph, tables[0].columns[0], tables[0].name),
         )
     request = AcquisitionRequest(

@@ -56,16 +56,16 @@ def ranked(graph, coded, **options):
 @pytest.mark.parametrize("numeric", [False, True])
 def test_what_tells_most_comes_first_and_names_of_keys_tell_nothing(numeric):
     graph, coded = market(numeric)
-    found = ranked(graph, coded)
-    columns = [plan.tree.want[0] for plan in found.plans]
+    ranking = ranked(graph, coded)
+    columns = [plan.tree.want[0] for plan in ranking.plans]
     assert set(columns[:2]) == {("places", "state"), ("states", "smog")}  # a state has one smog
-    smog = found.plans[columns.index(("states", "smog"))]
+    smog = ranking.plans[columns.index(("states", "smog"))]
     assert smog.tree.tables == ("people", "places", "states")
-    assert all(plan.optimal for plan in found.plans)
+    assert all(plan.optimal for plan in ranking.plans)
     assert ("places", "mayor") not in columns
     assert ("places", "place") not in columns
     assert not any(table in ("moons", "visits", "people") for table, _ in columns)
-    gains = [plan.measures.correlation - plan.chance for plan in found.plans]
+    gains = [plan.measures.correlation - plan.chance for plan in ranking.plans]
     assert gains == sorted(gains, reverse=True)
     assert gains[1] > 0
     assert all(gain < gains[1] / 10 for gain in gains[2:])
@@ -73,8 +73,8 @@ def test_what_tells_most_comes_first_and_names_of_keys_tell_nothing(numeric):
 
 def test_rows_may_multiply_where_that_is_asked_for():
     graph, coded = market()
-    found = ranked(graph, coded, bounds={"max_fan_out": 1000})
-    assert ("visits", "visitor") in [plan.tree.want[0] for plan in found.plans]
+    ranking = ranked(graph, coded, bounds={"max_fan_out": 1000})
+    assert ("visits", "visitor") in [plan.tree.want[0] for plan in ranking.plans]
 
 
 def test_bounds_and_limits():

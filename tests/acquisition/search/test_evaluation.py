@@ -20,10 +20,10 @@ def test_measures_are_those_of_the_rows(seed, natural):
     in_blocks = Evaluator(graph, request, max_entries=2)
     for tree in all_plans(graph, request):
         expected = measured(graph, request, tree)
-        found = evaluator.measures(tree)
-        assert found.n_rows == expected.n_rows
-        for each in (found, in_blocks.measures(tree)):
-            assert (each.price, each.informativeness, each.quality, each.correlation) == (
+        measures = evaluator.measures(tree)
+        assert measures.n_rows == expected.n_rows
+        for actual in (measures, in_blocks.measures(tree)):
+            assert (actual.price, actual.informativeness, actual.quality, actual.correlation) == (
                 pytest.approx(
                     (
                         expected.price,
@@ -53,7 +53,7 @@ def test_no_correlation_is_above_its_bounds(seed, natural):
 @pytest.mark.parametrize("seed", range(80, 100))
 def test_each_tree_within_the_cheap_bounds_is_formed_once(seed, natural):
     graph, request = random_market(seed, natural=natural)
-    found = [tree.signature for tree in TreeSearch(graph, request)]
+    signatures = [tree.signature for tree in TreeSearch(graph, request)]
     expected = [
         tree.signature
         for tree in all_plans(graph, request)
@@ -61,9 +61,9 @@ def test_each_tree_within_the_cheap_bounds_is_formed_once(seed, natural):
         and tree.weight <= request.max_informativeness
         and all(join.join_set.n_keys for join in tree.joins)
     ]
-    assert len(set(found)) == len(found)
-    assert sorted(found) == sorted(expected)
-    n_tables = [signature[0] for signature in found]
+    assert len(set(signatures)) == len(signatures)
+    assert sorted(signatures) == sorted(expected)
+    n_tables = [signature[0] for signature in signatures]
     assert n_tables == sorted(n_tables)
 
 
@@ -78,12 +78,12 @@ def test_joins_that_multiply_rows_can_be_left_out():
             for table, join in tree.rooted(root)
             if join is not None
         ]
-        most = max(fan_outs, default=1)
-        kept = [each.signature for each in TreeSearch(graph, replace(request, max_fan_out=most))]
+        limit = max(fan_outs, default=1)
+        kept = [plan.signature for plan in TreeSearch(graph, replace(request, max_fan_out=limit))]
         assert tree.signature in kept
-        if most > 1:
-            fewer = replace(request, max_fan_out=most - 1)
-            assert tree.signature not in [each.signature for each in TreeSearch(graph, fewer)]
+        if limit > 1:
+            fewer = replace(request, max_fan_out=limit - 1)
+            assert tree.signature not in [plan.signature for plan in TreeSearch(graph, fewer)]
 
 
 def test_few_partial_plans_in_memory_are_told():

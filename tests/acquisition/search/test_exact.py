@@ -16,12 +16,12 @@ def values(measures):
 @pytest.mark.parametrize("seed", long_but(range(8), range(60)))
 def test_the_front_is_that_of_all_plans(seed, natural):
     graph, request = random_market(seed, natural=natural)
-    within = [each for each in plans_within(graph, request) if each[1].n_rows]
+    within = [candidate for candidate in plans_within(graph, request) if candidate[1].n_rows]
     expected = front_of(within)
-    found = find_plans(graph, request)
+    outcome = find_plans(graph, request)
     assert [
         (plan.measures.price, plan.measures.quality, plan.measures.correlation)
-        for plan in found.plans
+        for plan in outcome.plans
     ] == [
         pytest.approx(
             (plan.measures.price, plan.measures.quality, plan.measures.correlation), abs=1e-9
@@ -29,7 +29,7 @@ def test_the_front_is_that_of_all_plans(seed, natural):
         for plan in expected
     ]
     of_tree = {tree.signature: measures for tree, measures in within}
-    for plan in found.plans:
+    for plan in outcome.plans:
         assert values(plan.measures) == pytest.approx(
             values(of_tree[plan.tree.signature]), abs=1e-9
         )
@@ -37,7 +37,7 @@ def test_the_front_is_that_of_all_plans(seed, natural):
         assert plan.optimal
         assert plan.gap == 0
     if not within:
-        assert found.reason
+        assert outcome.reason
     first = find_plans(graph, request, limits=Limits(front=False))
     best = max((measures.correlation for _, measures in within), default=-math.inf)
     assert [plan.measures.correlation for plan in first.plans] == pytest.approx(

@@ -14,14 +14,14 @@ from tests.acquisition.search.exhaustive import all_plans, is_tree, measured, pl
 def test_the_three_plans_of_two_tables():
     graph = graph_of("D3", "D4", dependencies={"D3": RULES})
     request = age_and_disease(graph, "D4")
-    found = {tree.joins[0].join_set.left: tree for tree in all_plans(graph, request)}
-    assert set(found) == {("Gender",), ("Race",), ("Gender", "Race")}
+    plans = {tree.joins[0].join_set.left: tree for tree in all_plans(graph, request)}
+    assert set(plans) == {("Gender",), ("Race",), ("Gender", "Race")}
     for columns, price, correlation, quality, n_rows in [
         (("Gender",), 4.622556, 0.144484, 0.7, 10),
         (("Race",), 6.0, 0.333333, 0.666667, 6),
         (("Gender", "Race"), 7.622556, 0.333333, 0.333333, 6),
     ]:
-        measures = measured(graph, request, found[columns])
+        measures = measured(graph, request, plans[columns])
         assert (measures.price, measures.correlation, measures.quality) == pytest.approx(
             (price, correlation, quality), abs=1e-6
         )
@@ -36,21 +36,21 @@ def test_a_plan_joins_by_all_shared_columns_that_it_has():
         (Terminal.of(graph, "Race", "D4"),),
         (Terminal.of(graph, "Race", "D3"), Terminal.of(graph, "Disease", "D3")),
     )
-    found = [tree.joins[0].join_set.left for tree in all_plans(graph, request)]
-    assert sorted(found) == [("Gender", "Race"), ("Race",)]
+    columns = [tree.joins[0].join_set.left for tree in all_plans(graph, request)]
+    assert sorted(columns) == [("Gender", "Race"), ("Race",)]
 
 
 def test_options_of_the_introduction():
     graph = graph_of("DS", "D1", "D2", "D3", "D4", "D5", owned=("DS",))
     request = age_and_disease(graph, "DS")
-    found = {
+    measures = {
         tree.tables: measured(graph, request, tree)
         for tree in all_plans(graph, request)
         if tree.tables in {("D1", "D2", "DS"), ("D5", "DS")}
     }
-    assert (found["D1", "D2", "DS"].correlation, found["D1", "D2", "DS"].n_rows) == (0, 6)
-    assert found["D5", "DS"].correlation == pytest.approx(0.591673, abs=1e-6)
-    assert found["D5", "DS"].n_rows == 7
+    assert (measures["D1", "D2", "DS"].correlation, measures["D1", "D2", "DS"].n_rows) == (0, 6)
+    assert measures["D5", "DS"].correlation == pytest.approx(0.591673, abs=1e-6)
+    assert measures["D5", "DS"].n_rows == 7
     alone = age_and_disease(graph, "D5", "D5")
     plan = next(tree for tree in all_plans(graph, alone) if not tree.joins)
     assert measured(graph, alone, plan).correlation == pytest.approx(0.918296, abs=1e-6)
@@ -59,7 +59,7 @@ def test_options_of_the_introduction():
 def test_options_of_the_introduction_that_join_the_own_table_by_age_alone():
     graph = graph_of("DS", "D3", "D4", owned=("DS",))
     request = age_and_disease(graph, "DS", "D3")
-    found = {
+    measured_plans = {
         (tree.joins[0].join_set.left, tree.joins[1].join_set.left): measured(graph, request, tree)
         for tree in all_plans(graph, request)
     }
@@ -68,7 +68,7 @@ def test_options_of_the_introduction_that_join_the_own_table_by_age_alone():
         (("Race",), 0.197160, 9),
         (("Gender", "Race"), 0.197160, 9),
     ]:
-        measures = found[columns, ("Age",)]
+        measures = measured_plans[columns, ("Age",)]
         assert measures.correlation == pytest.approx(correlation, abs=1e-6)
         assert measures.n_rows == n_rows
 
@@ -86,8 +86,8 @@ def test_trees_of_a_circle():
 def test_ends_of_a_tree_are_terminals_and_bounds_are_kept():
     graph = graph_of("D3", "D4", "D5")
     request = age_and_disease(graph, "D4", "D3", budget=5)
-    found = all_plans(graph, request)
-    assert {tree.tables for tree in found} == {("D3", "D4"), ("D3", "D4", "D5")}
+    plans = all_plans(graph, request)
+    assert {tree.tables for tree in plans} == {("D3", "D4"), ("D3", "D4", "D5")}
     within = [tree for tree, _ in plans_within(graph, request)]
     assert [[join.join_set.left for join in tree.joins] for tree in within] == [
         [("Gender",)],

@@ -38,51 +38,51 @@ def reason(market, want, **bounds):
     request = AcquisitionRequest(
         (Terminal.of(graph, "age", "mine"),), (Terminal.of(graph, want),), **bounds
     )
-    found = find_plans(graph, request, coded)
-    assert not found.plans
-    return found.reason, found.best_seen
+    outcome = find_plans(graph, request, coded)
+    assert not outcome.plans
+    return outcome.reason, outcome.best_seen
 
 
 def test_no_path_names_the_components(market):
-    told, _ = reason(market, "moon")
-    assert told == (
+    message, _ = reason(market, "moon")
+    assert message == (
         "No joins of at most 6 tables (max_tables) lead from 'age' of 'mine' to 'moon' of 'moons'. "
         "'mine' is connected with states, towns; 'moons' joins no table that leads there."
     )
 
 
 def test_keys_that_do_not_meet(market):
-    told, _ = reason(market, "beach")
-    assert told.endswith("'islands' joins no table that leads there.")
+    message, _ = reason(market, "beach")
+    assert message.endswith("'islands' joins no table that leads there.")
 
 
 def test_a_small_budget_tells_the_least_that_would_do(market):
-    told, best = reason(market, "smog", budget=9)
-    assert "the budget of 9 is too small: the least that a plan costs is 10" in told
+    message, best = reason(market, "smog", budget=9)
+    assert "the budget of 9 is too small: the least that a plan costs is 10" in message
     assert best["price"] == 10
 
 
 def test_a_threshold_of_quality(market):
-    told, best = reason(market, "smog", min_quality=0.99, budget=10)
-    assert "min_quality of 0.99 excludes all plans: the best that one has is" in told
+    message, best = reason(market, "smog", min_quality=0.99, budget=10)
+    assert "min_quality of 0.99 excludes all plans: the best that one has is" in message
     assert 0 < best["quality"] < 0.99
 
 
 def test_a_threshold_of_informativeness(market):
-    told, best = reason(market, "smog", max_informativeness=0)
-    assert "max_informativeness of 0 excludes all plans: the least that joins add up to" in told
+    message, best = reason(market, "smog", max_informativeness=0)
+    assert "max_informativeness of 0 excludes all plans: the least that joins add up to" in message
     assert best["informativeness"] > 0
 
 
 def test_too_few_tables(market):
-    told, best = reason(market, "smog", max_tables=2)
-    assert "max_tables of 2 is too small: a plan has at least 3" in told
+    message, best = reason(market, "smog", max_tables=2)
+    assert "max_tables of 2 is too small: a plan has at least 3" in message
     assert best["tables"] == 3
 
 
 def test_several_bounds_at_once(market):
-    told, best = reason(market, "smog", budget=1, max_tables=2)
-    assert told == "No plan keeps the bounds, not even with one of them left out: relax several."
+    message, best = reason(market, "smog", budget=1, max_tables=2)
+    assert message == "No plan keeps the bounds, not even with one of them left out: relax several."
     assert not best
 
 
@@ -91,6 +91,6 @@ def test_a_limit_of_memory_is_told(market):
     request = AcquisitionRequest(
         (Terminal.of(graph, "age", "mine"),), (Terminal.of(graph, "smog"),)
     )
-    found = find_plans(graph, request, coded, Limits(max_states=0))
-    assert found.stopped == "memory"
-    assert "limit on memory" in found.reason
+    outcome = find_plans(graph, request, coded, Limits(max_states=0))
+    assert outcome.stopped == "memory"
+    assert "limit on memory" in outcome.reason

@@ -25,8 +25,8 @@ def graph():
 
 def join(graph, one, other, *names):
     edge = graph.edge(one, other)
-    (found,) = [each for each in edge.join_sets if each.left == names]
-    return Join(edge.left, edge.right, found)
+    (chosen,) = [join_set for join_set in edge.join_sets if join_set.left == names]
+    return Join(edge.left, edge.right, chosen)
 
 
 def test_columns_prices_and_statements_of_a_plan(graph):
@@ -35,7 +35,7 @@ def test_columns_prices_and_statements_of_a_plan(graph):
     )
     assert tree.columns == {"a": ("x", "y"), "b": ("x", "z"), "c": ("x", "z")}
     assert tree.price(graph) == 4
-    assert [each.sql for each in tree.purchases(graph)] == [
+    assert [purchase.sql for purchase in tree.purchases(graph)] == [
         'SELECT "x", "y" FROM "a"',
         'SELECT "x", "z" FROM "b"',
     ]
@@ -49,7 +49,7 @@ def test_closure_joins_by_all_shared_columns(graph):
     assert not loose.is_closed(graph)  # b and c both have x
     closed = loose.closed(graph)
     assert closed.is_closed(graph)
-    assert [each.join_set.left for each in closed.joins] == [("x",), ("x", "z")]
+    assert [closed_join.join_set.left for closed_join in closed.joins] == [("x",), ("x", "z")]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -89,7 +89,7 @@ def test_terminals(graph):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "told"),
+    ("bounds", "message"),
     [
         ({"budget": -1}, "budget must be a number from 0"),
         ({"budget": math.nan}, "budget must be a number from 0"),
@@ -101,9 +101,9 @@ def test_terminals(graph):
         ({"numeric_scale": "odd"}, "numeric_scale must be one of"),
     ],
 )
-def test_bounds_out_of_range(bounds, told):
+def test_bounds_out_of_range(bounds, message):
     x, z = Terminal("x", ("a",)), Terminal("z", ("b",))
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         AcquisitionRequest((x,), (z,), **bounds)
 
 

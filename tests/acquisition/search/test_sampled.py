@@ -51,26 +51,26 @@ def test_intervals_hold_the_measures_of_whole_tables(natural, skewed):
     held = 0
     for seed in range(20):
         samples = SampledPlans(graph, 0.25, seed)
-        found = samples.estimates(plan.tree, request)
+        estimates = samples.estimates(plan.tree, request)
         evaluator = Evaluator(graph, request, coded, rows_of=samples.rows_of)
         measured = evaluator.measures(plan.tree)
-        assert found.correlation.plug_in == pytest.approx(measured.correlation, abs=1e-9)
-        assert found.quality.plug_in == pytest.approx(measured.quality, abs=1e-9)
-        assert found.n_rows == measured.n_rows
-        assert found.n_rows / samples.share_of_rows(plan.tree) == pytest.approx(12_000, rel=0.2)
-        assert found.correlation.reliable
-        held += found.correlation.low <= plan.measures.correlation <= found.correlation.high
-        held += found.quality.low <= plan.measures.quality <= found.quality.high
+        assert estimates.correlation.plug_in == pytest.approx(measured.correlation, abs=1e-9)
+        assert estimates.quality.plug_in == pytest.approx(measured.quality, abs=1e-9)
+        assert estimates.n_rows == measured.n_rows
+        assert estimates.n_rows / samples.share_of_rows(plan.tree) == pytest.approx(12_000, rel=0.2)
+        assert estimates.correlation.reliable
+        held += estimates.correlation.low <= plan.measures.correlation <= estimates.correlation.high
+        held += estimates.quality.low <= plan.measures.quality <= estimates.quality.high
     assert held >= 35  # of 40, each with a probability of 95 % or more
 
 
 def test_all_rows_are_the_measures_themselves():
     graph, request, coded = market(natural=True)
     (plan,) = find_plans(graph, request, coded).plans
-    found = SampledPlans(graph, 1.0).estimates(plan.tree, request)
+    estimates = SampledPlans(graph, 1.0).estimates(plan.tree, request)
     for estimate, value in (
-        (found.correlation, plan.measures.correlation),
-        (found.quality, plan.measures.quality),
+        (estimates.correlation, plan.measures.correlation),
+        (estimates.quality, plan.measures.quality),
     ):
         assert estimate.low == estimate.high == pytest.approx(value, abs=1e-9)
 
@@ -94,7 +94,7 @@ def test_plans_of_samples_are_not_proved():
     for rate, is_proved in ((0.25, False), (1.0, True)):
         samples = SampledPlans(graph, rate)
         evaluator = Evaluator(graph, request, coded, rows_of=samples.rows_of)
-        found = find_plans(graph, request, coded, evaluator=evaluator)
-        (plan,) = with_intervals(found, samples, request).plans
+        outcome = find_plans(graph, request, coded, evaluator=evaluator)
+        (plan,) = with_intervals(outcome, samples, request).plans
         assert plan.optimal == is_proved
         assert plan.estimates.correlation.plug_in == pytest.approx(plan.measures.correlation)

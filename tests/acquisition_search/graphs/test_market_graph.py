@@ -36,7 +36,7 @@ def test_tables_between_ones_own_and_the_wanted(opened):
         "shops.csv",
         "weather.csv",
     ]
-    pairs = {ends: [each.pairs for each in edge.join_sets] for ends, edge in graph.edges.items()}
+    pairs = {ends: [keys.pairs for keys in edge.join_sets] for ends, edge in graph.edges.items()}
     assert pairs == {
         ("sales", "shops.csv"): [(("shop", "shop_name"),)],
         ("geo/cities.csv", "shops.csv"): [(("City", "city"),)],
@@ -71,7 +71,7 @@ def test_names_that_are_equal_join_as_the_paper_has_it(opened):
     assert (edge.natural, edge.join_sets[0].pairs) == (True, (("week", "week"),))
     graph, _, _ = market_graph(opened, wanted=[("shops.csv", "shop_name")], match="names")
     edge = graph.edge("shops.csv", "weather.csv")
-    assert {each.left for each in edge.join_sets} == {("area",), ("city",), ("area", "city")}
+    assert {keys.left for keys in edge.join_sets} == {("area",), ("city",), ("area", "city")}
 
 
 def test_a_wanted_column_of_any_table(opened):
@@ -198,7 +198,7 @@ def test_a_saved_graph_gives_the_same(tmp_path, monkeypatch):
     assert "area" in graph.tables["shops.csv"].numeric
     # What has changed since is found and weighed as without it.
     tables = shop_tables()
-    tables["weather.csv"] = {name: each[:30] for name, each in tables["weather.csv"].items()}
+    tables["weather.csv"] = {name: values[:30] for name, values in tables["weather.csv"].items()}
     write_lake(tmp_path / "lake", tables)
     opened = opened_lake(tmp_path / "lake", tmp_path / "index.2")
     plain, _, _ = market_graph(opened, **options)

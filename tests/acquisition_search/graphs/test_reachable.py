@@ -9,13 +9,13 @@ from pexeso.acquisition_search.graphs.reachable import reachable
 
 
 def neighbours_in(edges):
-    asked = []
+    visited = []
 
     def neighbours(table):
-        asked.append(table)
+        visited.append(table)
         return {ends: [("x", "x")] * number for ends, number in edges.items() if table in ends}
 
-    return neighbours, asked
+    return neighbours, visited
 
 
 def path(*names):
@@ -24,12 +24,12 @@ def path(*names):
 
 def test_tables_between_two_ends():
     edges = path("a", "b", "c", "d", "e") | path("b", "x", "y") | path("a", "z")
-    neighbours, asked = neighbours_in(edges)
-    found = reachable([["a"], ["e"]], neighbours, max_joins=4)
-    assert found.tables == ("a", "b", "c", "d", "e")
-    assert set(found.pairs) == set(path("a", "b", "c", "d", "e"))
-    assert sorted(asked) == sorted(["a", "b", "c", "d", "e", "x", "z"])  # two joins from an end
-    assert (found.n_looked_at, found.n_waiting) == (7, 0)
+    neighbours, visited = neighbours_in(edges)
+    reached = reachable([["a"], ["e"]], neighbours, max_joins=4)
+    assert reached.tables == ("a", "b", "c", "d", "e")
+    assert set(reached.pairs) == set(path("a", "b", "c", "d", "e"))
+    assert sorted(visited) == sorted(["a", "b", "c", "d", "e", "x", "z"])  # two joins from an end
+    assert (reached.n_looked_at, reached.n_waiting) == (7, 0)
     # A detour of one table more is within five joins, and not within four.
     detour = edges | path("b", "q", "r", "d")
     assert "q" not in reachable([["a"], ["e"]], neighbours_in(detour)[0], max_joins=4).tables
@@ -43,22 +43,22 @@ def test_one_end_has_all_within_reach():
 
 def test_limits_take_the_nearest_and_those_that_share_most():
     edges = {("a", f"n{at}"): 1 + at % 3 for at in range(9)} | path("n2", "far")
-    neighbours, asked = neighbours_in(edges)
-    found = reachable([["a"]], neighbours, max_tables=4)
-    assert asked == ["a", "n2", "n5", "n8"]
-    assert found.tables == ("a", "n2", "n5", "n8")
-    assert (found.n_looked_at, found.n_waiting) == (4, 7)
+    neighbours, visited = neighbours_in(edges)
+    reached = reachable([["a"]], neighbours, max_tables=4)
+    assert visited == ["a", "n2", "n5", "n8"]
+    assert reached.tables == ("a", "n2", "n5", "n8")
+    assert (reached.n_looked_at, reached.n_waiting) == (4, 7)
 
 
 def test_ends_that_can_be_several_tables():
     edges = path("a", "b", "w1") | path("w2", "c") | path("a", "w3")
     neighbours, _ = neighbours_in(edges)
-    found = reachable(
+    reached = reachable(
         [["a"], ["w1", "w2"]],
         neighbours,
         belongs={1: frozenset(["w1", "w2", "w3"])},
     )
-    assert found.tables == ("a", "b", "w1", "w2", "w3")
+    assert reached.tables == ("a", "b", "w1", "w2", "w3")
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -76,7 +76,7 @@ def test_kept_are_all_tables_of_short_paths(seed):
                 yield from paths(other, [*seen, other])
 
     # None is on a dead end.
-    on_paths = {name for found in paths("t00", ["t00"]) for name in found} | {"t00", "t01"}
-    found = reachable([["t00"], ["t01"]], neighbours_in(edges)[0], max_joins=4)
-    assert on_paths <= set(found.tables)
-    assert set(found.pairs) == {ends for ends in edges if set(ends) <= set(found.tables)}
+    on_paths = {name for route in paths("t00", ["t00"]) for name in route} | {"t00", "t01"}
+    reached = reachable([["t00"], ["t01"]], neighbours_in(edges)[0], max_joins=4)
+    assert on_paths <= set(reached.tables)
+    assert set(reached.pairs) == {ends for ends in edges if set(ends) <= set(reached.tables)}

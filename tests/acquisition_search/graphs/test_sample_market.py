@@ -20,7 +20,7 @@ def test_names_give_the_natural_graph_of_the_paper(tmp_path):
     write_lake(tmp_path, tables)
     graph, _, notes = sample_graph(tmp_path, rate=1.0, own=[("sales", own_sales())])
     texts = {
-        name: pa.table({label: list(map(str, each)) for label, each in columns.items()})
+        name: pa.table({label: list(map(str, values)) for label, values in columns.items()})
         for name, columns in tables.items()
     }
     texts["sales"] = own_sales()

@@ -16,8 +16,8 @@ def random_tables(seed):
     tables = {}
     for at, n_rows in enumerate((40, 25, 60)):
         drawn = {
-            name: [f'"{words[each]}"' for each in random.integers(0, most, n_rows)]
-            for name, most in (("one", 10), ("two", 4), ("three", 7))
+            name: [f'"{words[index]}"' for index in random.integers(0, n_words, n_rows)]
+            for name, n_words in (("one", 10), ("two", 4), ("three", 7))
         }
         tables[f"t{at}.csv"] = drawn
     tables["t3.csv"] = {"one": ["q", "r"], "two": ["s", "t"], "three": ["-", "n/a"]}
@@ -41,13 +41,13 @@ def test_spark_weighs_as_this_process_does(spark, tmp_path):
     tables = random_tables(0)
     write_lake(tmp_path / "lake", tables)
     market = Market.of(opened_lake(tmp_path / "lake", tmp_path / "index"))
-    columns = {name: list(each) for name, each in tables.items()}
+    columns = {name: list(table) for name, table in tables.items()}
     read = {table.name: table for table in market.tables(sorted(tables), columns)}
     joins = joins_of(tables)
     here = list(weighed_here()(read, joins))
-    found = list(weighed_by_spark(spark, market.rows)(read, joins))
-    assert len(found) == len(here) == 30
-    for one, other in zip(found, here, strict=True):
+    join_sets = list(weighed_by_spark(spark, market.rows)(read, joins))
+    assert len(join_sets) == len(here) == 30
+    for one, other in zip(join_sets, here, strict=True):
         assert one.pairs == other.pairs
         assert (one.n_keys, one.left_most, one.right_most) == (
             other.n_keys,
@@ -62,8 +62,8 @@ def test_spark_weighs_as_this_process_does(spark, tmp_path):
             theirs.right_only,
             theirs.null_rows,
         )
-    assert any(np.isnan(each.informativeness.value) for each in here) or any(
-        not each.n_keys for each in here
+    assert any(np.isnan(join_set.informativeness.value) for join_set in here) or any(
+        not join_set.n_keys for join_set in here
     )
     stored, _ = updated_graph(market)
     by_spark, changes = updated_graph(market, weigh=weighed_by_spark(spark, market.rows))
@@ -75,8 +75,8 @@ def test_spark_weighs_as_this_process_does(spark, tmp_path):
 def test_keys_are_counted_whole():
     rows = pa.table({"a": ["x", "x", "y", None, " x"], "b": ["1.0", "1", "2", "3", "1"]})
     keys, counts, missing = key_counts(rows, ["a", "b"])
-    found = dict(zip(map(tuple, keys.to_pylist()), counts.to_pylist(), strict=True))
-    assert found == {("x", "1"): 3, ("y", "2"): 1}
+    totals = dict(zip(map(tuple, keys.to_pylist()), counts.to_pylist(), strict=True))
+    assert totals == {("x", "1"): 3, ("y", "2"): 1}
     assert missing == 1
     keys, counts, missing = key_counts(rows.slice(3, 1), ["a"])
     assert (keys.to_pylist(), counts.to_pylist(), missing) == ([], [], 1)

@@ -84,7 +84,7 @@ def test_updates_weigh_what_is_new(tmp_path, monkeypatch):
     assert (changes.added, changes.changed, changes.removed, changes.n_weighed) == ((), (), (), 0)
 
     del tables["geo/states.csv"]
-    tables["weather.csv"] = {name: each[:30] for name, each in tables["weather.csv"].items()}
+    tables["weather.csv"] = {name: values[:30] for name, values in tables["weather.csv"].items()}
     tables["sales.csv"] = {"shop_name": tables["shops.csv"]["shop_name"] * 2}
     counted = []
 
@@ -114,7 +114,7 @@ def test_joins_without_a_common_key_are_not_weighed_twice(tmp_path):
     market = market_of(tmp_path / "lake", tmp_path / "index", tables)
     first, changes = updated_graph(market)
     assert changes.n_weighed == 3
-    assert [each.pairs for each in first.edges["a.csv", "b.csv"].join_sets] == [
+    assert [join_set.pairs for join_set in first.edges["a.csv", "b.csv"].join_sets] == [
         (("name", "name"),),
         (("town", "town"),),
     ]
@@ -127,15 +127,15 @@ def test_tables_that_cannot_be_read_are_told(tmp_path):
     market = market_of(lake, tmp_path / "index", shop_tables())
     first, _ = updated_graph(market)
     (lake / "weather.csv").unlink()
-    found, changes = updated_graph(Market.of(market.opened))
-    assert "weather.csv" not in found.fingerprints
+    updated, changes = updated_graph(Market.of(market.opened))
+    assert "weather.csv" not in updated.fingerprints
     assert changes.notes[0].startswith("'weather.csv' is left out")
-    assert set(found.edges) == {ends for ends in first.edges if "weather.csv" not in ends}
+    assert set(updated.edges) == {ends for ends in first.edges if "weather.csv" not in ends}
 
 
 def changed(rows, name, value):
     values = rows[name].to_pylist()
-    at = next(at for at, each in enumerate(values) if each is not None)
+    at = next(at for at, cell in enumerate(values) if cell is not None)
     values[at] = value
     column = pa.array(values, rows.schema.field(name).type)
     return rows.set_column(rows.column_names.index(name), rows.schema.field(name), column)

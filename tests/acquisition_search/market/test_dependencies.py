@@ -25,8 +25,8 @@ def places(n_rows):
 
 
 def test_discovered_on_a_sample():
-    found = discovered(places(400).select, places(1).column_names, ["one"])
-    assert found == (Dependency(("zip",), "state"),)
+    rules = discovered(places(400).select, places(1).column_names, ["one"])
+    assert rules == (Dependency(("zip",), "state"),)
     assert discovered(places(400).select, ["zip"], []) == ()
 
 
@@ -74,7 +74,7 @@ def test_worked_out_when_they_are_asked_for():
 
 
 @pytest.mark.parametrize(
-    "told",
+    "document",
     [
         [],
         {"a": {}},
@@ -84,9 +84,9 @@ def test_worked_out_when_they_are_asked_for():
         {"a": [{"left": [1], "right": "x"}]},
     ],
 )
-def test_files_that_are_no_dependencies(tmp_path, told):
+def test_files_that_are_no_dependencies(tmp_path, document):
     path = tmp_path / "told.json"
-    path.write_text(json.dumps(told), encoding="utf-8")
+    path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(InputError, match="An example"):
         read_dependencies(path)
     path.write_text("{", encoding="utf-8")

@@ -30,7 +30,7 @@ LAKE = {
 def opened(tmp_path_factory):
     folder = tmp_path_factory.mktemp("market")
     tables = {name: dict(columns) for name, columns in LAKE.items()}
-    tables["sales.csv"]["amount"] = [f'"{each}"' for each in LAKE["sales.csv"]["amount"]]
+    tables["sales.csv"]["amount"] = [f'"{amount}"' for amount in LAKE["sales.csv"]["amount"]]
     write_lake(folder / "lake", tables)
     typed = {"price": [1.5, 2.5, None], "year": [2001, 2002, 2002], "year_copy": [1, 1, 1]}
     pq.write_table(pa.table(typed), folder / "lake" / "typed.parquet")
@@ -82,12 +82,12 @@ def test_dependencies(opened, tmp_path):
     (regions,) = market.tables(["more/regions.csv"], {})
     assert list(regions.dependencies) == []  # each column is a key
     path = tmp_path / "dependencies.json"
-    told = {"sales.csv": [{"left": ["region", "size"], "right": "branch"}]}
-    path.write_text(json.dumps(told), encoding="utf-8")
+    rules = {"sales.csv": [{"left": ["region", "size"], "right": "branch"}]}
+    path.write_text(json.dumps(rules), encoding="utf-8")
     (sales,) = Market.of(opened, dependencies=path).tables(["sales.csv"], {})
     assert tuple(sales.dependencies) == (Dependency(("region", "size"), "branch"),)
-    told["sales.csv"][0]["right"] = "no"
-    path.write_text(json.dumps(told), encoding="utf-8")
+    rules["sales.csv"][0]["right"] = "no"
+    path.write_text(json.dumps(rules), encoding="utf-8")
     with pytest.raises(ColumnNotFoundError, match="names the column 'no'"):
         Market.of(opened, dependencies=path).tables(["sales.csv"], {})
 

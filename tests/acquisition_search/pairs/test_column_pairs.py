@@ -50,13 +50,13 @@ def lake(folder, columns, n_rows, *, shards=1, deleted=()):
 
 def expected(columns, n_rows, *, telling=None, deleted=()):
     """Apply the two rules to all pairs of columns as plain sets."""
-    live = {name: each for name, each in columns.items() if each and name[0] not in deleted}
-    most = max_columns_of(len(live)) if telling is None else telling
+    live = {name: tokens for name, tokens in columns.items() if tokens and name[0] not in deleted}
+    limit = max_columns_of(len(live)) if telling is None else telling
     held = {}
     for tokens in live.values():
         for token in tokens:
             held[token] = held.get(token, 0) + 1
-    found = {}
+    pairs = {}
     for one, other in combinations(sorted(live), 2):
         if one[0] == other[0]:
             continue
@@ -67,15 +67,15 @@ def expected(columns, n_rows, *, telling=None, deleted=()):
         keys = n >= 0.9 * n_rows[one[0]] or m >= 0.9 * n_rows[other[0]]
         contained = shared >= 0.8 * n or shared >= 0.8 * m
         if (named and shared and shared >= 0.1 * min(n, m)) or (
-            keys and contained and sum(tells(token, held[token], most) for token in both) >= 3
+            keys and contained and sum(tells(token, held[token], limit) for token in both) >= 3
         ):
-            found[one, other] = shared
-    return found
+            pairs[one, other] = shared
+    return pairs
 
 
-def tells(token, n_columns, most):
+def tells(token, n_columns, limit):
     number = re.fullmatch(r"-?\d+([.]\d*)?", token)
-    return n_columns <= most and not (number and abs(float(token)) < 10**4 and len(token) < 5)
+    return n_columns <= limit and not (number and abs(float(token)) < 10**4 and len(token) < 5)
 
 
 def named(columns, pairs):
@@ -152,14 +152,14 @@ def test_rules_at_their_bounds(tmp_path):
     }
     n_rows = dict.fromkeys((table for table, _ in columns), 100) | {"keys": 11}
     known = lake(tmp_path, columns, n_rows)
-    found = named(known, all_pairs(known))
-    assert {tuple(table for table, _ in pair) for pair in found} == {
+    pairs = named(known, all_pairs(known))
+    assert {tuple(table for table, _ in pair) for pair in pairs} == {
         ("eight", "keys"),
         ("keys", "same"),
         ("keys", "less"),
         ("keys", "many"),
     }
-    assert found[("keys", "code"), ("same", "C-O-D-E")] == 1
+    assert pairs[("keys", "code"), ("same", "C-O-D-E")] == 1
 
 
 def test_tokens_of_many_columns_and_small_numbers_tell_nothing(tmp_path):
@@ -168,7 +168,7 @@ def test_tokens_of_many_columns_and_small_numbers_tell_nothing(tmp_path):
     known = lake(tmp_path, columns, {f"t{at}": 20 for at in range(40)})
     assert max_columns_of(40) == 35
     assert len(all_pairs(known)) == 0
-    fewer = {name: each for name, each in columns.items() if int(name[0][1:]) < 10}
+    fewer = {name: tokens for name, tokens in columns.items() if int(name[0][1:]) < 10}
     (tmp_path / "fewer").mkdir()
     known = lake(tmp_path / "fewer", fewer, {f"t{at}": 20 for at in range(10)})
     assert len(all_pairs(known)) == 45
@@ -195,15 +195,15 @@ def test_limits_keep_what_shares_most(tmp_path, monkeypatch):
         tuple(sorted([one, other]))
         for one in range(12)
         for other in sorted(
-            (each for each in range(12) if each != one),
-            key=lambda each, one=one: (-min(one, each), each),
+            (namesake for namesake in range(12) if namesake != one),
+            key=lambda namesake, one=one: (-min(one, namesake), namesake),
         )[:2]
     }
-    found = {
+    pairs = {
         (known.name(left)[0], known.name(right)[0])
         for left, right in zip(some.left.tolist(), some.right.tolist(), strict=True)
     }
-    assert found == {(f"t{one:02}", f"t{other:02}") for one, other in best}
+    assert pairs == {(f"t{one:02}", f"t{other:02}") for one, other in best}
     own = own_columns(known, ["t05"])
     right = pairs_from(known, own, limit=2).right
     # Two that contain it, which are its best namesakes too, and two that it contains.
@@ -215,10 +215,10 @@ def test_a_table_of_the_shopper(tmp_path):
     known = lake(tmp_path, columns, {"a": 3, "b": 90})
     tokens = pa.array(["Rome", "Oslo", "Paris", "Bern"])
     own = [OwnColumn("mine", "City", tokens, 50), OwnColumn("mine", "n", pa.array(["1"]), 50)]
-    found = pairs_from(known, own)
-    assert found.left.tolist() == [0]
-    assert known.name(int(found.right[0])) == ("a", "city")
-    assert found.shared.tolist() == [3]
+    pairs = pairs_from(known, own)
+    assert pairs.left.tolist() == [0]
+    assert known.name(int(pairs.right[0])) == ("a", "city")
+    assert pairs.shared.tolist() == [3]
 
 
 def test_columns_are_found_by_their_names(tmp_path):
@@ -292,11 +292,11 @@ def test_pairs_of_a_relational_lake(lake_folder, tmp_path):
         "WHERE l.number < r.number GROUP BY ALL"
     ).fetchall()
     shared = {(names[left], names[right]): n for left, right, n in counted}
-    found = named(known, pairs)
+    named_pairs = named(known, pairs)
     assert pairs.n_left_out == 0
-    assert all(shared[pair] == n for pair, n in found.items())
-    assert set(found) == set(expected(columns, n_rows))
+    assert all(shared[pair] == n for pair, n in named_pairs.items())
+    assert set(named_pairs) == set(expected(columns, n_rows))
     folder = names[0][0].rpartition("/")[0]
     people = f"{folder}/People.csv"
-    of_people = {pair for pair in found if (people, "playerID") in pair}
+    of_people = {pair for pair in named_pairs if (people, "playerID") in pair}
     assert len(of_people) == 15

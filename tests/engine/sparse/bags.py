@@ -62,14 +62,14 @@ def features_of(word: str) -> Counter[tuple]:
     if word.isascii() and word.isdigit() and len(word) < 15:
         places = (word, "from the beginning", 0), (word, "from the end", 0)
         return Counter({(word, "number"): 1, **dict.fromkeys(places, 1)})
-    letters, found = ["begin", *word, "end"], Counter()
+    letters, features = ["begin", *word, "end"], Counter()
     for first in range(len(letters)):
         for second in letters[first + 1 : first + 3]:
             pair = letters[first], second
-            found[pair] += 1
-            found[pair, "from the beginning", min(first // 3, 63)] += 1
-            found[pair, "from the end", min((len(letters) - first) // 3, 63)] += 1
-    return found
+            features[pair] += 1
+            features[pair, "from the beginning", min(first // 3, 63)] += 1
+            features[pair, "from the end", min((len(letters) - first) // 3, 63)] += 1
+    return features
 
 
 @cache
@@ -86,7 +86,7 @@ def alike(word: str, other: str, whole_word_share: float) -> float:
     """Return how alike two words are, from 0 to 1."""
     if word == other:
         return 1.0
-    squares = (float(common_features(each, each)) for each in (word, other))
+    squares = (float(common_features(text, text)) for text in (word, other))
     common = common_features(*sorted((word, other)))
     return (1.0 - whole_word_share) * (common / math.sqrt(math.prod(squares)))
 
@@ -122,5 +122,5 @@ def distances_of(
     values: Sequence[str], others: Sequence[str], space: LetterSpace = SPACE
 ) -> np.ndarray:
     """Return all distances of two lists of values."""
-    found = [[distance_of(value, other, space) for other in others] for value in values]
-    return np.array(found).reshape(len(values), len(others))
+    distances = [[distance_of(value, other, space) for other in others] for value in values]
+    return np.array(distances).reshape(len(values), len(others))

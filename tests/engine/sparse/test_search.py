@@ -44,11 +44,11 @@ def lake_of(seed: int, n_values: int, n_columns: int = 12, space: LetterSpace = 
 
 def misspelt(values: list[str], rng: np.random.Generator) -> list[str]:
     """Take a letter out of every other value, and add words that the lake has not."""
-    found = []
+    texts = []
     for number, value in enumerate(values):
         at = int(rng.integers(0, max(1, len(value) - 1)))
-        found.append(value if number % 2 else value[:at] + value[at + 1 :])
-    return [*found, "zzz qqq", "", "ko"]
+        texts.append(value if number % 2 else value[:at] + value[at + 1 :])
+    return [*texts, "zzz qqq", "", "ko"]
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -58,9 +58,9 @@ def test_rows_are_those_within_the_distance(seed, share, n_threads):
     space = LetterSpace(share)
     values, partition = lake_of(seed, 90, space=space)
     rng = np.random.default_rng(seed)
-    asked = misspelt([values[row] for row in rng.choice(len(values), 70)], rng)
-    exact = distances_of(asked, values, space)
-    vectors = vectors_of(asked, space)
+    queries = misspelt([values[row] for row in rng.choice(len(values), 70)], rng)
+    exact = distances_of(queries, values, space)
+    vectors = vectors_of(queries, space)
     near = np.unique(exact[np.isfinite(exact)])
     # Also at distances that some pair has, where one bit decides.
     for limit in (
@@ -75,27 +75,27 @@ def test_rows_are_those_within_the_distance(seed, share, n_threads):
         1.0,
         *near[:: 1 + len(near) // 40],
     ):
-        found = search.find_rows(partition, vectors, float(limit), n_threads, Work())
-        rows = np.repeat(np.arange(len(asked)), np.diff(found.offsets))
+        hits = search.find_rows(partition, vectors, float(limit), n_threads, Work())
+        rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
         expected = np.argwhere(exact <= limit)
-        np.testing.assert_array_equal(np.stack([rows, found.members], 1), expected)
+        np.testing.assert_array_equal(np.stack([rows, hits.members], 1), expected)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 50])
 @pytest.mark.parametrize("at_once", [1, 200, 1 << 22])
 def test_pairs_do_not_depend_on_threads_and_pieces(n_threads, at_once, monkeypatch):
     values, partition = lake_of(5, 90)
-    asked = misspelt(values[:40], np.random.default_rng(5))
-    exact = distances_of(asked, values, SPACE)
+    queries = misspelt(values[:40], np.random.default_rng(5))
+    exact = distances_of(queries, values, SPACE)
     monkeypatch.setattr(search, "available_threads", lambda: n_threads)
     monkeypatch.setattr(search, "PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(search, "PAIRS_A_THREAD", 64)
     rows = np.arange(0, len(values), 2)
-    found = search.pairs_within(partition, vectors_of(asked), rows, 0.4)
+    pairs = search.pairs_within(partition, vectors_of(queries), rows, 0.4)
     expected = np.argwhere(exact[:, rows] <= 0.4)
     assert len(expected) > 40
-    np.testing.assert_array_equal(np.stack(found[:2], 1), expected)
-    np.testing.assert_array_equal(found[2], exact[:, rows][tuple(expected.T)])
+    np.testing.assert_array_equal(np.stack(pairs[:2], 1), expected)
+    np.testing.assert_array_equal(pairs[2], exact[:, rows][tuple(expected.T)])
 
 
 @given(
@@ -106,15 +106,15 @@ def test_pairs_do_not_depend_on_threads_and_pieces(n_threads, at_once, monkeypat
 @example(["a"], ["a"], 0.0)
 @example(["aa aa", "aa"], ["aa", "aaa"], 0.3)
 @settings(max_examples=150, deadline=None)
-def test_any_values_are_found(stored, asked, limit):
+def test_any_values_are_found(stored, queries, limit):
     arrays, order = build_partition(
         vectors_of(stored), np.array([0, len(stored)]), np.arange(len(stored))
     )
     partition = SparsePartition.from_arrays(arrays, SPACE)
-    exact = distances_of(asked, [stored[row] for row in order])
-    found = search.find_rows(partition, vectors_of(asked), limit, 1, Work())
-    rows = np.repeat(np.arange(len(asked)), np.diff(found.offsets))
-    np.testing.assert_array_equal(np.stack([rows, found.members], 1), np.argwhere(exact <= limit))
+    exact = distances_of(queries, [stored[row] for row in order])
+    hits = search.find_rows(partition, vectors_of(queries), limit, 1, Work())
+    rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
+    np.testing.assert_array_equal(np.stack([rows, hits.members], 1), np.argwhere(exact <= limit))
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.1, 0.4, 0.6])
@@ -123,11 +123,11 @@ def test_values_of_ten_thousand_letters_are_found(limit):
         vectors_of(LONG), np.array([0, len(LONG)]), np.arange(len(LONG))
     )
     partition = SparsePartition.from_arrays(arrays, SPACE)
-    asked = [*LONG, "a" * 5_000, "abcd abcd", "zz", "😀"]
-    exact = distances_of(asked, [LONG[row] for row in order])
-    found = search.find_rows(partition, vectors_of(asked), limit, 1, Work())
-    rows = np.repeat(np.arange(len(asked)), np.diff(found.offsets))
-    np.testing.assert_array_equal(np.stack([rows, found.members], 1), np.argwhere(exact <= limit))
+    queries = [*LONG, "a" * 5_000, "abcd abcd", "zz", "😀"]
+    exact = distances_of(queries, [LONG[row] for row in order])
+    hits = search.find_rows(partition, vectors_of(queries), limit, 1, Work())
+    rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
+    np.testing.assert_array_equal(np.stack([rows, hits.members], 1), np.argwhere(exact <= limit))
 
 
 @pytest.mark.parametrize("length", long_but([20_000], [20_000, 100_000]))
@@ -143,39 +143,39 @@ def test_a_word_that_repeats_its_pairs_is_found_at_every_distance(length):
     partition = SparsePartition.from_arrays(arrays, SPACE)
     exact = vectors_of(values).distances(vectors_of([values[row] for row in order]))
     torch = pytest.importorskip("torch")
-    for each in (partition, replace(partition, device=torch.device("cpu"))):
+    for variant in (partition, replace(partition, device=torch.device("cpu"))):
         for limit in (0.0, 1e-6, 0.01, float(exact[0, 3]), 0.06, 0.4):
-            found = search.find_rows(each, vectors_of(values), limit, 1, Work())
-            rows = np.repeat(np.arange(4), np.diff(found.offsets))
+            hits = search.find_rows(variant, vectors_of(values), limit, 1, Work())
+            rows = np.repeat(np.arange(4), np.diff(hits.offsets))
             expected = np.argwhere(exact <= limit)
-            np.testing.assert_array_equal(np.stack([rows, found.members], 1), expected)
+            np.testing.assert_array_equal(np.stack([rows, hits.members], 1), expected)
 
 
 def test_lists_are_left_out_and_nothing_is_missed():
     _, partition = lake_of(5, 400)
     work = Work()
-    found = search.find_rows(partition, partition.vectors, 0.06, 1, work)
+    hits = search.find_rows(partition, partition.vectors, 0.06, 1, work)
     assert work.lists_left_out > 0
     exact = partition.vectors.distances(partition.vectors)
-    assert len(found.members) == (exact <= 0.06).sum()
+    assert len(hits.members) == (exact <= 0.06).sum()
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_rows_looked_up_and_rows_gone_through_are_the_same(seed, monkeypatch):
     """No value goes through all rows, or each that reads lists does, in full lanes."""
     values, partition = lake_of(seed, 300)
-    asked = vectors_of(misspelt(values[::5], np.random.default_rng(seed)))
-    exact = asked.distances(partition.vectors)
+    queries = vectors_of(misspelt(values[::5], np.random.default_rng(seed)))
+    exact = queries.distances(partition.vectors)
     for limit in (0.06, 0.3, 0.45, 0.6, float(exact[np.isfinite(exact)].max())):
         which, rows = np.nonzero(exact <= min(limit, 0.7))
         looked_at = []
         for visits in (1e9, 0.0):
             monkeypatch.setattr(compiled, "VISITS_A_SCAN", visits)
             work = Work()
-            found = compiled.matching_rows(partition, asked, min(limit, 0.7), 1, work)
-            np.testing.assert_array_equal(found.members, rows)
+            hits = compiled.matching_rows(partition, queries, min(limit, 0.7), 1, work)
+            np.testing.assert_array_equal(hits.members, rows)
             np.testing.assert_array_equal(
-                found.offsets[1:], np.bincount(which, minlength=len(asked)).cumsum()
+                hits.offsets[1:], np.bincount(which, minlength=len(queries)).cumsum()
             )
             looked_at.append(work.candidates)
         if limit >= 0.6:
@@ -190,24 +190,24 @@ def test_torch_finds_the_same_rows(seed, share, monkeypatch):
 
     space = LetterSpace(share)
     values, partition = lake_of(seed, 200, space=space)
-    asked = [
+    queries = [
         *misspelt(values[::3], np.random.default_rng(seed)),
         "",
         "q",
         values[0] + " " + values[0],
     ]
-    vectors = vectors_of(asked, space)
+    vectors = vectors_of(queries, space)
     exact = vectors.distances(partition.vectors)
     near = np.unique(exact[np.isfinite(exact)])
     there = replace(partition, device=torch.device("cpu"))
     for at_once in (1, 1 << 28):
         monkeypatch.setattr(torch_rows, "NUMBERS_AT_ONCE", at_once)
         for limit in (0.0, 0.06, 0.3, 0.45, 0.6, 1.0, *near[:: len(near) // 5]):
-            found = search.find_rows(there, vectors, float(limit), 1, Work())
+            hits = search.find_rows(there, vectors, float(limit), 1, Work())
             which, rows = np.nonzero(exact <= limit)
-            np.testing.assert_array_equal(found.members, rows)
+            np.testing.assert_array_equal(hits.members, rows)
             np.testing.assert_array_equal(
-                np.diff(found.offsets), np.bincount(which, minlength=len(asked))
+                np.diff(hits.offsets), np.bincount(which, minlength=len(queries))
             )
 
 
@@ -221,8 +221,8 @@ def test_lanes_hold_values_of_very_many_words(n_words):
     partition = SparsePartition.from_arrays(arrays, SPACE)
     exact = partition.vectors.distances(partition.vectors)
     for limit in (0.1, 0.5, 0.69):
-        found = search.find_rows(partition, partition.vectors, limit, 1, Work())
-        np.testing.assert_array_equal(found.members, np.nonzero(exact <= limit)[1])
+        hits = search.find_rows(partition, partition.vectors, limit, 1, Work())
+        np.testing.assert_array_equal(hits.members, np.nonzero(exact <= limit)[1])
 
 
 def brute_force(partition, vectors, weights, needed, limit):
@@ -253,8 +253,8 @@ def test_columns_and_counts_are_those_of_brute_force(seed, few, monkeypatch):
                 expected = brute_force(partition, vectors, weights, needed, limit)
                 for way in (space.search, space.search_exhaustively):
                     more = {"total": 1, "max_pairs": 1} if way == space.search else {}
-                    found = way(partition, vectors, weights, goal=goal, stats=SearchStats(), **more)
-                    for part, right in zip(found, expected, strict=True):
+                    parts = way(partition, vectors, weights, goal=goal, stats=SearchStats(), **more)
+                    for part, right in zip(parts, expected, strict=True):
                         np.testing.assert_array_equal(part, right)
 
 
@@ -265,8 +265,8 @@ def test_a_batch_finds_what_single_searches_find():
         BatchColumn(np.arange(begin, begin + 20), np.ones(20, np.int64), needed)
         for begin, needed in ((0, 1), (10, 9), (60, 18))
     ]
-    found = space.search_batch(partition, vectors, queries, Goal(0.42), SearchStats(), max_pairs=1)
-    for query, (columns, counts) in zip(queries, found, strict=True):
+    batch = space.search_batch(partition, vectors, queries, Goal(0.42), SearchStats(), max_pairs=1)
+    for query, (columns, counts) in zip(queries, batch, strict=True):
         alone = space.search(
             partition, vectors[query.members], query.weights, 20,
             Goal(0.42, query.min_count), SearchStats(), max_pairs=1,
@@ -287,7 +287,7 @@ def test_the_best_columns_come_with_those_that_tie_with_the_last():
             *arguments, Goal(0.3, k=k), SearchStats(), left_out, max_pairs=1
         )
         floor = sorted(counts.tolist())[-min(k, len(counts))]
-        assert sorted(best.tolist()) == sorted(each for each in counts.tolist() if each >= floor)
+        assert sorted(best.tolist()) == sorted(hits for hits in counts.tolist() if hits >= floor)
         left_out[columns[0]] = True
         again, _ = space.search(*arguments, Goal(0.3, k=k), SearchStats(), left_out, max_pairs=1)
         assert int(columns[0]) not in again.tolist()

@@ -19,8 +19,8 @@ VALUES = [f"{first} {second}" for first in ("oslo", "bergen", "bodø") for secon
 
 @pytest.fixture
 def arrays():
-    found, _ = build_partition(vectors_of(VALUES), np.array([0, 4, 6]), np.arange(6))
-    return found
+    partition_arrays, _ = build_partition(vectors_of(VALUES), np.array([0, 4, 6]), np.arange(6))
+    return partition_arrays
 
 
 def test_what_was_built_is_sound(arrays):

@@ -70,18 +70,18 @@ def test_time_does_not_grow_with_the_square_of_the_letters_of_a_value(value):
 @given(st.lists(texts, max_size=6), st.lists(texts, max_size=6))
 @settings(max_examples=150, deadline=None)
 def test_distances_are_those_of_the_definition(left, right):
-    found = vectors_of([*left, "a"])[: len(left)].distances(vectors_of([*right, "b"]))
-    np.testing.assert_array_equal(found[:, :-1], distances_of(left, right))
+    distances = vectors_of([*left, "a"])[: len(left)].distances(vectors_of([*right, "b"]))
+    np.testing.assert_array_equal(distances[:, :-1], distances_of(left, right))
 
 
 @given(st.lists(texts, min_size=1, max_size=6))
 @settings(max_examples=100, deadline=None)
 def test_a_value_is_at_distance_0_of_itself_whatever_the_order_of_its_words(values):
     turned = [" ".join(reversed(value.split())) for value in values]
-    found = pair_distances(vectors_of(values), vectors_of(turned))
+    distances = pair_distances(vectors_of(values), vectors_of(turned))
     known = np.array([bool(value.split()) for value in values])
-    assert (found[known] == 0).all()
-    assert np.isinf(found[~known]).all()
+    assert (distances[known] == 0).all()
+    assert np.isinf(distances[~known]).all()
 
 
 def test_pair_distances_are_the_diagonal():
@@ -101,10 +101,10 @@ def test_many_values_are_compared_in_runs(monkeypatch):
 def test_rows_taken_and_put_together_keep_their_vectors(values, data):
     vectors = vectors_of(values)
     rows = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=8))
-    taken = vectors[np.array(rows, np.int64)]
+    subset = vectors[np.array(rows, np.int64)]
     whole = vectors.distances(vectors)
-    np.testing.assert_array_equal(taken.distances(vectors), whole[rows])
-    together = SparseVectors.concatenate([taken, vectors, vectors[:0]])
+    np.testing.assert_array_equal(subset.distances(vectors), whole[rows])
+    together = SparseVectors.concatenate([subset, vectors, vectors[:0]])
     np.testing.assert_array_equal(together.distances(vectors), np.concatenate([whole[rows], whole]))
     words = together.words.to_pylist()
     assert words == sorted(set(words))

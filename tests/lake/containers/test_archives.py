@@ -117,11 +117,11 @@ def test_names_that_lead_out_of_an_archive_are_listed_and_never_read():
     with zipfile.ZipFile(packed, "w") as file:
         for name in ("../up.csv", "/abs.csv", "a/../../b.csv", "..\\w.csv", ".hid.csv", "ok.csv"):
             file.writestr(zipfile.ZipInfo(name), CITIES)
-    found = {each.name: each.reason for each in members_of(source(packed.getvalue()))}
-    assert found.pop("ok.csv") is None
-    assert found.pop(".hid.csv") == "hidden: its name starts with a dot"
-    assert len(found) == 4
-    assert set(found.values()) == {"its name leads out of the archive"}
+    reasons = {member.name: member.reason for member in members_of(source(packed.getvalue()))}
+    assert reasons.pop("ok.csv") is None
+    assert reasons.pop(".hid.csv") == "hidden: its name starts with a dot"
+    assert len(reasons) == 4
+    assert set(reasons.values()) == {"its name leads out of the archive"}
     with pytest.raises(TableReadError, match="leads out of the archive"):
         read_member(source(packed.getvalue()), "../up.csv")
 
@@ -179,9 +179,9 @@ def test_bombs_are_refused():
 
 def test_limits_hold_for_a_member():
     packed = archive(a_csv=CITIES * 1000, b_csv=CITIES)
-    found = members_of(source(packed, max_bytes=1000))
-    assert [each.reason is None for each in found] == [False, True]
-    assert found[0].reason == "it holds more than 1,000 bytes, the most that is read (max_bytes)"
+    members = members_of(source(packed, max_bytes=1000))
+    assert [member.reason is None for member in members] == [False, True]
+    assert members[0].reason == "it holds more than 1,000 bytes, the most that is read (max_bytes)"
     with pytest.raises(TableReadError, match="more than 1,000 bytes"):
         read_member(source(packed, max_bytes=1000), "a.csv")
 
@@ -213,13 +213,13 @@ def test_flipped_bytes_raise_nothing_else():
             data = bytearray(packed)
             data[place] = value
             try:
-                for each in members_of(source(bytes(data))):
-                    if each.reason is None:
-                        read_member(source(bytes(data)), each.name)
+                for member in members_of(source(bytes(data))):
+                    if member.reason is None:
+                        read_member(source(bytes(data)), member.name)
             except TableReadError as error:
                 said.add(str(error))
     assert said
-    assert all(each.startswith("a.zip") and each.endswith(".") for each in said)
+    assert all(message.startswith("a.zip") and message.endswith(".") for message in said)
 
 
 def test_an_archive_is_opened_once_for_all_its_tables(tmp_path, opened):
@@ -230,7 +230,7 @@ def test_an_archive_is_opened_once_for_all_its_tables(tmp_path, opened):
     assert (len(files), opened) == (84, ["one.zip", "two.zip"])
     opened.clear()
     batches = list(lake_records(files, ColumnRules(), Normaliser()))
-    assert sum(row["record"] == "table" for each in batches for row in each.to_pylist()) == 84
+    assert sum(row["record"] == "table" for batch in batches for row in batch.to_pylist()) == 84
     assert opened == ["one.zip", "two.zip"]
 
 
@@ -242,7 +242,7 @@ def test_one_archive_is_open_at_a_time_and_none_afterwards(tmp_path):
         for name in ("one.zip", "two.zip", "one.zip"):
             assert tables.open(tmp_path / name, "/b.csv").text().n_rows == 2
             held.append(tables._file._archive._file)
-        assert [each.fp is None for each in held] == [True, True, False]
+        assert [file.fp is None for file in held] == [True, True, False]
     assert held[-1].fp is None
 
 
@@ -290,8 +290,8 @@ def test_the_tables_of_a_book_in_an_archive_are_read_from_one_copy(tmp_path, mon
     with TablesInTurn() as tables:
         for member in ("/a.xlsx#a", "/a.xlsx#b", "/b.csv", "/a.xlsx#c"):
             read.append(tables.open(tmp_path / "a.zip", member))
-    assert [each.text().n_rows for each in read] == [2] * 4
-    data = [each.source.data for each in read]
+    assert [table.text().n_rows for table in read] == [2] * 4
+    data = [table.source.data for table in read]
     assert data[0] is data[1]
     assert data[0] == data[3]
     assert read[0].fingerprint == read[3].fingerprint != read[2].fingerprint

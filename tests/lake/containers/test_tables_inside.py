@@ -36,7 +36,7 @@ def test_a_file_that_is_called_a_database_and_is_none_says_why(tmp_path):
 
 def test_a_table_of_any_name_is_found_and_read_by_the_name_that_is_listed(lake):
     tables = find_tables(lake)[0]
-    assert {file.table for file in tables} == {f"odd.sqlite#{inner_name(each)}" for each in NAMES}
+    assert {file.table for file in tables} == {f"odd.sqlite#{inner_name(name)}" for name in NAMES}
     for number, name in enumerate(NAMES):
         table = f"odd.sqlite#{inner_name(name)}"
         assert read_rows(lake, table)["city"].to_pylist() == [f"city {number}"]

@@ -99,9 +99,9 @@ def test_reasons_are_counted_over_all_files_of_a_catalog_and_removed_tables_are_
 
 
 def test_a_reason_that_all_have_is_kept_whole(catalog):
-    found = {group.reason: group.detail for group in left_out(catalog)}
-    assert found["empty"] is None
-    assert found["numbers"] == "numbers: 62.5 % of the values, and so on"
+    details = {group.reason: group.detail for group in left_out(catalog)}
+    assert details["empty"] is None
+    assert details["numbers"] == "numbers: 62.5 % of the values, and so on"
 
 
 def test_notes_are_counted_and_so_are_the_tables_that_have_some(catalog):
@@ -196,12 +196,12 @@ def test_each_file_of_a_messy_lake_is_in_the_group_that_a_person_expects(tmp_pat
     records = [row for batch in batches for row in batch.to_pylist()]
     catalog = tmp_path / "catalog"
     rows = [row for row in records if row["record"] == "table"]
-    rows += [{"table": each.path, "reason": each.reason} for each in skipped]
+    rows += [{"table": file.path, "reason": file.reason} for file in skipped]
     written(catalog, 0, TABLES, rows)
     written(catalog, 0, COLUMNS, [row for row in records if row["record"] == "column"])
     groups = left_out(Catalog(files_in([catalog])))
-    found = {group.reason: (group.kind, group.count) for group in groups}
-    assert found == {
+    summary = {group.reason: (group.kind, group.count) for group in groups}
+    assert summary == {
         "empty": (TABLES, 2),
         "no readable Parquet file": (TABLES, 2),
         "not a table by its extension": (TABLES, 2),

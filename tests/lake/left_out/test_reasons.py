@@ -33,7 +33,7 @@ def reason_nodes(tree: ast.Module):
             "reason" in node.name or node.name in ("_wrong_kind", "_table_of")
         )
         if is_reason:
-            yield from (each.value for each in ast.walk(node) if isinstance(each, ast.Return))
+            yield from (child.value for child in ast.walk(node) if isinstance(child, ast.Return))
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Name) and "reason" in target.id.lower():
@@ -71,13 +71,13 @@ def filled(part: ast.AST, *, is_first: bool) -> str:
 
 
 def all_reasons():
-    found = []
+    reasons = []
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             for node in reason_nodes(tree):
-                found += [(path.name, node.lineno, text) for text in texts_of(node)]
-    return sorted(set(found))
+                reasons += [(path.name, node.lineno, text) for text in texts_of(node)]
+    return sorted(set(reasons))
 
 
 def test_no_reason_of_the_sources_has_free_text_in_its_group():
@@ -145,8 +145,8 @@ def test_what_every_rule_says_has_one_group_whatever_its_numbers():
     numbers = [ColumnProfile("number", 9, 0, 9, 9, n, 1.0) for n in (7, 9)]
     long = [ColumnProfile("text", 9, 0, 9, 0, 0, n) for n in (12.5, 1e9)]
     gaps = [ColumnProfile("text", 90, n, 9, 0, 0, 1.0) for n in (50, 80)]
-    every = [keys(*found) for found in (few_rows, few_values, numbers, long, gaps)]
-    assert [len(found) for found in every] == [1] * 5
+    every = [keys(*profiles) for profiles in (few_rows, few_values, numbers, long, gaps)]
+    assert [len(group_keys) for group_keys in every] == [1] * 5
     assert len(set.union(*every)) == 5
 
 

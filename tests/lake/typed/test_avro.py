@@ -75,9 +75,9 @@ TYPES = [
 def test_types_are_those_of_the_file() -> None:
     kinds = {f"c{number}": kind for number, (kind, _, _, _) in enumerate(TYPES)}
     rows = zip(*(values for _, values, _, _ in TYPES), strict=True)
-    table, found = read(written(kinds, [dict(zip(kinds, row, strict=True)) for row in rows]))
+    table, columns = read(written(kinds, [dict(zip(kinds, row, strict=True)) for row in rows]))
     assert table.types == [arrow for _, _, arrow, _ in TYPES]
-    assert list(found.values()) == [expected or values for _, values, _, expected in TYPES]
+    assert list(columns.values()) == [expected or values for _, values, _, expected in TYPES]
 
 
 def test_records_that_hold_their_own_kind_are_json() -> None:
@@ -87,8 +87,8 @@ def test_records_that_hold_their_own_kind_are_json() -> None:
         "fields": [{"name": "n", "type": "int"}, {"name": "next", "type": ["null", "node"]}],
     }
     node = {"n": 1, "next": {"n": 2, "next": None}}
-    _, found = read(written({"a": kind}, [{"a": node}]))
-    assert found == {"a": ['{"n": 1, "next": {"n": 2, "next": null}}']}
+    _, columns = read(written({"a": kind}, [{"a": node}]))
+    assert columns == {"a": ['{"n": 1, "next": {"n": 2, "next": null}}']}
 
 
 def test_a_file_of_no_records_is_a_table_of_no_rows() -> None:

@@ -149,10 +149,10 @@ def test_typed_columns_are_mended_as_texts_are(tmp_path, ending):
         table = table.append_column("coded", cells.dictionary_encode())
     write(table, path)
     opened = open_table(path)
-    found = [column.to_pylist() for column in opened.typed_columns(opened.text().columns)]
+    columns = [column.to_pylist() for column in opened.typed_columns(opened.text().columns)]
     mended = ["caf\N{REPLACEMENT CHARACTER}", "ok"]
-    assert found[:3] == [mended, [None, {"t": "ok"}], [b"\xff", b"a"]]
-    assert found[3:] in ([], [mended])
+    assert columns[:3] == [mended, [None, {"t": "ok"}], [b"\xff", b"a"]]
+    assert columns[3:] in ([], [mended])
 
 
 def test_typed_columns_of_types_that_arrow_hardly_knows_are_read(tmp_path):

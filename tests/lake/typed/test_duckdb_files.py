@@ -49,11 +49,11 @@ def test_tables_and_views_are_read_with_their_types(made, tmp_path):
     )
     names = ["nothing", "t", f"other.{HOSTILE}", "v"]
     listed = duckdb_files.tables_in(source)
-    assert sorted(listed, key=lambda each: each.name) == sorted(
-        map(InnerTable, names), key=lambda each: each.name
+    assert sorted(listed, key=lambda listed_table: listed_table.name) == sorted(
+        map(InnerTable, names), key=lambda listed_table: listed_table.name
     )
-    table, found = columns(source, "t")
-    assert found == {"n": [1], "s": ["x"], "d": [datetime.date(1850, 1, 2)], "l": [[1, 2]]}
+    table, cells = columns(source, "t")
+    assert cells == {"n": [1], "s": ["x"], "d": [datetime.date(1850, 1, 2)], "l": [[1, 2]]}
     assert table.types[0] == pa.int32()
     assert columns(source, names[2])[1] == {HOSTILE: [7]}
     assert columns(source, "nothing")[1] == {"a": []}

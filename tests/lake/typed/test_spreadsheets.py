@@ -99,11 +99,11 @@ def source(data: bytes, name: str = "book.xlsx", **limits) -> FileSource:
 
 def read(data: bytes, sheet: str = "S", name: str = "book.xlsx"):
     table = spreadsheets.read(source(data, name), sheet)
-    found = pa.Table.from_batches(
+    arrow_table = pa.Table.from_batches(
         [pa.record_batch(batch, names=list(map(str, range(len(batch))))) for batch in table.batches]
         or [pa.record_batch([pa.array([], kind) for kind in table.types], names=table.names)]
     )
-    return table, [column.to_pylist() for column in found.columns]
+    return table, [column.to_pylist() for column in arrow_table.columns]
 
 
 def named(data: bytes, sheet: str = "S") -> dict[str, list]:

@@ -49,11 +49,11 @@ def test_a_column_has_the_type_of_its_values(made):
         "INSERT INTO t VALUES (1, 1.0, 'é', 1, 2, x'00', NULL, '2020-01-02')",
         "INSERT INTO t VALUES (NULL, 2.0, '', 'x', 2.5, x'01', NULL, '0000-00-00')",
     )
-    table, found = columns(source, "t")
+    table, cells = columns(source, "t")
     assert [str(kind) for kind in table.types] == [
         "int64", "double", "string", "string", "double", "null", "null", "string",
     ]  # fmt: skip
-    assert found == {
+    assert cells == {
         "i": [1, None], "r": [1.0, 2.0], "t": ["é", ""], "mixed": ["1", "x"],
         "number": [2.0, 2.5], "bytes": [None, None], "none": [None, None],
         "day": ["2020-01-02", "0000-00-00"],
@@ -125,16 +125,16 @@ def test_batches_of_long_texts_have_fewer_rows(made, monkeypatch):
 
 def test_a_text_that_is_not_utf8_is_read_with_marks(made):
     source = made("CREATE TABLE t (a)", "INSERT INTO t VALUES (CAST(x'41ff42' AS TEXT))")
-    table, found = columns(source, "t")
-    assert found == {"a": ["A\ufffdB"]}
+    table, cells = columns(source, "t")
+    assert cells == {"a": ["A\ufffdB"]}
     assert table.notes == [
         "not all valid UTF-8: cells in which wrong bytes became the replacement character: 1"
     ]
 
 
 def test_texts_that_are_utf8_need_no_note(made):
-    table, found = columns(made("CREATE TABLE t (a)", "INSERT INTO t VALUES ('\ufffd')"), "t")
-    assert (found, table.notes) == ({"a": ["\ufffd"]}, [])
+    table, cells = columns(made("CREATE TABLE t (a)", "INSERT INTO t VALUES ('\ufffd')"), "t")
+    assert (cells, table.notes) == ({"a": ["\ufffd"]}, [])
 
 
 @pytest.mark.parametrize("large", [2**53, -(2**53), 2**53 + 1, 2**63 - 1, -(2**63)])
@@ -143,8 +143,8 @@ def test_large_whole_numbers_beside_floats_keep_their_digits(made, large):
         "CREATE TABLE t (a, b)",
         f"INSERT INTO t VALUES ({large}, {large}), (1.5, NULL), (2.0, 7), (7, 7)",
     )
-    _, found = columns(source, "t")
-    assert found == {"a": [str(large), "1.5", "2", "7"], "b": [large, None, 7, 7]}
+    _, cells = columns(source, "t")
+    assert cells == {"a": [str(large), "1.5", "2", "7"], "b": [large, None, 7, 7]}
 
 
 def test_whole_numbers_that_floats_hold_are_floats_beside_them(made):

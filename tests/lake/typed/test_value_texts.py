@@ -54,8 +54,8 @@ WRITTEN = {
 
 
 def test_floats_have_texts_without_an_exponent_as_long_as_they_tell_integers_apart():
-    found = value_texts(pa.array(WRITTEN, pa.float64()))
-    assert dict(zip(WRITTEN, found.to_pylist(), strict=True)) == WRITTEN
+    texts = value_texts(pa.array(WRITTEN, pa.float64()))
+    assert dict(zip(WRITTEN, texts.to_pylist(), strict=True)) == WRITTEN
     assert value_texts(pa.array([math.nan, None])).to_pylist() == [None, None]
     assert value_texts(pa.array([1.5, math.nan]), pa.string()).type == pa.string()
 
@@ -119,13 +119,13 @@ def in_files(values: list[float | None], folder: Path) -> dict[str, list[str | N
     base.execute("INSERT INTO t VALUES (NULL, 'a word')")
     base.commit()
     base.close()
-    found = {}
+    texts = {}
     for path in folder.iterdir():
         read = read_table(path)
         assert read.notes == []
         for name, column in zip(read.names, read.columns, strict=True):
-            found[f"{path.name} {name}"] = column.to_pylist()[: len(values)]
-    return found
+            texts[f"{path.name} {name}"] = column.to_pylist()[: len(values)]
+    return texts
 
 
 def narrow(values: list[float | None]) -> pa.Array:
@@ -156,9 +156,9 @@ def test_a_float_has_one_text_in_every_file_and_in_memory(values):
     wide = value_texts(pa.array(values, pa.float64())).to_pylist()
     expected = {"wide": wide, "mixed": wide, "narrow": value_texts(narrow(values)).to_pylist()}
     with tempfile.TemporaryDirectory() as folder:
-        found = in_files(values, Path(folder))
-    assert len(found) == 16
-    for way, texts in found.items():
+        file_texts = in_files(values, Path(folder))
+    assert len(file_texts) == 16
+    for way, texts in file_texts.items():
         assert texts == expected[way.rpartition(" ")[2]], way
     for kind, array in (("wide", pa.array(values, pa.float64())), ("narrow", narrow(values))):
         for way, texts in in_memory(array).items():
@@ -211,9 +211,9 @@ def test_a_time_has_a_fraction_only_where_it_is_not_zero_in_any_unit(zone):
         ("us", {500_000: ".500000", 1: ".000001"}),
         ("ns", {500_000_000: ".500000", 1_000: ".000001", 123_456_789: ".123456789"}),
     ):
-        each = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+        ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
         values = pa.array(
-            [SECOND * each, None, *(SECOND * each + n for n in more)], pa.timestamp(unit, zone)
+            [SECOND * ticks, None, *(SECOND * ticks + n for n in more)], pa.timestamp(unit, zone)
         )
         expected = [f"{day}{end}", None, *(f"{day}{fraction}{end}" for fraction in more.values())]
         assert value_texts(values).to_pylist() == expected
@@ -270,9 +270,9 @@ def test_times_before_our_era_and_before_1970_keep_their_fraction():
 )  # fmt: skip
 def test_dates_and_times_that_are_none_have_no_text(value, kind):
     first = "00:00:00" if pa.types.is_time(kind) else "1970-01-01"
-    found = value_texts(pa.array([value, 0, None], kind)).to_pylist()
-    assert found[0] is found[2] is None
-    assert first in found[1] or kind == pa.timestamp(kind.unit, "Asia/Tokyo")
+    texts = value_texts(pa.array([value, 0, None], kind)).to_pylist()
+    assert texts[0] is texts[2] is None
+    assert first in texts[1] or kind == pa.timestamp(kind.unit, "Asia/Tokyo")
 
 
 @given(st.lists(st.datetimes(), min_size=1), st.sampled_from([None, "UTC"]))
@@ -299,12 +299,12 @@ def test_times_have_the_same_text_in_every_file_and_in_memory(tmp_path):
         connection.register("given", table)
         connection.execute("CREATE TABLE t AS SELECT * FROM given")
     day = {"2020-01-01 00:00:05": 9_999, "2020-01-01 00:00:05.500000": 1}
-    found = {path.name: read_table(path).columns for path in tmp_path.iterdir()}
-    found["pandas"] = [column_texts(table.to_pandas()[name]) for name in table.column_names]
-    found["Arrow"] = [column_texts(table[name]) for name in table.column_names]
-    for way, columns in found.items():
+    tables = {path.name: read_table(path).columns for path in tmp_path.iterdir()}
+    tables["pandas"] = [column_texts(table.to_pandas()[name]) for name in table.column_names]
+    tables["Arrow"] = [column_texts(table[name]) for name in table.column_names]
+    for way, columns in tables.items():
         counted = [
-            {each["values"]: each["counts"] for each in column.value_counts().to_pylist()}
+            {count["values"]: count["counts"] for count in column.value_counts().to_pylist()}
             for column in columns
         ]
         assert counted == [day, day, {"00:00:05": 9_999, "00:00:05.500000": 1}], way

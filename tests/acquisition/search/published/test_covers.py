@@ -32,12 +32,12 @@ PAPER = [
 
 
 def test_covers_of_the_counting_example_of_the_paper():
-    found = minimal_covers(terminals_of(PAPER))
+    covers = minimal_covers(terminals_of(PAPER))
     expected = [("v4", "v5"), ("v4", "v7")]
     expected += product(("v1", "v2", "v3"), ("v5", "v6", "v7"))
     assert len(expected) == 11
-    assert found == sorted(expected)
-    assert found == smallest(all_covers(PAPER))
+    assert covers == sorted(expected)
+    assert covers == smallest(all_covers(PAPER))
 
 
 def test_sets_of_tables_of_the_counting_example_of_the_paper():

@@ -58,31 +58,31 @@ def test_paths_have_the_least_weight_then_the_fewest_joins_then_the_first_names(
 def test_distances_of_the_tables_of_the_introduction():
     graph = graph_of("DS", "D1", "D2", "D3", "D4", "D5", owned=["DS"])
     assert len(graph.edges) == 9
-    found = shortest_paths(graph, "DS")
-    assert found.distances == pytest.approx(
+    landmark = shortest_paths(graph, "DS")
+    assert landmark.distances == pytest.approx(
         {"DS": 0, "D1": 0.127783, "D4": 0, "D5": 0, "D2": 0, "D3": 0}, abs=1e-6
     )
-    assert found.hops == {"DS": 0, "D1": 1, "D4": 1, "D5": 1, "D2": 2, "D3": 2}
-    assert found.towards["D2"] == "D5"
-    assert found.towards["D3"] == "D4"
+    assert landmark.hops == {"DS": 0, "D1": 1, "D4": 1, "D5": 1, "D2": 2, "D3": 2}
+    assert landmark.towards["D2"] == "D5"
+    assert landmark.towards["D3"] == "D4"
 
 
 @pytest.mark.parametrize(("n", "expected"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (9, 4)])
 def test_a_part_has_the_logarithm_of_its_size_in_landmarks(n, expected):
     names = "abcdefghi"[:n]
     graph = weighted_graph({(names[0], other): 0.5 for other in names[1:]}, {names[0]: ""})
-    found = [each.table for each in landmarks_of(graph)]
-    assert len(set(found)) == len(found) == expected
+    tables = [landmark.table for landmark in landmarks_of(graph)]
+    assert len(set(tables)) == len(tables) == expected
 
 
 def test_each_part_has_its_own():
     graph = weighted_graph({("a", "b"): 0.5, ("a", "c"): 0.5, ("x", "y"): 0.5})
-    found = [each.table for each in landmarks_of(graph)]
-    assert len(found) == 3
-    assert set(found[:2]) < set("abc")
-    assert found[2] in "xy"
-    assert [each.table for each in landmarks_of(graph, ["y"])] == found[2:]
-    assert {each.table for each in landmarks_of(graph, ["y"], n_landmarks=5)} == {"x", "y"}
+    tables = [landmark.table for landmark in landmarks_of(graph)]
+    assert len(tables) == 3
+    assert set(tables[:2]) < set("abc")
+    assert tables[2] in "xy"
+    assert [landmark.table for landmark in landmarks_of(graph, ["y"])] == tables[2:]
+    assert {landmark.table for landmark in landmarks_of(graph, ["y"], n_landmarks=5)} == {"x", "y"}
 
 
 @quick
@@ -97,7 +97,7 @@ def test_the_draw_does_not_depend_on_the_order_of_tables(weights, seed):
 
 def test_another_seed_draws_others():
     graph = weighted_graph({("a", other): 0.5 for other in "bcdefgh"})
-    drawn = {tuple(each.table for each in landmarks_of(graph, seed=seed)) for seed in range(20)}
+    drawn = {tuple(mark.table for mark in landmarks_of(graph, seed=seed)) for seed in range(20)}
     assert len(drawn) > 10
     assert {name for names in drawn for name in names} == set("abcdefgh")
 

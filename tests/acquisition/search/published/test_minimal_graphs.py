@@ -38,34 +38,34 @@ def request_of(graph: JoinGraph, have: str, want: str, **options) -> Acquisition
 )
 def test_worked_example_of_six_tables(landmark, weight):
     graph = weighted_graph(EXAMPLE)
-    (found,) = minimal_graphs(graph, request_of(graph, "1", "5"), [shortest_paths(graph, landmark)])
-    assert found.weight == pytest.approx(weight)
-    assert (found.have, found.want) == ((("1", "1"),), (("5", "5"),))
+    (tree,) = minimal_graphs(graph, request_of(graph, "1", "5"), [shortest_paths(graph, landmark)])
+    assert tree.weight == pytest.approx(weight)
+    assert (tree.have, tree.want) == ((("1", "1"),), (("5", "5"),))
     through = ("1", "3", "4", "5") if landmark == "4" else ("1", "2", "3", "5")
-    assert found.tables == through
+    assert tree.tables == through
 
 
 def test_worked_example_of_six_tables_that_keeps_the_way_to_the_landmark():
     graph = weighted_graph(EXAMPLE)
-    (found,) = minimal_graphs(
+    (tree,) = minimal_graphs(
         graph, request_of(graph, "1", "5"), [shortest_paths(graph, "6")], prune=False
     )
-    assert found.weight == pytest.approx(0.45)
-    assert found.tables == ("1", "2", "3", "5", "6")
+    assert tree.weight == pytest.approx(0.45)
+    assert tree.tables == ("1", "2", "3", "5", "6")
 
 
 def test_graphs_of_several_landmarks_come_once_and_least_weight_first():
     graph = weighted_graph(EXAMPLE)
     marks = [shortest_paths(graph, name) for name in "123456"]
-    found = minimal_graphs(graph, request_of(graph, "1", "5"), marks)
-    assert [each.weight for each in found] == pytest.approx([0.4, 0.7])
-    assert found == minimal_graphs(graph, request_of(graph, "1", "5"), marks[::-1])
+    trees = minimal_graphs(graph, request_of(graph, "1", "5"), marks)
+    assert [tree.weight for tree in trees] == pytest.approx([0.4, 0.7])
+    assert trees == minimal_graphs(graph, request_of(graph, "1", "5"), marks[::-1])
 
 
 def test_one_table_with_all_columns_needs_no_joins():
     graph = weighted_graph({("a", "b"): 0.2, ("b", "c"): 0.1}, {"a": "x", "c": "xy"})
-    found = minimal_graphs(graph, request_of(graph, "x", "y"), landmarks_of(graph))
-    assert [(each.tables, each.weight) for each in found] == [(("c",), 0)]
+    trees = minimal_graphs(graph, request_of(graph, "x", "y"), landmarks_of(graph))
+    assert [(tree.tables, tree.weight) for tree in trees] == [(("c",), 0)]
 
 
 def test_tables_that_no_joins_connect_have_no_graph():
@@ -76,8 +76,8 @@ def test_tables_that_no_joins_connect_have_no_graph():
 def test_tables_and_joins_can_be_left_out():
     graph = weighted_graph(EXAMPLE)
     for less in (graph.without(["2"]), graph.without(joins=[("3", "2")])):
-        found = minimal_graphs(less, request_of(less, "1", "5"), landmarks_of(less))
-        assert [each.weight for each in found] == pytest.approx([0.7])
+        trees = minimal_graphs(less, request_of(less, "1", "5"), landmarks_of(less))
+        assert [tree.weight for tree in trees] == pytest.approx([0.7])
 
 
 def test_ones_own_table_goes_first():
@@ -112,17 +112,17 @@ def test_minimal_graphs_are_trees_with_all_columns(weights, extras, prune, max_c
     graph = weighted_graph(weights, {**extras, "a": "xy"})
     request = request_of(graph, "x", "yb") if "b" in graph.tables else request_of(graph, "x", "y")
     marks = landmarks_of(graph)
-    found = minimal_graphs(graph, request, marks, prune=prune, max_covers=max_covers)
+    graphs = minimal_graphs(graph, request, marks, prune=prune, max_covers=max_covers)
     turned = JoinGraph(dict(reversed(graph.tables.items())), graph.edges)
-    assert found == minimal_graphs(
+    assert graphs == minimal_graphs(
         turned, request, landmarks_of(turned), prune=prune, max_covers=max_covers
     )
     possible = {tree.signature for tree in all_plans(graph, request)} if prune else set()
-    for each in found:
-        tree = each.tree(graph)
-        assert tree.tables == each.tables
-        assert len(tree.rooted(tree.tables[0])) == len(tree.tables) == len(each.pairs) + 1
-        assert tree.weight == each.weight
+    for minimal_graph in graphs:
+        tree = minimal_graph.tree(graph)
+        assert tree.tables == minimal_graph.tables
+        assert len(tree.rooted(tree.tables[0])) == len(tree.tables) == len(minimal_graph.pairs) + 1
+        assert tree.weight == minimal_graph.weight
         if prune:
             assert tree.signature in possible
 
@@ -131,6 +131,6 @@ def test_a_minimal_graph_bounds_the_weight_of_its_plans():
     graph = weighted_graph({("a", "b"): 0.2})
     sets = [join_set("k", 0.2), join_set("m", 0.7)]
     graph = JoinGraph(graph.tables, {("a", "b"): JoinEdge.of("a", "b", sets)})
-    (found,) = minimal_graphs(graph, request_of(graph, "a", "b"), landmarks_of(graph))
-    trees = [JoinTree.of([Join("a", "b", each)], found.have, found.want) for each in sets]
-    assert found.weight == min(tree.weight for tree in trees) == 0.2
+    (minimal,) = minimal_graphs(graph, request_of(graph, "a", "b"), landmarks_of(graph))
+    trees = [JoinTree.of([Join("a", "b", pairs)], minimal.have, minimal.want) for pairs in sets]
+    assert minimal.weight == min(tree.weight for tree in trees) == 0.2

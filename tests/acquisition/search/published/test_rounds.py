@@ -33,17 +33,17 @@ def two_tables() -> JoinGraph:
 
 def test_statements_of_the_worked_example():
     graph = two_tables()
-    found = searched(graph, age_and_disease(graph, "D4", "D3", budget=10))
-    (plan,) = found.plans
-    assert [each.sql for each in plan.tree.purchases(graph)] == [
+    outcome = searched(graph, age_and_disease(graph, "D4", "D3", budget=10))
+    (plan,) = outcome.plans
+    assert [purchase.sql for purchase in plan.tree.purchases(graph)] == [
         'SELECT "Disease", "Race" FROM "D3"',
         'SELECT "Age", "Race" FROM "D4"',
     ]
     assert (plan.optimal, plan.gap) == (False, 1.0)
     assert plan.measures.correlation == pytest.approx(1 / 3)
-    assert (found.reason, found.stopped, found.best_seen) == ("", "", {})
-    assert (found.n_trees, found.n_evaluated) == (3, 3)
-    assert 0 < found.seconds < 600
+    assert (outcome.reason, outcome.stopped, outcome.best_seen) == ("", "", {})
+    assert (outcome.n_trees, outcome.n_evaluated) == (3, 3)
+    assert 0 < outcome.seconds < 600
 
 
 def test_without_a_way_to_leave_it_out_the_meaningless_option_is_chosen():
@@ -96,11 +96,11 @@ def test_without_a_way_to_leave_it_out_the_meaningless_option_is_chosen():
 )
 def test_reasons(bounds, reason, seen):
     graph = two_tables()
-    found = searched(graph, age_and_disease(graph, "D4", "D3", **bounds))
-    assert found.plans == ()
-    assert found.reason == reason
-    assert found.best_seen == pytest.approx(seen, abs=1e-6)
-    assert found.stopped == ""
+    outcome = searched(graph, age_and_disease(graph, "D4", "D3", **bounds))
+    assert outcome.plans == ()
+    assert outcome.reason == reason
+    assert outcome.best_seen == pytest.approx(seen, abs=1e-6)
+    assert outcome.stopped == ""
 
 
 EXAMPLE = {
@@ -119,13 +119,13 @@ def ends(graph: JoinGraph, **bounds) -> AcquisitionRequest:
 
 def test_a_bound_that_no_connection_keeps():
     graph = weighted_graph(EXAMPLE)
-    found = searched(graph, ends(graph, max_informativeness=0.3))
-    assert found.reason == (
+    outcome = searched(graph, ends(graph, max_informativeness=0.3))
+    assert outcome.reason == (
         "The connection of least informativeness that was found has 0.4, max_informativeness is "
         "0.3. The least informativeness of those that keep the other bounds is 0.4, "
         "max_informativeness is 0.3."
     )
-    assert found.best_seen == pytest.approx({"informativeness": 0.4})
+    assert outcome.best_seen == pytest.approx({"informativeness": 0.4})
     (plan,) = searched(graph, ends(graph, max_informativeness=0.41)).plans
     assert plan.tree.tables == ("1", "2", "3", "5")
 
@@ -135,29 +135,29 @@ def test_a_landmark_that_is_far_off_hides_plans():
     outcomes = {}
     for seed in range(20):
         options = replace(WHOLE, n_landmarks=1, seed=seed)
-        found = searched(graph, ends(graph, max_informativeness=0.5), options)
-        outcomes[bool(found.plans)] = found
+        outcome = searched(graph, ends(graph, max_informativeness=0.5), options)
+        outcomes[bool(outcome.plans)] = outcome
     assert outcomes[True].plans[0].tree.weight == pytest.approx(0.4)
     assert "has 0.7, max_informativeness is 0.5." in outcomes[False].reason
 
 
 def test_columns_that_no_joins_connect():
     graph = weighted_graph({("1", "2"): 0.2, ("5", "6"): 0.1})
-    found = searched(graph, ends(graph))
-    assert found.reason == "No joins connect tables that have all of '1', '5'."
-    assert (found.n_trees, found.n_evaluated) == (0, 0)
+    outcome = searched(graph, ends(graph))
+    assert outcome.reason == "No joins connect tables that have all of '1', '5'."
+    assert (outcome.n_trees, outcome.n_evaluated) == (0, 0)
 
 
 def test_the_literal_mode_says_what_it_missed():
     graph = weighted_graph(EXAMPLE)
-    found = searched(graph, ends(graph), replace(WHOLE, mode="literal"))
-    assert found.plans == ()
-    assert "take mode='repaired'" in found.reason
+    outcome = searched(graph, ends(graph), replace(WHOLE, mode="literal"))
+    assert outcome.plans == ()
+    assert "take mode='repaired'" in outcome.reason
     graph = two_tables()
     request = age_and_disease(graph, "D4", "D3", budget=5)
-    found = searched(graph, request, replace(WHOLE, mode="literal"))
-    assert found.plans == ()
-    assert "take mode='repaired'" in found.reason
+    outcome = searched(graph, request, replace(WHOLE, mode="literal"))
+    assert outcome.plans == ()
+    assert "take mode='repaired'" in outcome.reason
 
 
 def test_a_bound_on_the_correlation_tells_the_gap():
@@ -179,9 +179,9 @@ def test_more_minimal_graphs_on_request():
         return PlanMeasures(tree.price(graph), tree.weight, 0.9 if better else 0.1, 0.5, 2)
 
     strict = replace(request, min_quality=0.5)
-    found = published_plans(lambda rate: (graph, measure), strict, WHOLE)
-    assert found.plans == ()
-    assert "1 connections were not tried: raise max_graphs." in found.reason
+    outcome = published_plans(lambda rate: (graph, measure), strict, WHOLE)
+    assert outcome.plans == ()
+    assert "1 connections were not tried: raise max_graphs." in outcome.reason
     both = replace(WHOLE, max_graphs=2)
     (plan,) = published_plans(lambda rate: (graph, measure), strict, both).plans
     assert plan.tree.tables == ("a", "c")
@@ -209,25 +209,25 @@ def rounds_of(first_good: float, options: PublishedOptions) -> tuple[list[float]
 
 
 def test_samples_grow_until_a_plan_is_found():
-    rates, found = rounds_of(0.4, PublishedOptions(first_rate=0.125))
+    rates, outcome = rounds_of(0.4, PublishedOptions(first_rate=0.125))
     assert rates == [0.125, 0.25, 0.5]
-    assert len(found.plans) == 1
-    assert (found.n_trees, found.n_evaluated) == (9, 9)
-    assert found.best_seen == {}
+    assert len(outcome.plans) == 1
+    assert (outcome.n_trees, outcome.n_evaluated) == (9, 9)
+    assert outcome.best_seen == {}
 
 
 def test_samples_grow_up_to_whole_tables():
-    rates, found = rounds_of(2, PublishedOptions(first_rate=0.3, growth=3))
+    rates, outcome = rounds_of(2, PublishedOptions(first_rate=0.3, growth=3))
     assert rates == [0.3, pytest.approx(0.9), 1.0]
-    assert found.plans == ()
-    assert found.stopped == ""
-    assert found.best_seen == {"quality": 0.2}
+    assert outcome.plans == ()
+    assert outcome.stopped == ""
+    assert outcome.best_seen == {"quality": 0.2}
 
 
 def test_rounds_can_be_limited():
-    rates, found = rounds_of(2, PublishedOptions(first_rate=0.125, max_rounds=2))
+    rates, outcome = rounds_of(2, PublishedOptions(first_rate=0.125, max_rounds=2))
     assert rates == [0.125, 0.25]
-    assert found.stopped == "max_rounds=2, at samples of rate 0.25"
+    assert outcome.stopped == "max_rounds=2, at samples of rate 0.25"
 
 
 @quick
@@ -244,22 +244,22 @@ def test_what_is_found_is_a_plan_within_the_bounds(data):
         mode=mode,
         auto_exhaustive=data.draw(st.booleans()),
     )
-    found = searched(graph, request, options)
+    outcome = searched(graph, request, options)
     turned = JoinGraph(
         dict(reversed(graph.tables.items())), dict(reversed(list(graph.edges.items())))
     )
     again = searched(turned, request, options)
-    assert replace(found, seconds=0) == replace(again, seconds=0)
-    assert bool(found.plans) != bool(found.reason)
+    assert replace(outcome, seconds=0) == replace(again, seconds=0)
+    assert bool(outcome.plans) != bool(outcome.reason)
     possible = {tree.signature: tree for tree in all_plans(graph, request)}
-    for plan in found.plans:
+    for plan in outcome.plans:
         assert plan.tree.signature in possible
         assert plan.measures == measured(graph, request, plan.tree)
         assert is_within(request, plan.measures)
         assert [column for _, column in (*plan.tree.have, *plan.tree.want)] == [
             terminal.column for terminal in request.terminals
         ]
-        bought = {each.table: each.columns for each in plan.tree.purchases(graph)}
+        bought = {purchase.table: purchase.columns for purchase in plan.tree.purchases(graph)}
         assert bought == {
             table: columns
             for table, columns in plan.tree.columns.items()
@@ -272,21 +272,21 @@ def test_what_is_found_is_a_plan_within_the_bounds(data):
 def test_the_search_finds_the_best_plan_where_it_is_on_the_minimal_graph(data):
     graph = data.draw(markets(max_tables=3))
     request = data.draw(requests(graph))
-    (found,) = searched(graph, request).plans or (None,)
-    if found is None:
+    (plan,) = searched(graph, request).plans or (None,)
+    if plan is None:
         return
     within = [(tree, measured(graph, request, tree)) for tree in all_plans(graph, request)]
     best = max(measures.correlation for _, measures in within if is_within(request, measures))
-    pairs = [(join.left, join.right) for join in found.tree.joins]
+    pairs = [(join.left, join.right) for join in plan.tree.joins]
     on_it = max(
         measures.correlation
         for tree, measures in within
         if is_within(request, measures)
-        and (tree.have, tree.want) == (found.tree.have, found.tree.want)
+        and (tree.have, tree.want) == (plan.tree.have, plan.tree.want)
         and [(join.left, join.right) for join in tree.joins] == pairs
     )
-    assert found.measures.correlation == pytest.approx(on_it, abs=1e-12)
-    assert found.measures.correlation <= best + 1e-12
+    assert plan.measures.correlation == pytest.approx(on_it, abs=1e-12)
+    assert plan.measures.correlation <= best + 1e-12
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def two_tables(rules: bool = True) -> JoinGraph:
 def choices_of(graph: JoinGraph, request: AcquisitionRequest, measure=None, **options):
     minimal = minimal_graphs(graph, request, landmarks_of(graph))
     known = KnownPlans(graph, request, measure or partial(measured, graph, request), **options)
-    return [JoinChoices(each, known) for each in minimal]
+    return [JoinChoices(minimal_graph, known) for minimal_graph in minimal]
 
 
 def two_table_choices(**bounds) -> JoinChoices:
