@@ -209,17 +209,13 @@ def _slim(mapping: JoinMapping) -> JoinMapping:
 class _File:
     """A found table that is a file, read whole by one task."""
 
-    def __init__(self, spark: SparkSession, lake_table: FoundTable) -> None:
+    def __init__(self, spark: SparkSession, table: FoundTable) -> None:
         self._spark, self._lake_table = (
             spark,
-            replace(lake_table, mapping=_slim(lake_table.mapping)),
+            replace(table, mapping=_slim(table.mapping)),
         )
-        file_format = format_of(lake_table.table)
-        if (
-            "#" in lake_table.table
-            or file_format is None
-            or file_format.name not in FORMATS_OF_TEXTS
-        ):
+        file_format = format_of(table.table)
+        if "#" in table.table or file_format is None or file_format.name not in FORMATS_OF_TEXTS:
             self._lake_table = replace(self._lake_table, types=self._types())
 
     def rows(self) -> DataFrame:
