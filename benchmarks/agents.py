@@ -120,7 +120,7 @@ def _of_partners(truth: TruthSet) -> Iterator[Task]:
     if partners is None:
         return
     columns = [(table, name) for table, name, _ in text_columns(truth.lake)]
-    for number, (query, partner) in enumerate(partners.asked.values()):
+    for number, (query, partner) in enumerate(partners.pair_by_task.values()):
         twins = np.flatnonzero(partners.twins[number]).tolist()
         right = {columns[at] for at in (partner, *twins)}
         yield Task(truth.name, columns[query], frozenset(right), frozenset())

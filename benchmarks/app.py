@@ -176,10 +176,10 @@ def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str
                     seconds = way(distance)
                     if number > 1:
                         times.setdefault(name, []).append(seconds)
-    return told(times)
+    return summary_of(times)
 
 
-def told(times: dict[str, list[float]]) -> dict[str, Any]:
+def summary_of(times: dict[str, list[float]]) -> dict[str, Any]:
     """Return the median and the 95 % quantile of seconds, and of ratios to the search."""
     result: dict[str, Any] = {
         name: {

@@ -152,9 +152,11 @@ def run(algorithms: str, force: bool, as_json: bool, **flags: Any) -> None:
 
         source, settings, names = _source(flags), _settings(flags), _names(algorithms)
         path = report.result_path(report.RESULTS, source.data, source.variant, names, settings)
-        return _found(path, settings, force) or _measured_run(path, source, names, settings)
+        return _finished_result(path, settings, force) or _measured_run(
+            path, source, names, settings
+        )
 
-    result = _told(make)
+    result = _logged(make)
     if not as_json:
         from benchmarks.report import table
 
@@ -186,14 +188,14 @@ def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **flags
         source, settings = _source(flags), _settings(flags)
         names = None if algorithms is None else _names(algorithms)
         path = report.sweep_path(report.RESULTS, source.data, source.variant, name, names, settings)
-        result = _found(path, settings, force)
+        result = _finished_result(path, settings, force)
         if result is None or result["declared"] != sweeps[name].describe(names):
             result = _measured_sweep(path, sweeps[name], source, names, settings)
         plots.append(path.with_suffix(".png"))
         plot_sweep(result, plots[0])
         return result
 
-    result = _told(make)
+    result = _logged(make)
     if not as_json:
         from benchmarks.report import sweep_table
 
@@ -233,7 +235,7 @@ def _names(algorithms: str) -> list[str]:
     return [name.strip() for name in algorithms.split(",")]
 
 
-def _found(path: Path, settings: Settings, force: bool) -> Result | None:
+def _finished_result(path: Path, settings: Settings, force: bool) -> Result | None:
     """Return the finished result of the same run by this code on this machine, if any."""
     from benchmarks.declared_results import declared_of
     from benchmarks.machine import describe_machine, find_device
@@ -273,7 +275,7 @@ def _measured_sweep(
     return write_result(path, run_sweep(declared, source, settings, names))
 
 
-def _told(make: Callable[[], Result]) -> Result:
+def _logged(make: Callable[[], Result]) -> Result:
     """Make a result, with the log on stderr; an error of ours is one line and ends the command."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     _log.setLevel(logging.INFO)

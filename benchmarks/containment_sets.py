@@ -19,7 +19,7 @@ from pexeso.containment.hashing import hash_tokens
 
 RATIOS = (2, 5, 20)
 DATA = ("planted", "power", *WEB_LAKES)
-LEAST, MOST, SETS_A_VOCABULARY = 30, 20_000, 50
+SMALLEST, LARGEST, SETS_A_VOCABULARY = 30, 20_000, 50
 MIN_QUERY, MAX_QUERY = 10, 1000
 
 
@@ -78,7 +78,7 @@ def draw_lake(data: str, n_sets: int, n_queries: int, seed: int) -> ContainmentL
 def _planted(n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
     rng = np.random.default_rng(seed)
     sizes = np.minimum(
-        MOST, LEAST * (1 + rng.pareto(0.8, max(1, n_sets // SETS_A_VOCABULARY)))
+        LARGEST, SMALLEST * (1 + rng.pareto(0.8, max(1, n_sets // SETS_A_VOCABULARY)))
     ).astype(int)
     words = [rng.integers(0, 1 << 63, size, dtype=np.uint64) for size in sizes]
 

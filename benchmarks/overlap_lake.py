@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-LEAST = 3
+SMALLEST = 3
 SIZES, POPULARITY = 0.9, 0.7
 PRIVATE, SHARING = 0.3, 0.5
 MOST_POPULAR, N_TOKENS = 50, 10**8
@@ -20,9 +20,9 @@ def power_law_lake(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw sets of token numbers.
 
-    Sizes are `LEAST` times a Pareto variable of shape `SIZES`, at most `largest`; the popularity of
-    tokens is a Pareto law of shape `POPULARITY`. A share `PRIVATE` of each set are tokens that no
-    other set draws, and a share `SHARING` of the sets begin with a random part of a set before
+    Sizes are `SMALLEST` times a Pareto variable of shape `SIZES`, at most `largest`; the popularity
+    of tokens is a Pareto law of shape `POPULARITY`. A share `PRIVATE` of each set are tokens that
+    no other set draws, and a share `SHARING` of the sets begin with a random part of a set before
     them.
 
     Parameters
@@ -54,7 +54,7 @@ def power_law_lake(
     while len(offsets) <= n_sets:
         n_before, end = len(offsets) - 1, int(offsets[-1])
         n_new = min(max(_FIRST, n_before), _LARGEST_GENERATION, n_sets - n_before)
-        sizes = np.minimum(LEAST * (1 + rng.pareto(SIZES, n_new)), largest).astype(np.int64)
+        sizes = np.minimum(SMALLEST * (1 + rng.pareto(SIZES, n_new)), largest).astype(np.int64)
         lengths, drawn = _generation(rng, sizes, offsets, tokens)
         if end + len(drawn) > len(tokens):
             tokens = np.concatenate([tokens[:end], np.empty(max(len(drawn), end), np.int64)])

@@ -23,7 +23,7 @@ from pexeso.lake.sniff import profile_columns
 from pexeso.lake.tokens import distinct_tokens
 
 MIN_ROWS, MIN_DISTINCT = 5, 2
-LEAST, LARGEST = 10, 3000
+SMALLEST, LARGEST = 10, 3000
 PRIVATE = 0.3
 
 _SETS_AT_ONCE = 1 << 16
@@ -181,7 +181,7 @@ def power_law_sets(
     n_queries: int = 100,
     *,
     seed: int = 0,
-    sizes: tuple[int, int] = (LEAST, 1000),
+    sizes: tuple[int, int] = (SMALLEST, 1000),
     largest: int = LARGEST,
 ) -> PowerLawSets:
     """Draw a lake whose sizes and whose popularity of tokens follow power laws.
@@ -203,7 +203,7 @@ def power_law_sets(
     sizes : (int, int)
         The least and the most tokens of a query, both allowed.
     largest : int
-        Most tokens of a set, at least `LEAST`.
+        Most tokens of a set, at least `SMALLEST`.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def _drawn(
 
     Pairs are sorted by set, then token.
     """
-    sizes = np.minimum(LEAST * (1 + rng.pareto(0.9, n)), largest).astype(np.int64)
+    sizes = np.minimum(SMALLEST * (1 + rng.pareto(0.9, n)), largest).astype(np.int64)
     n_private = (PRIVATE * sizes).astype(np.int64)
     n_shared = sizes - n_private
     own_offsets, own = _shuffled_shared(rng, n_shared, spread)

@@ -41,7 +41,7 @@ PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
 @click.command()
 @click.option(
     "--tasks",
-    "asked",
+    "task_names",
     default=",".join(tasks.REAL),
     show_default=True,
     help="Some of these, with commas; or demo.",

@@ -90,7 +90,7 @@ class Index(Shown):
         self._executor: Executor = LocalExecutor() if executor is None else executor
         self._answering = Answering.of(opened, self._executor)
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         values, partitions = self.store.manifest.facts["values"], self.store.n_partitions
         counts = f"{many(values, 'value')}, {many(partitions, 'partition')}"
         return f"{str(self.path)!r}, {counts}"

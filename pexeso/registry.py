@@ -87,7 +87,7 @@ def choices() -> tuple[str, ...]:
     return tuple(word for part in registered() for word in part.choices)
 
 
-def asked(words: Iterable[str], n_models: int = 1) -> list[IndexPart]:
+def requested_parts(words: Iterable[str], n_models: int = 1) -> list[IndexPart]:
     """Return the parts of an index of some models that was requested with some words.
 
     These are the parts of every index, those that a word selects, and those of its models.

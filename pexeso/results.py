@@ -483,8 +483,8 @@ class Explanation(Tabular):
 
     fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
 
-    def _told(self) -> str:
-        return f"{self.match._told()}, {many(len(self.unmatched), 'text')} without a match"
+    def _summary(self) -> str:
+        return f"{self.match._summary()}, {many(len(self.unmatched), 'text')} without a match"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each pair, then for each text without a match.

@@ -10,7 +10,7 @@ TABLES = {
     "Ada Lovelace,London\nAlan Turing,London\n",
 }
 MORE = "place,code\nOslo,OSL\nBergen,BGO\nTrondheim,TRD\nStavanger,SVG\nTromsø,TOS\n"
-ASKED = ["Oslo", "Bergenn", "Trondheim", "Bodø", "Hamarr"]
+QUERY = ["Oslo", "Bergenn", "Trondheim", "Bodø", "Hamarr"]
 MODELS = ("lexical", "hashing")
 DIMENSIONS = 64
 
@@ -31,11 +31,11 @@ def build(lake, path, model, **options):
 def answers(index):
     """What searches and explanations give: all fields, pairs with their distances too."""
     options = {"min_joinability": 0.2, "k": "all"}
-    document = index.search(ASKED, **options).to_dict(explain=True)
-    exact = index.search(ASKED, exact=True, **options)
+    document = index.search(QUERY, **options).to_dict(explain=True)
+    exact = index.search(QUERY, exact=True, **options)
     assert [match.table for match in exact] == [match["table"] for match in document["results"]]
     table, column = document["results"][0]["table"], document["results"][0]["column"]
-    explanation = index.explain(ASKED, table, column).to_dict()
+    explanation = index.explain(QUERY, table, column).to_dict()
     return document["results"], document["options"], explanation
 
 

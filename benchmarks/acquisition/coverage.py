@@ -29,7 +29,7 @@ from benchmarks.machine import describe_machine
 from pexeso.acquisition.sampling.intervals import Estimate
 
 RATES = (0.1, 0.25, 0.5)
-ASKED = 0.93
+MIN_SHARE = 0.93
 
 
 def measure(
@@ -136,8 +136,10 @@ def main(
         if write:
             _keep(rows, {"trials": trials, "every": every}, seed)
         print(pd.DataFrame(rows[-len(RATES) * len(case.measures()) :]).to_string(), flush=True)
-    low = [row for row in rows if row["coverage"] < ASKED]
-    print(f"{len(rows)} cells in {time.monotonic() - start:.0f} s, {len(low)} below {ASKED:.0%}")
+    low = [row for row in rows if row["coverage"] < MIN_SHARE]
+    print(
+        f"{len(rows)} cells in {time.monotonic() - start:.0f} s, {len(low)} below {MIN_SHARE:.0%}"
+    )
     for row in low:
         print(row)
 

@@ -80,7 +80,12 @@ def plan_tables(result: Result) -> str:
         markdown_table(
             ("query", "rate", "published, s", "difference", "all plans, s", "difference"),
             (
-                (name, f"{row['rate']:g}", *_found(row["published"]), *_found(row["all_plans"]))
+                (
+                    name,
+                    f"{row['rate']:g}",
+                    *_search_cells(row["published"]),
+                    *_search_cells(row["all_plans"]),
+                )
                 for name, query in queries
                 for row in query["rates"]
             ),
@@ -137,16 +142,16 @@ def _exact(name: str, query: Result) -> Sequence[Any]:
 
 
 def _others(name: str, query: Result) -> Sequence[Any]:
-    seconds, far = _found(query["unbounded"])
+    seconds, far = _search_cells(query["unbounded"])
     plan = query["unbounded"].get("plan")
     n_tables = NONE if plan is None else len(plan["tables"])
     return (
         name,
-        *_found(query["published"]),
+        *_search_cells(query["published"]),
         seconds,
         n_tables,
         far,
-        *_found(query["all_plans"]),
+        *_search_cells(query["all_plans"]),
     )
 
 
@@ -167,7 +172,7 @@ def _budgets(name: str, query: Result) -> Iterator[Sequence[Any]]:
         yield (
             *start,
             NONE if best is None else _number(best["correlation"]),
-            _found(row["published"])[1],
+            _search_cells(row["published"])[1],
             _limited(row["exact"]),
             _limited(row["published"]),
         )
@@ -185,7 +190,7 @@ def _direct(name: str, query: Result) -> Iterator[Sequence[Any]]:
                 yield (name, approach, *(_number(plan[key]) for key in keys))
 
 
-def _found(search: Result) -> tuple[str, str]:
+def _search_cells(search: Result) -> tuple[str, str]:
     """Return the seconds of a search and the difference of its plan to the optimum."""
     far = search.get("difference")
     return _limited(search), NONE if far is None else f"{far:.3f}"

@@ -29,7 +29,7 @@ from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.graph.tables import ListedPrices, MarketTable
 from pexeso.acquisition.search.evaluation import Evaluator, OutOfTime
 from pexeso.acquisition.search.exact import Limits, find_plans
-from pexeso.acquisition.search.found import FoundPlan, FoundPlans
+from pexeso.acquisition.search.found_plans import FoundPlan, FoundPlans
 from pexeso.acquisition.search.plans import JoinTree, PlanMeasures
 from pexeso.acquisition.search.published.options import PublishedOptions
 from pexeso.acquisition.search.published.rounds import published_plans
@@ -198,8 +198,8 @@ def exact_search(
     -------
     dict
         Seconds, plans ``formed`` and ``measured``, how many were ``found``, what ``stopped`` it,
-        and of the first plan what `told` returns, ``proved`` and ``gap``; of a front also the
-        greatest gap of its plans.
+        and of the first plan what `plan_to_json` returns, ``proved`` and ``gap``; of a front also
+        the greatest gap of its plans.
     """
     limits = Limits(max_seconds=setting.max_seconds, front=front)
     graph = setting.graph if graph is None else graph
@@ -213,7 +213,7 @@ def exact_search(
     }
     if search.plans:
         first = search.plans[0]
-        result |= {"proved": first.optimal, "gap": first.gap, "plan": told(first)}
+        result |= {"proved": first.optimal, "gap": first.gap, "plan": plan_to_json(first)}
         if front:
             result["all_proved"] = not search.stopped and all(plan.optimal for plan in search.plans)
     return result
@@ -241,7 +241,8 @@ def published_search(
     -------
     dict
         Seconds, plans ``formed`` and ``measured``, the ``estimate`` of the correlation, and
-        ``plan``, what `told` returns of it on whole tables. ``stopped`` where it took too long.
+        ``plan``, what `plan_to_json` returns of it on whole tables. ``stopped`` where it took too
+        long.
     """
     seen = setting.graph if graph is None else graph
     options = PublishedOptions(first_rate=1.0, seed=setting.seed)
@@ -336,9 +337,9 @@ def price_range(setting: Setting, query: Query) -> Result:
     }
 
 
-def told(plan: FoundPlan) -> Result:
+def plan_to_json(plan: FoundPlan) -> Result:
     """Return a plan with its measures as plain JSON."""
-    return _told(plan.tree, plan.measures)
+    return _plan_fields(plan.tree, plan.measures)
 
 
 def difference(optimum: Result | None, plan: Result | None) -> float | None:
@@ -347,7 +348,7 @@ def difference(optimum: Result | None, plan: Result | None) -> float | None:
     Parameters
     ----------
     optimum, found : dict, optional
-        As `told` returns them.
+        As `plan_to_json` returns them.
 
     Examples
     --------
@@ -364,10 +365,10 @@ def _scored(setting: Setting, request: AcquisitionRequest, tree: JoinTree) -> Re
     measures = setting.real(request, tree)
     if measures is None:
         return {"unscored": "time"}
-    return {"plan": _told(on_whole(setting.graph, tree), measures)}
+    return {"plan": _plan_fields(on_whole(setting.graph, tree), measures)}
 
 
-def _told(tree: JoinTree, measures: PlanMeasures) -> Result:
+def _plan_fields(tree: JoinTree, measures: PlanMeasures) -> Result:
     return {
         "tables": list(tree.tables),
         "joins": [[join.left, join.right, list(join.join_set.left)] for join in tree.joins],

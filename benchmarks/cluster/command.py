@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from benchmarks.cluster.lake import WIDTH
-from benchmarks.cluster.running import DATA, Asked, run
+from benchmarks.cluster.running import DATA, Setup, run
 from benchmarks.report import RESULTS, write_result
 from pexeso.errors import PexesoError
 
@@ -81,7 +81,7 @@ def cluster_command(
     small = None if less is None else json.loads(less.read_text(encoding="utf-8"))
     if small is not None and small["index"]["columns"] >= columns:
         raise click.UsageError(f"The lake of --less has fewer than {columns:,} columns.")
-    wish = Asked(columns=columns, **options)
+    wish = Setup(columns=columns, **options)
     started = time.monotonic()
 
     def tell(text: str) -> None:

@@ -81,14 +81,14 @@ class _Stages:
     """Divides wall and processor time among the stages that a program tells of."""
 
     def __init__(self, meter: Meter) -> None:
-        self.found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        self.seconds_by_stage: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self._meter, self._name = meter, START
         self._since, self._before = time.perf_counter(), meter.seconds()
 
     def begin(self, name: str) -> None:
         """Charge what was taken since the last call to what was going on."""
         now, seconds = time.perf_counter(), self._meter.sample(memory=False)
-        totals = self.found[self._name]
+        totals = self.seconds_by_stage[self._name]
         totals["seconds"] += now - self._since
         for tree, value in seconds.items():
             whose = "workers" if tree.startswith("worker") else tree
@@ -192,7 +192,7 @@ def _metered_run(
     stages.begin(BETWEEN)
     ran.processor_seconds = meter.seconds()
     ran.peak_bytes = {**meter.peak_bytes, "together": meter.peak_of_all}
-    ran.stages = {name: dict(totals) for name, totals in stages.found.items()}
+    ran.stages = {name: dict(totals) for name, totals in stages.seconds_by_stage.items()}
     ran.disk = meter.peak_disk
     ran.meter_seconds = meter.own_seconds
     return ran

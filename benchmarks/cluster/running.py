@@ -20,7 +20,7 @@ DATA = Path(__file__).resolve().parents[1] / "data" / "cluster"
 JAVA = {"spark.executor.extraJavaOptions": "-XX:+UseSerialGC"}
 """Executors of one core each collect with one thread."""
 
-TOLD = 20
+MAX_DIFFERENCES = 20
 """Differences that a result names; all are counted."""
 
 Answers = Sequence[Mapping[tuple[str, str], int]]
@@ -28,7 +28,7 @@ Difference = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Setup:
     """What a run is asked to do; see the options of the command."""
 
     columns: int = 10_000
@@ -69,7 +69,7 @@ class Asked:
 
 
 def run(
-    setup: Asked,
+    setup: Setup,
     data: Path,
     tell: Callable[[str], None],
     small: Mapping[str, Any] | None = None,
@@ -78,7 +78,7 @@ def run(
 
     Parameters
     ----------
-    setup : Asked
+    setup : Setup
     data : Path
         The lake is kept here for another run; so is the index, which a run makes anew.
     tell : callable
@@ -103,7 +103,7 @@ def run(
 
 
 def _build(
-    setup: Asked, place: Path, index: Path, cluster: Cluster, tell: Callable[[str], None]
+    setup: Setup, place: Path, index: Path, cluster: Cluster, tell: Callable[[str], None]
 ) -> Ran:
     options = ["--n-partitions", str(setup.partitions), "--log-json", *setup.spark(cluster.url)]
     return run_pexeso(
@@ -116,7 +116,7 @@ def _build(
 
 
 def _batch(
-    setup: Asked, place: Path, name: str, cluster: Cluster | None
+    setup: Setup, place: Path, name: str, cluster: Cluster | None
 ) -> tuple[list[dict[tuple[str, str], int]], Ran]:
     path = place / f"answers-{name}.jsonl"
     command = ["batch", place / "index", place / lake.QUERIES, "-o", path, "--restart"]
@@ -187,7 +187,7 @@ def kind_of_file(path: Path) -> str:
 
 
 def _result(
-    setup: Asked,
+    setup: Setup,
     place: Path,
     known: dict[str, Any],
     build: Ran,
@@ -226,15 +226,15 @@ def _result(
         "agree": not wrong,
         "answers": known["truth"]["answers"],
         "differences": len(wrong),
-        "first_differences": wrong[:TOLD],
+        "first_differences": wrong[:MAX_DIFFERENCES],
     }
     return result | arithmetic(result, small)
 
 
 def arithmetic(result: Mapping[str, Any], small: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what one table, column, value or pair took, and what a billion columns take."""
-    constants = constants_of(_taken(result), None if small is None else _taken(small))
-    counts = _taken(result)["counts"]
+    constants = constants_of(_figures(result), None if small is None else _figures(small))
+    counts = _figures(result)["counts"]
     alike = {name: round(number * 1e9 / counts["columns"]) for name, number in counts.items()}
     return {
         "constants": {
@@ -248,7 +248,7 @@ def arithmetic(result: Mapping[str, Any], small: Mapping[str, Any] | None) -> di
     }
 
 
-def _taken(result: Mapping[str, Any]) -> dict[str, Any]:
+def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
     index, build = result["index"], result["build"]
     return {
         "stages": build["stages"],

@@ -46,7 +46,7 @@ class Truth:
         order = np.argsort(ids, kind="stable")
         self._ids, self._owners = ids[order], owners[order]
         self._needed = np.array([needed(min_joinability, len(query)) for query in queries])
-        self._found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._matches: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def add(self, columns: np.ndarray, ids: np.ndarray) -> int:
         """Count in some columns, each whole; return how many pairs of column and value there are.
@@ -71,12 +71,12 @@ class Truth:
         )
         column, query = np.divmod(both, n_queries)
         kept = matched >= self._needed[query]
-        self._found.append((query[kept], column[kept], matched[kept]))
+        self._matches.append((query[kept], column[kept], matched[kept]))
         return len(keys)
 
     def table(self) -> pa.Table:
         """Return all that join: ``query``, ``column``, ``matched``; by query and column."""
-        parts = zip(*self._found, strict=True)
+        parts = zip(*self._matches, strict=True)
         query, column, matched = (np.concatenate(part) for part in parts)
         order = np.lexsort((column, query))
         return pa.table({"query": query[order], "column": column[order], "matched": matched[order]})

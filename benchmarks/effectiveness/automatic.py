@@ -18,7 +18,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from benchmarks.effectiveness.found import Found
+from benchmarks.effectiveness.found_pairs import FoundPairs
 from benchmarks.effectiveness.judged import Judged, read_judged
 from benchmarks.effectiveness.methods import AUTOMATIC, DISTANCES
 from benchmarks.effectiveness.report import scores_of_found
@@ -32,12 +32,12 @@ from pexeso.thresholds.pair import advise_pair
 from pexeso.thresholds.sample import value_order
 
 
-def automatic_columns(judged: Judged, index: Index) -> tuple[Found, dict[str, Any]]:
+def automatic_columns(judged: Judged, index: Index) -> tuple[FoundPairs, dict[str, Any]]:
     """Search with every judged column at the thresholds that the index chooses.
 
     Returns
     -------
-    found : Found
+    found : FoundPairs
     scores : dict
         ``precision``, ``recall``, ``f1``, ``semantic_only_recall``, ``map``, ``recall_at_10``,
         ``intervals``, and ``advice`` as plain JSON.
@@ -84,7 +84,7 @@ def automatic_distances(
     return distances
 
 
-def _scores(judged: Judged, pairs: Found) -> dict[str, Any]:
+def _scores(judged: Judged, pairs: FoundPairs) -> dict[str, Any]:
     scores = scores_of_found(judged, pairs)
     return {name: round(value, 4) for name, value in scores.items()} | {
         "intervals": intervals(judged, pairs)

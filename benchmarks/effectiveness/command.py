@@ -29,7 +29,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Options:
     """The options."""
 
     data: str | None
@@ -112,7 +112,7 @@ class _Asked:
 )
 def main(**options: object) -> None:
     """Measure which joinable columns and values are found, against the alternatives."""
-    request = _Asked(**options)
+    request = _Options(**options)
     try:
         request.check()
         results = [_run(name, request) for name in request.names()]
@@ -131,7 +131,7 @@ def main(**options: object) -> None:
         click.echo("\n\n".join(headed) if request.data == ALL else tables_of(results[0]))
 
 
-def _run(name: str, request: _Asked) -> Result:
+def _run(name: str, request: _Options) -> Result:
     with _opened(name, request) as (truth, folder):
         path = request.index
         if request.indexes is not None:
@@ -159,7 +159,7 @@ def _run(name: str, request: _Asked) -> Result:
 
 
 @contextmanager
-def _opened(name: str, request: _Asked) -> Iterator[tuple[TruthSet, Path]]:
+def _opened(name: str, request: _Options) -> Iterator[tuple[TruthSet, Path]]:
     """Read a data set, with its unpacked tables and index in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as folder:
         place = Path(folder)

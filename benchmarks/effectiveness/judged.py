@@ -58,7 +58,7 @@ class Judged:
         The distinct cells of each, without empty ones.
     labels : dict of int to numpy.ndarray
         For `BY_TEXT`, `BY_MEANING` and `NOT_JUDGED` the pairs, as sorted ``query * n + candidate``.
-    asked : numpy.ndarray of int64 or None
+    allowed_queries : numpy.ndarray of int64 or None
         The columns that are asked, ascending; None: all.
     within_tables : bool
         Whether pairs within a table are judged too. Then query columns stand for themselves in
@@ -68,7 +68,7 @@ class Judged:
     keys: list[tuple[str, int]]
     texts: list[pa.StringArray]
     labels: dict[int, np.ndarray]
-    asked: np.ndarray | None = None
+    allowed_queries: np.ndarray | None = None
     within_tables: bool = False
 
     @property

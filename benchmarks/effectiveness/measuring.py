@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.effectiveness import similar
 from benchmarks.effectiveness.automatic import automatic_columns, automatic_distances
-from benchmarks.effectiveness.found import Found, found_by_values
+from benchmarks.effectiveness.found_pairs import FoundPairs, found_by_values
 from benchmarks.effectiveness.joining import COLUMNS, scores_at, scores_of_values
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Judged, incidence
 from benchmarks.effectiveness.methods import (
@@ -103,7 +103,7 @@ def chosen_methods(methods: str | None) -> list[str]:
     return names
 
 
-def founds_of(method: Method, judged: Judged) -> list[Found]:
+def founds_of(method: Method, judged: Judged) -> list[FoundPairs]:
     """Return the pairs of columns that a method finds at each of its thresholds."""
     columns = [[text for text in column if text] for column in method.prepare(judged.texts)]
     values, held = incidence(columns)
@@ -133,12 +133,15 @@ def counts_of(truth: TruthSet) -> dict[str, int]:
     if truth.tasks:
         counts |= {
             "tasks": len(truth.tasks),
-            "asked_values": sum(len(task.asked) for task in truth.tasks),
+            "asked_values": sum(len(task.queries) for task in truth.tasks),
             "asked_values_with_partner": sum(int(task.has_partner().sum()) for task in truth.tasks),
             "other_values": sum(len(task.others) for task in truth.tasks),
         }
     if truth.partners:
-        counts |= {"columns": len(truth.partners.texts), "queries": len(truth.partners.asked)}
+        counts |= {
+            "columns": len(truth.partners.texts),
+            "queries": len(truth.partners.pair_by_task),
+        }
     return counts
 
 
@@ -166,7 +169,9 @@ def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:
         if truth.watched:
             scores["watched"] = watched_pairs({"automatic": pairs}, truth.watched)
     if truth.tasks:
-        distances = automatic_distances(index, [(task.asked, task.others) for task in truth.tasks])
+        distances = automatic_distances(
+            index, [(task.queries, task.others) for task in truth.tasks]
+        )
         joined = [join_nearest(method, task) for task in truth.tasks]
         scores["values"] = scores_at(
             joined, cosines(distances), [round(distance, 4) for distance in distances]
@@ -181,7 +186,7 @@ _MEASURED_BY: dict[str, Callable[[TruthSet, Workshop, str], Scores]] = {
 """Methods that are not one similarity with thresholds to tune."""
 
 
-def _scores_of_columns(truth: TruthSet, founds: Sequence[Found]) -> Scores:
+def _scores_of_columns(truth: TruthSet, founds: Sequence[FoundPairs]) -> Scores:
     scores = scores_of(truth.judged, founds)
     if truth.watched:
         tuned, _ = cross_validated(truth.judged, founds, best_f1)
@@ -198,7 +203,7 @@ def _with_partners(scores: Scores, truth: TruthSet, method: Method) -> Scores:
 
 
 def watched_pairs(
-    founds: Mapping[str, Found], watched: Mapping[str, tuple[int, int]]
+    founds: Mapping[str, FoundPairs], watched: Mapping[str, tuple[int, int]]
 ) -> dict[str, dict[str, bool]]:
     """Return which pairs are found, under each name of a way to set the thresholds."""
     return {
@@ -207,5 +212,5 @@ def watched_pairs(
     }
 
 
-def _has(pairs: Found, query: int, candidate: int) -> bool:
+def _has(pairs: FoundPairs, query: int, candidate: int) -> bool:
     return bool(np.any((pairs.query == query) & (pairs.candidate == candidate)))

@@ -240,7 +240,7 @@ def _by_codes(name: str, shop: Workshop) -> Method:
 
     def compare(values: Sequence[str], others: Sequence[str], lowest: float) -> similar.Pieces:
         queries, coded = (
-            quantised.asked(_embedded(embedder, values)),
+            quantised.as_queries(_embedded(embedder, values)),
             quantised.coded(_embedded(embedder, others)),
         )
         return similar.products(queries, coded, lowest)

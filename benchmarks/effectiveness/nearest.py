@@ -55,7 +55,7 @@ class Joined:
 def join_nearest(method: Method, task: Task) -> Joined:
     """Compare all asked cells of a task with all others."""
     similarities = method.similarities(method.nearest_thresholds)
-    cells, others = method.prepare([task.asked, task.others])
+    cells, others = method.prepare([task.queries, task.others])
     similarity, credit, nearest = nearest_of(
         method.compare(cells, others, min(similarities)), task.partners
     )

@@ -33,7 +33,7 @@ class PartnerLake:
         Of each column, n of them.
     texts : list of pyarrow.StringArray
         Their distinct cells.
-    asked : dict of str to (int, int)
+    pair_by_task : dict of str to (int, int)
         Task -> the column that is asked, and its partner.
     twins : numpy.ndarray, bool (tasks, n)
         The columns, other than the partner, that are as right.
@@ -41,7 +41,7 @@ class PartnerLake:
 
     tables: list[str]
     texts: list[pa.StringArray]
-    asked: dict[str, tuple[int, int]]
+    pair_by_task: dict[str, tuple[int, int]]
     twins: np.ndarray
 
 
@@ -82,7 +82,7 @@ def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.nd
     -------
     numpy.ndarray, float64 (tasks, columns)
     """
-    sides = [side.to_pylist() for task in tasks for side in (task.asked, task.others)]
+    sides = [side.to_pylist() for task in tasks for side in (task.queries, task.others)]
     folded = [[[fold(text)] for text in side] for side in sides]
     held = [sorted({fold(text) for text in column.to_pylist()}) for column in texts]
     _, words = incidence([*held, *(text for side in folded for text in side)])
@@ -111,16 +111,18 @@ def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
     column_of = np.repeat(np.arange(len(prepared)), [len(column) for column in prepared])
     others = [text for column in prepared for text in column]
     similarities = np.array(method.similarities(method.thresholds))
-    joinability = np.full((len(lake.asked), len(prepared), len(similarities)), -1.0)
+    joinability = np.full((len(lake.pair_by_task), len(prepared), len(similarities)), -1.0)
     tables = np.array(lake.tables)
-    values = [text for number, _ in lake.asked.values() for text in prepared[number]]
+    values = [text for number, _ in lake.pair_by_task.values() for text in prepared[number]]
     best = best_by_column(
         method.compare(values, others, float(similarities.min())),
         column_of,
         (len(values), len(prepared)),
     )
-    stops = np.cumsum([len(prepared[number]) for number, _ in lake.asked.values()])
-    for place, ((number, _), stop) in enumerate(zip(lake.asked.values(), stops, strict=True)):
+    stops = np.cumsum([len(prepared[number]) for number, _ in lake.pair_by_task.values()])
+    for place, ((number, _), stop) in enumerate(
+        zip(lake.pair_by_task.values(), stops, strict=True)
+    ):
         own = best[stop - len(prepared[number]) : stop]
         shares = np.stack([(own >= similarity).mean(0) for similarity in similarities], axis=1)
         elsewhere = tables != tables[number]
@@ -159,7 +161,7 @@ def ranks_of_partners(lake: PartnerLake, shares: np.ndarray, *, twins: bool) -> 
     twins : bool
         Whether twins count; else they are left out of the ranking.
     """
-    partners = np.array([partner for _, partner in lake.asked.values()])
+    partners = np.array([partner for _, partner in lake.pair_by_task.values()])
     own = shares[np.arange(len(partners)), partners]
     before = shares >= own[:, None] - 1e-12
     if not twins:
@@ -198,7 +200,7 @@ def scores_of_partners(method: Method, lake: PartnerLake, seed: int = 0) -> dict
         "first_with_twins": int((own_with_twins == 1).sum()),
         "mean_reciprocal_rank": round(float((1 / own).mean()), 4),
         "interval": np.quantile(drawn, [0.025, 0.975]).round(4).tolist(),
-        "ranks": dict(zip(lake.asked, own.tolist(), strict=True)),
-        "ranks_with_twins": dict(zip(lake.asked, own_with_twins.tolist(), strict=True)),
+        "ranks": dict(zip(lake.pair_by_task, own.tolist(), strict=True)),
+        "ranks_with_twins": dict(zip(lake.pair_by_task, own_with_twins.tolist(), strict=True)),
         "thresholds": thresholds,
     }

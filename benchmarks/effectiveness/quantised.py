@@ -60,9 +60,9 @@ class Quantised:
         exact[np.arange(len(sample)), sample] = 0  # that a value is like itself is no find
         near = exact >= _LEAST_LEARNT
         self._exact = exact[near]
-        self._approximate = (self.asked(vectors[sample]) @ self.coded(vectors).T)[near]
+        self._approximate = (self.as_queries(vectors[sample]) @ self.coded(vectors).T)[near]
 
-    def asked(self, vectors: np.ndarray) -> np.ndarray:
+    def as_queries(self, vectors: np.ndarray) -> np.ndarray:
         """Return vectors whose products with `coded` ones are similarities.
 
         The result is float32 (values, d + 1).

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.effectiveness.found import Found
+from benchmarks.effectiveness.found_pairs import FoundPairs
 from benchmarks.effectiveness.judged import Judged
 from benchmarks.effectiveness.scoring import (
     JOINABILITIES,
@@ -29,7 +29,7 @@ CURVE_PRECISIONS = tuple(np.round(np.arange(0.5, 1.001, 0.01), 2).tolist())
 Scores = dict[str, Any]
 
 
-def scores_of_found(judged: Judged, pairs: Found) -> Scores:
+def scores_of_found(judged: Judged, pairs: FoundPairs) -> Scores:
     """Score what a method finds, however its thresholds were chosen; not rounded."""
     precision, recall, by_meaning = rates(pairs, truth_of(judged, np.arange(judged.n_columns)))
     average, at_top = ranked(judged, pairs)
@@ -43,7 +43,7 @@ def scores_of_found(judged: Judged, pairs: Found) -> Scores:
     }
 
 
-def scores_of(judged: Judged, founds: Sequence[Found]) -> Scores:
+def scores_of(judged: Judged, founds: Sequence[FoundPairs]) -> Scores:
     """Score a method at thresholds chosen on other query columns.
 
     Thresholds are chosen for the highest F1, and for semantic-only pairs at two precisions.
@@ -76,7 +76,7 @@ def scores_of(judged: Judged, founds: Sequence[Found]) -> Scores:
     }
 
 
-def curve_of(judged: Judged, founds: Sequence[Found]) -> list[list[float]]:
+def curve_of(judged: Judged, founds: Sequence[FoundPairs]) -> list[list[float]]:
     """Return the highest recall at each of `CURVE_PRECISIONS`, over all thresholds.
 
     There is one recall of all pairs and one of semantic-only pairs.
@@ -170,10 +170,10 @@ def watched_table(methods: Mapping[str, Scores]) -> str:
     """Write which watched pairs each method finds at its tuned or automatic thresholds."""
     pairs: Iterable[str] = next(iter(methods.values()))["watched"]
 
-    def found(scores: Scores, pair: str) -> str:
+    def yes_or_no(scores: Scores, pair: str) -> str:
         return "yes" if all(scores["watched"][pair].values()) else "no"
 
-    return as_table(methods, {pair: partial(found, pair=pair) for pair in pairs})
+    return as_table(methods, {pair: partial(yes_or_no, pair=pair) for pair in pairs})
 
 
 def _cell(value: float | str | None, best: float | None) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from benchmarks.effectiveness.page import write_page
-from benchmarks.effectiveness.score.asked import SETS, asked_lake
+from benchmarks.effectiveness.score.asked_lake import SETS, asked_lake
 from benchmarks.effectiveness.score.figures import Ranked, difference, reliability
 from benchmarks.effectiveness.score.models import FEATURES, learn
 from benchmarks.effectiveness.score.pairs import Pairs, found_pairs, measures

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.effectiveness.found import LEAST_JOINABILITY, Found
+from benchmarks.effectiveness.found_pairs import LEAST_JOINABILITY, FoundPairs
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Judged
 
 FOLDS = 5
@@ -66,7 +66,7 @@ def truth_of(judged: Judged, queries: np.ndarray) -> Truth:
     return Truth(queries, sum(counts.values()), counts[BY_MEANING])
 
 
-def rates(pairs: Found, truth: Truth) -> tuple[float, float, float]:
+def rates(pairs: FoundPairs, truth: Truth) -> tuple[float, float, float]:
     """Return precision, recall, and recall of the semantic-only pairs.
 
     Precision is 1 where nothing is returned.
@@ -76,7 +76,7 @@ def rates(pairs: Found, truth: Truth) -> tuple[float, float, float]:
     return precision, true / max(truth.positive, 1), by_meaning / max(truth.by_meaning, 1)
 
 
-def choose(founds: Sequence[Found], truth: Truth, goal: Goal) -> tuple[int, float]:
+def choose(founds: Sequence[FoundPairs], truth: Truth, goal: Goal) -> tuple[int, float]:
     """Choose the thresholds for values and for joinability that serve a goal best.
 
     They are chosen on query columns. The threshold for values is returned as its position.
@@ -100,8 +100,8 @@ def folds_of(judged: Judged, seed: int = 0) -> list[np.ndarray]:
     itself.
     """
     groups = judged.groups()
-    if judged.asked is not None:
-        return [np.sort(fold) for fold in drawn_folds(judged.asked, seed)]
+    if judged.allowed_queries is not None:
+        return [np.sort(fold) for fold in drawn_folds(judged.allowed_queries, seed)]
     return [np.flatnonzero(np.isin(groups, fold)) for fold in drawn_folds(np.unique(groups), seed)]
 
 
@@ -115,8 +115,8 @@ def drawn_folds(members: np.ndarray, seed: int = 0) -> list[np.ndarray]:
 
 
 def cross_validated(
-    judged: Judged, founds: Sequence[Found], goal: Goal
-) -> tuple[Found, list[tuple[float, float]]]:
+    judged: Judged, founds: Sequence[FoundPairs], goal: Goal
+) -> tuple[FoundPairs, list[tuple[float, float]]]:
     """Return the pairs found at thresholds chosen on other query columns, and the thresholds.
 
     There is one pair of thresholds for each fold.
@@ -129,10 +129,10 @@ def cross_validated(
         chosen.append((founds[place].threshold, joinability))
     names = ("query", "candidate", "joinability", "label")
     joined = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
-    return Found(float("nan"), *joined), chosen
+    return FoundPairs(float("nan"), *joined), chosen
 
 
-def ranked(judged: Judged, pairs: Found, k: int = TOP) -> tuple[float, float]:
+def ranked(judged: Judged, pairs: FoundPairs, k: int = TOP) -> tuple[float, float]:
     """Return mean average precision and mean recall among the k best.
 
     Both are means over the query columns that have a positive pair.
@@ -157,7 +157,7 @@ def ranked(judged: Judged, pairs: Found, k: int = TOP) -> tuple[float, float]:
     return float(np.mean(precisions)), float(np.mean(recalls))
 
 
-def intervals(judged: Judged, pairs: Found, seed: int = 0) -> dict[str, tuple[float, float]]:
+def intervals(judged: Judged, pairs: FoundPairs, seed: int = 0) -> dict[str, tuple[float, float]]:
     """Return 95 % intervals of precision, recall, F1 and the recall of semantic-only pairs.
 
     They come from resampled query columns.

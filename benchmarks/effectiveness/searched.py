@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.effectiveness.found import LEAST_JOINABILITY, Found, found_pairs
+from benchmarks.effectiveness.found_pairs import LEAST_JOINABILITY, FoundPairs, found_pairs
 from benchmarks.effectiveness.judged import Judged
 from pexeso.answers.similarity import REACH
 from pexeso.index import Index, build_index, open_index
@@ -25,29 +25,29 @@ def index_for(lake: Path, path: Path, model: str, rules: Sequence[str] = DEFAULT
     return build_index(lake, path, model=model, normaliser=Normaliser(rules))
 
 
-def searched(judged: Judged, index: Index, thresholds: Iterable[float]) -> Iterator[Found]:
+def searched(judged: Judged, index: Index, thresholds: Iterable[float]) -> Iterator[FoundPairs]:
     """Search with every judged column at each largest distance.
 
     Columns that the index leaves out are found by nobody, as a user of it would see.
     """
     for threshold in thresholds:
-        query, candidate, matched, joinability, _ = _found(judged, index, threshold)
+        query, candidate, matched, joinability, _ = _search_all(judged, index, threshold)
         yield found_pairs(judged, threshold, query, candidate, matched, joinability)
 
 
-def ranked_pairs(judged: Judged, index: Index) -> Found:
+def ranked_pairs(judged: Judged, index: Index) -> FoundPairs:
     """Search widely with every judged column, and rank what is found by similarity.
 
     Similarities are spread over the joinabilities that thresholds are chosen among.
     """
-    query, candidate, matched, _, similarity = _found(
+    query, candidate, matched, _, similarity = _search_all(
         judged, index, REACH * index.usual_max_distance, rerank=True
     )
     spread = LEAST_JOINABILITY + (1 - LEAST_JOINABILITY) * similarity
     return found_pairs(judged, float("nan"), query, candidate, matched, spread)
 
 
-def _found(
+def _search_all(
     judged: Judged, index: Index, max_distance: float, *, rerank: bool = False
 ) -> list[np.ndarray]:
     """Return queries, candidates, rows that match, joinabilities and similarities (0: none)."""

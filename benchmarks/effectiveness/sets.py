@@ -59,7 +59,7 @@ class TruthSet:
         return [
             *judged,
             *partners,
-            *(column for task in self.tasks for column in (task.asked, task.others)),
+            *(column for task in self.tasks for column in (task.queries, task.others)),
         ]
 
 

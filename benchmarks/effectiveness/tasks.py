@@ -36,7 +36,7 @@ class Task:
     name : str
     group : str
         Tasks of one group are scored with thresholds chosen on other groups.
-    asked, others : pyarrow.StringArray
+    queries, others : pyarrow.StringArray
         The cells that are asked, n of them, and those they are joined with, m of them; none is
         empty.
     partners : scipy.sparse.csr_matrix of shape (n, m)
@@ -45,7 +45,7 @@ class Task:
 
     name: str
     group: str
-    asked: pa.StringArray
+    queries: pa.StringArray
     others: pa.StringArray
     partners: sp.csr_matrix
 
@@ -56,7 +56,7 @@ class Task:
     def has_equal_partner(self) -> np.ndarray:
         """Return which asked cells have a partner of the same folded text, bool (n,)."""
         cells, others = (
-            [fold(text) for text in column.to_pylist()] for column in (self.asked, self.others)
+            [fold(text) for text in column.to_pylist()] for column in (self.queries, self.others)
         )
         pairs = self.partners.tocoo()
         equal = [

@@ -130,7 +130,7 @@ def scored(own: PreparedSet, index: Index, place: Path) -> ThresholdScores:
 def _seconds_of_a_search(own: PreparedSet, index: Index) -> float:
     """Return the median seconds of a search at the default thresholds."""
     judged = own.study.judged
-    queries = range(judged.n_columns) if judged.asked is None else judged.asked
+    queries = range(judged.n_columns) if judged.allowed_queries is None else judged.allowed_queries
     texts, seconds = [judged.texts[number] for number in list(queries)[: N_TIMED + 1]], []
     for text in texts:
         started = time.perf_counter()

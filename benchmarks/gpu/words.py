@@ -20,7 +20,7 @@ from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.vectors import SparseVectors
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import MAX_PAIRS, Found, Goal
+from pexeso.engine.vector_space import MAX_PAIRS, ColumnCounts, Goal
 
 N_VALUES, N_QUERIES, VALUES_OF_A_COLUMN = 200_000, 20, 17
 MAX_DISTANCE, MIN_JOINABILITY = 0.35, 0.6
@@ -127,7 +127,7 @@ def _vectors(values: list[str]) -> SparseVectors:
     )
 
 
-def _search(partition: SparsePartition, vectors: SparseVectors) -> Found:
+def _search(partition: SparsePartition, vectors: SparseVectors) -> ColumnCounts:
     ones = np.ones(len(vectors), np.int64)
     goal = Goal(MAX_DISTANCE, max(1, int(MIN_JOINABILITY * len(vectors))))
     return SparseSpace(_LETTERS, partition.device).search(

@@ -18,7 +18,7 @@ from benchmarks import report
 from benchmarks.reading.pollock import PollockFile, pollock_files
 from benchmarks.reading.readers import READERS, Reader
 from benchmarks.reading.rules import hard_files
-from benchmarks.reading.scoring import Found, is_right
+from benchmarks.reading.scoring import ReadTable, is_right
 from pexeso.errors import InputError
 
 Result = dict[str, Any]
@@ -133,7 +133,7 @@ def _files(folder: Path, pollock: Path | None, step: int, seed: int) -> Iterator
         yield PollockFile(path, made.group, names, [list(row) for row in made.written.rows])
 
 
-def _read(reader: Reader, path: Path) -> Found | None:
+def _read(reader: Reader, path: Path) -> ReadTable | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.reading.scoring import Found
+from benchmarks.reading.scoring import ReadTable
 
-Reader = Callable[[Path], Found]
+Reader = Callable[[Path], ReadTable]
 
 
-def read_pexeso(path: Path) -> Found:
+def read_pexeso(path: Path) -> ReadTable:
     """Read with pexeso, without any option."""
     from pexeso.lake.containers.reader import read_table
 
@@ -20,7 +20,7 @@ def read_pexeso(path: Path) -> Found:
     return table.names, [list(row) for row in zip(*columns, strict=True)]
 
 
-def read_duckdb(path: Path) -> Found:
+def read_duckdb(path: Path) -> ReadTable:
     """Read with DuckDB: what `sniff_csv` finds, every cell as text."""
     import duckdb
 
@@ -49,7 +49,7 @@ def _text(value: str | None) -> str:
     return "'" + shown.replace("'", "''") + "'"
 
 
-def read_pandas(path: Path) -> Found:
+def read_pandas(path: Path) -> ReadTable:
     """Read with pandas, which asks the standard library's `csv.Sniffer` for the separator."""
     import pandas as pd
 
@@ -59,7 +59,7 @@ def read_pandas(path: Path) -> Found:
     return [str(name) for name in frame.columns], frame.fillna("").astype(str).values.tolist()
 
 
-def read_clevercsv(path: Path) -> Found:
+def read_clevercsv(path: Path) -> ReadTable:
     """Read with clevercsv alone; its first row is the header."""
     import clevercsv
 

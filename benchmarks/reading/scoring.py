@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 Row = Sequence[str]
 
-Found = tuple[list[str], list[list[str]]]
+ReadTable = tuple[list[str], list[list[str]]]
 
 _NO_NAME = re.compile(r"(?:column|col|unnamed|field|x|v|c)?[_: #]*[0-9]*", re.IGNORECASE)
 
@@ -55,7 +55,9 @@ def same_names(names: Row, truth: Row | None) -> bool:
     return list(map(_once, _plain(names, width))) == list(map(_once, _plain(truth, width)))
 
 
-def is_right(table: Found | None, names: Row | None, rows: Sequence[Row], n_allowed: int) -> bool:
+def is_right(
+    table: ReadTable | None, names: Row | None, rows: Sequence[Row], n_allowed: int
+) -> bool:
     """Return whether a file is read as its truth says.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_FEWEST, _MOST = 5, 12
+_SMALLEST, _LARGEST = 5, 12
 _FIRST_DAY, _DAYS = 14_610, 9_000
 """2010-01-01 and the days from there on, counted from 1970-01-01."""
 
@@ -59,7 +59,7 @@ def draw_columns(rng: np.random.Generator, root: int) -> list[Column]:
     """
     others = KINDS[1:]
     columns = [Column(f"id_{root % 3}", "id", 0, 0)]
-    for at in range(int(rng.integers(_FEWEST, _MOST))):
+    for at in range(int(rng.integers(_SMALLEST, _LARGEST))):
         kind = others[at % len(others)] if at < 2 else others[int(rng.integers(len(others)))]
         n_values = 10 ** int(rng.integers(1, 6))
         nulls = int(rng.integers(0, 200)) if rng.integers(2) else 0

@@ -86,10 +86,10 @@ def task_row(name: str, task: Task, *, seed: int = 0) -> dict[str, Any]:
     seed : int
     """
     started = time.process_time()
-    joined = learn_transformation({"asked": task.asked}, {"other": task.others}, seed=seed)
+    joined = learn_transformation({"asked": task.queries}, {"other": task.others}, seed=seed)
     pairs = joined.pairs
     seconds = time.process_time() - started
-    values, others = cleaned_values(task.asked), cleaned_values(task.others)
+    values, others = cleaned_values(task.queries), cleaned_values(task.others)
     places = task.partners.tocoo()
     truth = {
         (values[row], others[column]) for row, column in zip(places.row, places.col, strict=True)
@@ -226,7 +226,7 @@ def program_row(source: LakeColumn, target: LakeColumn, joined: TransformJoin) -
         "source": f"{source.key}: {source.name}",
         "target": f"{target.key}: {target.name}",
         "program": joined.program,
-        "direction": joined.found.direction,
+        "direction": joined.transformation.direction,
         "coverage": joined.coverage,
         "cardinality": joined.cardinality,
         "kinds": {kind: len(pairs) for kind, pairs in kinds.items()},

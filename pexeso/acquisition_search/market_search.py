@@ -34,7 +34,7 @@ from pexeso.acquisition_search.market.lake_market import Market as LakeMarket
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.joins import JoinGraph
-    from pexeso.acquisition.search.found import FoundPlans
+    from pexeso.acquisition.search.found_plans import FoundPlans
     from pexeso.search.open_index import OpenIndex
 
 Method = Literal["exact", "published"]

@@ -20,7 +20,7 @@ from pexeso.runtime.shown import facts_table, named
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.coded import CodedColumns
     from pexeso.acquisition.graph.joins import JoinGraph
-    from pexeso.acquisition.search.found import FoundPlan, PlanEstimates
+    from pexeso.acquisition.search.found_plans import FoundPlan, PlanEstimates
 
 FEW_ROWS = 30
 """Rows of a join below which a warning says that they tell little."""
@@ -210,7 +210,7 @@ class AcquisitionPlan(AsTables):
         texts = dict.fromkeys(("table", "sql"), pa.string())
         return {**texts, "columns": pa.list_(pa.string()), "price": pa.float64()}
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         worth = f"correlation {self.correlation:.4g} for a price of {self.price:g}"
         return f"{named([plan_table.table for plan_table in self.tables])}, {worth}"
 

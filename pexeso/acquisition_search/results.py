@@ -18,7 +18,7 @@ from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph.joins import JoinGraph
-    from pexeso.acquisition.search.found import FoundPlans
+    from pexeso.acquisition.search.found_plans import FoundPlans
     from pexeso.acquisition_search.market_search import Market
 
 
@@ -133,7 +133,7 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
     def __iter__(self) -> Iterator[AcquisitionPlan]:
         return iter(self.plans)
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         if not self.plans:
             return f"no plan: {plain(self.reason or '', _MAX_REASON)}"
         best = self.plans[0]

@@ -157,7 +157,9 @@ def _read(
     columns.sort(key=lambda column: column.rank)
     last = shared[-1] if shared else None
     floor = (0.0, ("", "")) if last is None else (last.containment, sharing[-1])
-    behind = _best_behind([source.least(depth) for source in semantic], None if are_read else floor)
+    behind = _best_behind(
+        [source.last_read(depth) for source in semantic], None if are_read else floor
+    )
     n_sure = sum(behind is None or column.rank <= behind for column in columns)
     return Best(columns, n_sure, behind is None, shared)
 

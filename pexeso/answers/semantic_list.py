@@ -71,7 +71,7 @@ class SemanticList:
         self._total = self._query.total(self.options)
         self._hits: list[Hit] = []
         self._is_whole = False
-        self._asked = 0
+        self._n_read = 0
         self._counted: dict[Name, Hit | None] = {}
 
     def describe(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class SemanticList:
 
     def read(self, n: int | None) -> None:
         """Search for the first n columns at least; None: for all."""
-        if self._is_whole or (n is not None and n <= self._asked):
+        if self._is_whole or (n is not None and n <= self._n_read):
             return
         limit = None if self.options.min_joinability is not None else n
         [(hits, spent)] = self._search.executor.search(
@@ -93,7 +93,7 @@ class SemanticList:
         )
         self.stats.add(spent)
         self._is_whole = limit is None or len(hits) < limit
-        self._asked = len(hits)
+        self._n_read = len(hits)
         self._hits = hits
         self._counted |= {_name(hit): hit for hit in self._hits}
 
@@ -106,7 +106,7 @@ class SemanticList:
         """Return the names of the first n columns read, or all of them; best first."""
         return [_name(hit) for hit in self._hits[:n]]
 
-    def least(self, n: int | None) -> tuple[float, Name] | None:
+    def last_read(self, n: int | None) -> tuple[float, Name] | None:
         """Return share and name of the column behind which those not among the first n are.
 
         None where there are no more.

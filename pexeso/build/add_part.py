@@ -34,7 +34,7 @@ from pexeso.build.recorded import options_of
 from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.parts.base import OfParts
-from pexeso.registry import asked, require_parts
+from pexeso.registry import requested_parts, require_parts
 from pexeso.runtime.progress import with_bar
 from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_store_anywhere, open_writer
@@ -108,8 +108,8 @@ def add_parts(
         every = require_parts([*options.parts, *wanted])
         if every == options.parts:
             return _added(wanted, every, store.manifest, committed=False)
-        had = asked(options.parts, len(options.models))
-        new = [part for part in asked(every, len(options.models)) if part not in had]
+        had = requested_parts(options.parts, len(options.models))
+        new = [part for part in requested_parts(every, len(options.models)) if part not in had]
         more = [
             part
             for part in had
@@ -182,6 +182,6 @@ def _added(
     left_out: int = 0,
 ) -> Added:
     totals: dict[str, int] = {}
-    for part in asked(wanted):
+    for part in requested_parts(wanted):
         totals |= part.totals(manifest.parts.get(part.name, ()))
     return Added(manifest.generation, committed, parts, left_out, of_parts=totals)

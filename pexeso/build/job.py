@@ -83,7 +83,7 @@ def stage_names(n_models: int = 1) -> tuple[str, ...]:
 
     They are passed to `progress`. Each command runs some of them.
     """
-    parts = registry.asked(registry.choices(), n_models)
+    parts = registry.requested_parts(registry.choices(), n_models)
     of_parts = [stage for part in parts for stage in part.stages]
     return ("list", "changes", "read", "catalog", *of_parts, "commit")
 
@@ -153,7 +153,7 @@ class BuildJob:
     @property
     def parts(self) -> list[IndexPart]:
         """The parts that the index has, or is to have."""
-        return registry.asked(self.options.parts, len(self.options.models))
+        return registry.requested_parts(self.options.parts, len(self.options.models))
 
     def makes_model(self, model: int) -> bool:
         """Return whether the index is to get the model at a position in this job."""

@@ -240,7 +240,7 @@ class TaskMeter:
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             measure = _Measure()
             try:
-                yield from measure.given(task(measure.taken(batches)))
+                yield from measure.given(task(measure.received(batches)))
             finally:
                 sums.add(measure.sums())
                 freeze_imports()
@@ -252,7 +252,7 @@ class TaskMeter:
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             measure = _Measure()
-            yield from measure.given(task(measure.taken(batches)))
+            yield from measure.given(task(measure.received(batches)))
             self._here = added(self._here, measure.sums())
 
         return run
@@ -291,7 +291,7 @@ class _Measure:
         self._rows = [0, 0]
         self._bytes = [0, 0]
 
-    def taken(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def received(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self._counted(batches, 0)
 
     def given(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -46,7 +46,7 @@ class PlanCheck(Shown):
     right: tuple[str, ...]
     wrong: tuple[Refusal, ...]
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"{many(len(self.right), 'table')} right, {len(self.wrong):,} wrong"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:

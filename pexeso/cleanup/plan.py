@@ -120,7 +120,7 @@ class Plan(AsTables):
         others = {"verified": pa.bool_(), "derived": pa.list_(pa.string())}
         return {**numbers, **floats, **texts, **others}
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         kept = f"{len(self.keep):,} stay"
         return f"{many(len(self.delete), 'table')} can go, {kept}, cost {self.cost:.4g}"
 

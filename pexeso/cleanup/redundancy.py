@@ -53,19 +53,19 @@ class Redundancy(Tabular):
 
     Attributes
     ----------
-    found : Containments
+    containments : Containments
     plan : Plan
         Its statements were run if `verified` was asked for.
     refuted : dict of str to str
         Tables that stay since a statement did not give them, with the reason.
     """
 
-    found: Containments
+    containments: Containments
     plan: Plan
     refuted: Mapping[str, str]
 
-    def _told(self) -> str:
-        tables, edges = many(len(self.found.tables), "table"), many(len(self.edges), "edge")
+    def _summary(self) -> str:
+        tables, edges = many(len(self.containments.tables), "table"), many(len(self.edges), "edge")
         return f"{tables}, {edges}, {len(self.plan.delete):,} can go"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
@@ -84,17 +84,17 @@ class Redundancy(Tabular):
     @property
     def edges(self) -> tuple[Edge, ...]:
         """Pairs of a parent and a child, by parent and child."""
-        return self.found.edges
+        return self.containments.edges
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages of the search, with the pairs that each left."""
-        return self.found.stages
+        return self.containments.stages
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """Tables that could not be compared, with the reason."""
-        return self.found.left_out
+        return self.containments.left_out
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
@@ -107,11 +107,11 @@ class Redundancy(Tabular):
                 "columns": len(table.columns),
                 "bytes": table.n_bytes,
             }
-            for table in self.found.tables
+            for table in self.containments.tables
         ]
         return {
-            "lake": self.found.lake,
-            **self.found.to_dict(),
+            "lake": self.containments.lake,
+            **self.containments.to_dict(),
             "tables": tables,
             "plan": {
                 **{name: plan[name] for name in kept},

@@ -103,7 +103,7 @@ def _of_parent(
     for statement in statements:
         try:
             expected = frame_of_table(session, lake, statement.table, max_bytes=max_bytes)
-            reason = _difference(_asked(session, statement.sql), expected)
+            reason = _difference(_rows_of(session, statement.sql), expected)
         except Exception as error:  # as above
             reason = f"the statement cannot be compared with it: {_sentence(error)}"
         if reason is not None:
@@ -116,7 +116,7 @@ _REACHES_JAVA = re.compile(r"\b(reflect|try_reflect|java_method)\b", re.IGNORECA
 """Functions of Spark that call any method of its process."""
 
 
-def _asked(session: SparkSession, statement: str) -> DataFrame:
+def _rows_of(session: SparkSession, statement: str) -> DataFrame:
     """Return the rows of a statement, which may come from a file: it asks, and does nothing else.
 
     Raises

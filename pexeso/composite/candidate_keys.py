@@ -111,7 +111,7 @@ class CandidateKey(Shown, Uniqueness):
     rarely_keys: dict[str, str]
     smaller: tuple[Uniqueness, ...]
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"{plain(self.spec)}, {_WORDS[self.kind]} ({percent(self.uniqueness)})"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
@@ -162,7 +162,7 @@ class FoundKeys(AsTables):
         texts = dict.fromkeys(("key", "kind"), pa.string())
         return {**texts, **counts, "uniqueness": pa.float64(), "columns": pa.list_(pa.string())}
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         if not self.keys:
             return f"no key: {plain(self.reason or '')}"
         best = named([key.spec for key in self.keys])
@@ -232,7 +232,7 @@ def find_keys(
     [('country', 'year')]
     """
     require_key_options(max_columns, nearly, k)
-    return _Table(table, reading).found(max_columns, nearly, k)
+    return _Table(table, reading).find_keys(max_columns, nearly, k)
 
 
 def choose_key(table: Any, **options: Any) -> CandidateKey:
@@ -277,7 +277,7 @@ class _Table:
         self.codes, self.rows = codes[:, first], kept[first]
         self.n_duplicates = len(kept) - len(first)
 
-    def found(self, max_columns: int, nearly: float, k: int) -> FoundKeys:
+    def find_keys(self, max_columns: int, nearly: float, k: int) -> FoundKeys:
         notes: list[str] = []
         keys: list[CandidateKey] = []
         reason = self._why_not()
@@ -319,11 +319,11 @@ class _Table:
         exact = UniqueSearch(codes[:n_usual], n)
         yield from keys_of(exact, "unique")
         needed = max(1, int(np.ceil(nearly * n - 1e-9)))
-        if not exact.found and needed < n:
+        if not exact.keys and needed < n:
             yield from keys_of(UniqueSearch(codes[:n_usual], needed), "nearly")
         if exact.is_whole:  # else they might hold a smaller one that was not looked at
             others = UniqueSearch(codes, n)
-            others.found += exact.found
+            others.keys += exact.keys
             yield from keys_of(others, "unique", n_usual)
 
     def _key(self, kind: str, columns: list[int], kinds: list[KeyKind]) -> CandidateKey:

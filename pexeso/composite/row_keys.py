@@ -27,7 +27,7 @@ from pexeso.runtime.ranges import offsets_of
 MISSING = -1
 """A cell without a value."""
 
-_MOST = np.iinfo(np.int32).max
+_MAX_INT32 = np.iinfo(np.int32).max
 _ARRAYS = {
     "cells": np.int32,
     "table_rows": np.int64,
@@ -221,9 +221,9 @@ def row_keys_of(
             "An index for composite keys keeps at most one filter of each name. Got "
             f"{', '.join(hashing.name for hashing in filters)}."
         )
-    if int(table_rows[-1]) > _MOST or len(values) > _MOST:
+    if int(table_rows[-1]) > _MAX_INT32 or len(values) > _MAX_INT32:
         raise InputError(
-            f"An index for composite keys holds at most {_MOST:,} rows and as many distinct "
+            f"An index for composite keys holds at most {_MAX_INT32:,} rows and as many distinct "
             f"values. Got {int(table_rows[-1]):,} and {len(values):,}: build several indexes."
         )
     nothing = np.zeros(len(values) + 1, np.int64), np.empty(0, np.int32)
@@ -369,8 +369,8 @@ def _what_is_wrong(rows: RowKeys) -> str | None:
         return "value_offsets must be one longer than values"
     if rows.value_offsets[0] != 0 or rows.value_offsets[-1] != len(rows.posting_rows):
         return f"value_offsets must begin with 0 and end with {len(rows.posting_rows):,}"
-    if max(rows.table_rows[-1], rows.table_columns[-1]) > _MOST:
-        return f"the tables have more than {_MOST:,} rows or columns"
+    if max(rows.table_rows[-1], rows.table_columns[-1]) > _MAX_INT32:
+        return f"the tables have more than {_MAX_INT32:,} rows or columns"
     if rows.table_cells[-1] != len(rows.cells) or (np.diff(rows.table_cells) < 0).any():
         return f"the tables have {int(rows.table_cells[-1]):,} cells, not {len(rows.cells):,}"
     for name, keys in rows.super_keys.items():

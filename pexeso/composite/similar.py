@@ -143,7 +143,7 @@ class SimilarSearch:
         similar: Collection[int],
         most_cells: int = MOST_CELLS,
     ) -> None:
-        self._rows, self._query, self._most = rows, query, most_cells
+        self._rows, self._query, self._max_cells = rows, query, most_cells
         numbers = rows.find(query.values)
         exact = [i for i in range(query.n_columns) if i not in similar]
         self._known = np.flatnonzero((numbers[query.keys[:, exact]] >= 0).all(axis=1))
@@ -202,7 +202,7 @@ class SimilarSearch:
             tables = np.intersect1d(tables, having)
         matching = {i: _sorted(rows, cells) for i, cells in similar.items()}
         matches: list[KeyMatch] = []
-        for begin, end in pieces(self._sizes[tables] * rows.widths[tables], self._most):
+        for begin, end in pieces(self._sizes[tables] * rows.widths[tables], self._max_cells):
             matches += self._matches(tables[begin:end], matching, at_least)
             matches.sort(key=lambda match: (-match.keys, match.table))
             if k is not None and len(matches) >= k:
@@ -275,7 +275,7 @@ class SimilarSearch:
         table = tables[np.searchsorted(starts, every, side="right") - 1]
         parts = [
             part
-            for begin, end in pieces(rows.widths[table], self._most)
+            for begin, end in pieces(rows.widths[table], self._max_cells)
             for part in self._pairs_of(every[begin:end], table[begin:end], matching)
         ]
         return _joined(parts, self._query.n_columns)
@@ -303,7 +303,7 @@ class SimilarSearch:
         tried, cost = lists[first].codes, costs[first]
         bases = offsets_of(np.array([len(part.columns) for part in lists]))
         columns = np.concatenate([part.columns for part in lists])
-        for begin, end in pieces(cost, self._most):
+        for begin, end in pieces(cost, self._max_cells):
             place = np.repeat(tried[begin:end] // n_values, cost[begin:end])
             starts = self._key_ends[first][tried[begin:end] % n_values]
             keys = self._key_order[first][ranges(starts, cost[begin:end])]

@@ -141,7 +141,7 @@ class UniqueSearch:
 
     Attributes
     ----------
-    found : list of tuple of int
+    keys : list of tuple of int
         What was found so far, each in ascending order. No combination that holds one of these is
         looked at, so one may be put here from another search.
     compared : int
@@ -162,7 +162,7 @@ class UniqueSearch:
         # Pairs of rows, and the columns on which both have the same value.
         self._agree = np.zeros((0, len(codes)), bool)
         self._rows_left = MAX_ROWS_COMPARED
-        self.found: list[tuple[int, ...]] = []
+        self.keys: list[tuple[int, ...]] = []
         self.compared = 0
         self.is_whole = True
 
@@ -187,8 +187,8 @@ class UniqueSearch:
         n, width = self._codes.shape[1], min(len(self._codes), width_of(size))
         if size == 1:
             for column in np.flatnonzero(self._values[:width] >= self._needed).tolist():
-                if column >= begin and (column,) not in self.found and self._tells((column,)):
-                    self.found.append((column,))
+                if column >= begin and (column,) not in self.keys and self._tells((column,)):
+                    self.keys.append((column,))
                     yield (column,)
             return
         for fixed in _ascending(width, size - 2):
@@ -204,7 +204,7 @@ class UniqueSearch:
                     columns, n_pairs = (first, last, *fixed), len(self._agree)
                     candidates = candidates[1:]
                     if self._tells(columns):
-                        self.found.append(columns)
+                        self.keys.append(columns)
                         yield columns
                     else:
                         new = self._agree[n_pairs:]
@@ -219,7 +219,7 @@ class UniqueSearch:
         int64 (c, 2)
             The later column first; what is ruled out meanwhile is left out.
         """
-        rest = [set(key) - set(fixed) for key in self.found]
+        rest = [set(key) - set(fixed) for key in self.keys]
         if not all(rest):
             return
         values = self._values[:end].astype(np.float64)

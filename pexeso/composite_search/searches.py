@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.search.executor import Executor
 
-Found = tuple[int, str, RowShard, "KeyMatch"]
+KeyHit = tuple[int, str, RowShard, "KeyMatch"]
 """Keys with a minus, the name of the table, and where it is."""
 
 
@@ -63,7 +63,7 @@ class CompositeSearches:
         own = self._own_table(query_table) if exclude_self else None
         at_least = keys_needed(min_joinability, query.n_keys)
         keys = self._keys(query_table, query, max_distance, row_filter, first_column)
-        hits: list[Found] = []
+        hits: list[KeyHit] = []
         for shard in shards:
             matches = keys.search_shard(shard, wanted, at_least, shard.hidden(own))
             names = shard.table_names([match.table for match in matches])
@@ -208,7 +208,7 @@ class EqualKeys:
     query: KeyQuery
     row_filter: str = "auto"
     first_column: str | int = "postings"
-    _found: list[KeyMatches] = field(default_factory=list)
+    _answers: list[KeyMatches] = field(default_factory=list)
 
     options: ClassVar[dict[str, Any]] = {}
 
@@ -227,14 +227,14 @@ class EqualKeys:
             first=self.first_column,
             excluded=excluded,
         )
-        self._found.append(answer)
+        self._answers.append(answer)
         return answer.matches
 
     @property
     def stats(self) -> dict[str, Any]:
         """What was read and compared so far; the filter of rows of each shard."""
-        ways = [answer.row_filter for answer in self._found]
-        works = [asdict(answer.work) for answer in self._found]
+        ways = [answer.row_filter for answer in self._answers]
+        works = [asdict(answer.work) for answer in self._answers]
         return {
             "row_filters": {way: ways.count(way) for way in sorted(set(ways))},
             **{name: sum(work[name] for work in works) for name in (works[0] if works else ())},

@@ -86,7 +86,7 @@ class TablePair:
 
     Attributes
     ----------
-    asked : KeyTable
+    own_table : KeyTable
         Yours.
     table : str
         Name of the lake's.
@@ -100,7 +100,7 @@ class TablePair:
         The columns of `rows` with the types of their file, where that has types.
     """
 
-    asked: KeyTable
+    own_table: KeyTable
     table: str
     rows: pa.Table
     lake: Path | Location
@@ -110,7 +110,7 @@ class TablePair:
     @cached_property
     def mine(self) -> KeyedTable:
         """The key of your table."""
-        return self._keyed(self.asked)
+        return self._keyed(self.own_table)
 
     @cached_property
     def beside(self) -> OneTable:
@@ -123,7 +123,7 @@ class TablePair:
         """
         from pexeso.composite.one_table import one_table  # brings numba
 
-        names, n_parts = self.rows.column_names, len(self.asked.key)
+        names, n_parts = self.rows.column_names, len(self.own_table.key)
         if len(names) < n_parts:
             raise InputError(
                 f"A key of {n_parts} columns needs a table with as many. '{self.table}' has "
@@ -217,10 +217,10 @@ class TablePair:
         """Write the join as SQL; see `pexeso.sql.key_joins.sql_of_key`."""
         from pexeso.sql.key_joins import sql_of_key
 
-        positions = [column.position for column in self.asked.key]
-        own = names_in_duckdb(self.asked.names)
+        positions = [column.position for column in self.own_table.key]
+        own = names_in_duckdb(self.own_table.names)
         cells = pa.Table.from_arrays(
-            [self.asked.cells[at] for at in positions], names=[own[at] for at in positions]
+            [self.own_table.cells[at] for at in positions], names=[own[at] for at in positions]
         )
         rows = Rows(self.rows, self.typed)
         yours, lakes = (self.mine, cells), (theirs, self.table, rows)
@@ -228,7 +228,7 @@ class TablePair:
 
     @property
     def _in_memory(self) -> pa.Table:
-        own_table, typed = self.asked, None
+        own_table, typed = self.own_table, None
         if own_table.file is not None:
             typed = open_named(own_table.file, options=own_table.reading).typed_columns(
                 own_table.cells

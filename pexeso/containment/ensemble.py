@@ -33,7 +33,7 @@ from pexeso.errors import IndexCorruptError, InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class BandPlan:
     """What was asked of partitions by bands, those left out that have no set large enough.
 
     Attributes
@@ -58,7 +58,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ContainingSets:
     """The sets found, that with the largest containment first, equal ones by id.
 
     Attributes
@@ -81,7 +81,7 @@ class Found:
         Sets that bands found, verified or not; by posting lists, sets found.
     route : {"lists", "bands"}
         Which way was taken. By lists nothing is missed.
-    asked : Asked or None
+    plan : BandPlan or None
         None by lists.
     """
 
@@ -94,7 +94,7 @@ class Found:
     needed: int
     n_candidates: int
     route: str
-    asked: Asked | None
+    plan: BandPlan | None
 
     def __len__(self) -> int:
         return len(self.sets)
@@ -204,7 +204,7 @@ class Ensemble:
         route: str = "auto",
         tuner: Tuner | None = None,
         verify: bool = True,
-    ) -> Found:
+    ) -> ContainingSets:
         """Find the sets that contain at least a share of a query's tokens.
 
         Parameters
@@ -227,7 +227,7 @@ class Ensemble:
 
         Notes
         -----
-        What is exact (`Found.exact`) has no false positives. By lists nothing is missed.
+        What is exact (`ContainingSets.exact`) has no false positives. By lists nothing is missed.
         """
         tuner = tuner or self._usual_tuner
         self._require(threshold, route, tuner)
@@ -276,7 +276,9 @@ class Ensemble:
         plan, _ = self._plan(size, needed, threshold, tuner)
         return bool((plan.recalls < tuner.recall).any())
 
-    def _found_by_lists(self, probed: QueryLists, needed: int, left_out: np.ndarray) -> Found:
+    def _found_by_lists(
+        self, probed: QueryLists, needed: int, left_out: np.ndarray
+    ) -> ContainingSets:
         sets, counts = probed.at_least(needed)
         sets, counts = _without(left_out, sets, counts)
         if len(sets) > 1:
@@ -287,7 +289,7 @@ class Ensemble:
             self.lists.sizes_of(sets),
             np.zeros(len(sets), np.int64),
         )
-        return Found(
+        return ContainingSets(
             sets, sizes, counts, shares, hits, probed.size, needed, len(sets), "lists", None
         )
 
@@ -320,13 +322,13 @@ class Ensemble:
 
     def _plan(
         self, query_size: int, needed: int, threshold: float, tuner: Tuner
-    ) -> tuple[Asked, np.ndarray]:
+    ) -> tuple[BandPlan, np.ndarray]:
         """Decide what each partition is asked, and which rows of it count."""
         first_row = int(np.searchsorted(self.sizes, needed))
         begins, ends = self.starts[:-1], self.starts[1:]
         some = ends > first_row if query_size else np.zeros(len(ends), bool)
         lower, upper = (part[some] for part in self._bounds)
-        plan = Asked(lower, upper, *tuner.choose_all(upper / max(query_size, 1), threshold))
+        plan = BandPlan(lower, upper, *tuner.choose_all(upper / max(query_size, 1), threshold))
         return plan, np.stack(
             [begins[some], ends[some], np.maximum(begins[some], first_row)], axis=1
         )
@@ -340,7 +342,7 @@ class Ensemble:
         tuner: Tuner,
         left_out: np.ndarray,
         verify: bool,
-    ) -> Found:
+    ) -> ContainingSets:
         plan, ranges = self._plan(len(hashed), needed, threshold, tuner)
         settings = np.stack([plan.bands, plan.rows], axis=1)
         signed = signatures(hashed, np.array([0, len(hashed)]), self._seeds)[0]
@@ -359,7 +361,7 @@ class Ensemble:
         sets, sizes, counts, shares, hits = (
             array[order] for array in (sets, self.sizes[rows], counts, shares, hits)
         )
-        return Found(
+        return ContainingSets(
             sets, sizes, counts, shares, hits, len(hashed), needed, n_candidates, "bands", plan
         )
 

@@ -31,7 +31,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _C1, _C2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _32 = (np.uint64(n) for n in (30, 27, 31, 32))
 _SPREAD = np.uint32(0x9E3779B1)
-_MOST = np.uint64(0xFFFFFFFFFFFFFFFF)
+_MAX_HASH = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ROWS_AT_ONCE = 1 << 14
 
 
@@ -144,7 +144,7 @@ def _add(made, hashes, offsets, seeds):
     m = len(seeds)
     minima = np.empty(m, np.uint64)
     for row in range(len(offsets) - 1):
-        minima[:] = _MOST
+        minima[:] = _MAX_HASH
         for at in range(offsets[row], offsets[row + 1]):
             token = hashes[at]
             for k in range(m):

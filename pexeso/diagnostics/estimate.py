@@ -18,7 +18,7 @@ from pexeso.options import BuildOptions
 from pexeso.parts.base import OfParts, PartEstimate
 from pexeso.parts.estimation.sample import LakeSample, by_format, choose_sample
 from pexeso.parts.estimation.stages import FIXED_SECONDS, shared_seconds
-from pexeso.registry import asked, registered
+from pexeso.registry import registered, requested_parts
 
 SAMPLE_FILES = 200
 SAMPLE_BYTES = 64 << 20
@@ -132,7 +132,7 @@ def estimate_build(
         )
     chosen = choose_sample(files, options.seed, sample_files, sample_bytes)
     n_bytes = sum(file.n_bytes for file in files)
-    wanted = [part.records for part in asked(options.parts)]
+    wanted = [part.records for part in requested_parts(options.parts)]
     here = set(options.models) == {"lexical"} and reads_here(n_bytes, len(wanted))
     sample = LakeSample.read(files, chosen, options, wanted, progress, on_spark=not here)
     if not sample.count("value"):

@@ -93,7 +93,7 @@ class ReasonListing(Tabular):
     def _field_types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self.fields, pa.string())
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"{len(self):,} in {many(len(self.groups), 'group')}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:

@@ -33,7 +33,7 @@ from pexeso.engine.search.search import (
 from pexeso.engine.search.summary import PartitionProbe, look, threshold_of
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.threads import few_threads
-from pexeso.engine.vector_space import BatchColumn, Found, Goal, VectorSpace
+from pexeso.engine.vector_space import BatchColumn, ColumnCounts, Goal, VectorSpace
 
 ROWS_OF_A_BOX = FANOUT * BLOCK_SIZE
 """Stored values in one box of a summary, where blocks have their usual size."""
@@ -63,9 +63,9 @@ class DenseProbe:
     seen: PartitionProbe
 
     @property
-    def most(self) -> int:
+    def max_count(self) -> int:
         """Rows that can match something."""
-        return self.seen.most
+        return self.seen.max_count
 
     @property
     def n_near(self) -> int:
@@ -185,7 +185,7 @@ class DenseSpace(VectorSpace):
         kernel: KernelChoice | None = None,
         max_pairs: int,
         probe: DenseProbe | None = None,
-    ) -> Found:
+    ) -> ColumnCounts:
         """Search by cells and distances."""
         seen = None if probe is None else probe.seen
         if seen is None and partition.device.type != "cpu":
@@ -206,7 +206,7 @@ class DenseSpace(VectorSpace):
         *,
         kernel: KernelChoice | None = None,
         max_pairs: int,
-    ) -> list[Found]:
+    ) -> list[ColumnCounts]:
         """Search for many query columns in one pass, or for few one after the other on a device."""
         chosen = kernel or choose_kernel("auto", partition.device)
         if chosen.name == "triton" and len(queries) <= MOST_ALONE:
@@ -239,7 +239,7 @@ class DenseSpace(VectorSpace):
         goal: Goal,
         stats: SearchStats,
         left_out: np.ndarray | None = None,
-    ) -> Found:
+    ) -> ColumnCounts:
         """Search by all distances in float64."""
         started = time.perf_counter()
         columns, counts = exact_partition(

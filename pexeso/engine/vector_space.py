@@ -43,7 +43,7 @@ READ_LAYOUTS = (2, 3)
 
 _DECIMALS = 10**9
 
-Found = tuple[np.ndarray, np.ndarray]
+ColumnCounts = tuple[np.ndarray, np.ndarray]
 """Columns and their counts, int64 (r,) each."""
 
 
@@ -143,13 +143,13 @@ class Probe(Protocol):
 
     Attributes
     ----------
-    most : int
+    max_count : int
         Rows of the query column that can match something in the partition, at most.
     n_near : int
         A number that grows with what there is near its values.
     """
 
-    most: int
+    max_count: int
     n_near: int
 
     def reaching(self, n: int) -> np.ndarray:
@@ -242,7 +242,7 @@ class VectorSpace(ABC):
         kernel: KernelChoice | None = None,
         max_pairs: int,
         probe: Probe | None = None,
-    ) -> Found:
+    ) -> ColumnCounts:
         """Find the joinable columns; see `pexeso.engine.search.search.search_partition`."""
 
     @abstractmethod
@@ -256,7 +256,7 @@ class VectorSpace(ABC):
         *,
         kernel: KernelChoice | None = None,
         max_pairs: int,
-    ) -> list[Found]:
+    ) -> list[ColumnCounts]:
         """Do as `search` for many query columns in one pass."""
 
     @abstractmethod
@@ -268,7 +268,7 @@ class VectorSpace(ABC):
         goal: Goal,
         stats: SearchStats,
         left_out: np.ndarray | None = None,
-    ) -> Found:
+    ) -> ColumnCounts:
         """Do as `search` by brute force: the oracle."""
 
     @abstractmethod

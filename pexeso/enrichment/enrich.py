@@ -73,7 +73,7 @@ class Enrichment(Tabular):
 
     fields = tuple(AddedColumn.__dataclass_fields__)  # of `to_pandas`; of no dataclass field
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         added, tables = many(len(self.columns), "column"), many(len(self.tables), "table")
         return f"{many(len(self.table), 'row')}, {added} added, {tables} found"
 

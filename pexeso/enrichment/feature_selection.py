@@ -78,7 +78,7 @@ class FeatureChoice(AsTables):
     def _field_types(self) -> Mapping[str, pa.DataType]:
         return {**dict.fromkeys(self.fields, pa.string()), "importance": pa.float64()}
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         features = f"{len(self.kept):,} of {len(self.kept) + len(self.eliminated):,} features kept"
         scores = ", ".join(
             f"{name} {without:.4g} to {self.scores_with[name]:.4g}"

@@ -20,7 +20,7 @@ REGRESSION = "regression"
 CLASSIFICATION = "classification"
 TASKS = (REGRESSION, CLASSIFICATION)
 
-MOST = float(np.finfo(np.float32).max)
+MAX_NUMBER = float(np.finfo(np.float32).max)
 """The largest number that trees take, to either side of 0."""
 
 
@@ -78,7 +78,7 @@ def read_features(
         elif column.kind != NUMBER and column.distinct > max_texts:
             left_out[name] = f"{column.distinct:,} different texts, more than {max_texts:,}"
         elif (number := _too_large(column)) is not None:
-            left_out[name] = f"the number {number:g}, of which trees take at most {MOST:.2g}"
+            left_out[name] = f"the number {number:g}, of which trees take at most {MAX_NUMBER:.2g}"
         else:
             features.append(_feature(column))
             names.append(name)
@@ -91,7 +91,7 @@ def _too_large(column: Column) -> float | None:
     """Return a number of a column that trees do not take, or None."""
     if column.kind != NUMBER:
         return None
-    cells = column.cells.filter(pc.greater(pc.abs(column.cells), MOST))
+    cells = column.cells.filter(pc.greater(pc.abs(column.cells), MAX_NUMBER))
     return cells[0].as_py() if len(cells) else None
 
 
@@ -157,7 +157,7 @@ def read_target(values: Any, task: str, *, folds: int, min_number_fraction: floa
         if (number := _too_large(column)) is not None:
             raise InputError(
                 f"The target has the number {number:g}, which no regression is possible with: "
-                f"numbers are at most {MOST:.2g}. Leave out such rows, or scale the target."
+                f"numbers are at most {MAX_NUMBER:.2g}. Leave out such rows, or scale the target."
             )
         return Target(task, cells.to_numpy(zero_copy_only=False), rows)
     classes = pc.cast(cells, pa.string()).to_numpy(zero_copy_only=False).astype(object)

@@ -74,7 +74,7 @@ def explain_keys(pair: TablePair, columns: str | Iterable[str] | None = None) ->
     others, all_tried = _others(beside, KeyMapping(theirs.positions, matched), labels)
     without_key = beside.query.n_rows - int(beside.query.row_counts.sum())
     return KeyExplanation(
-        {**pair.asked.describe(), "rows_without_key": without_key},
+        {**pair.own_table.describe(), "rows_without_key": without_key},
         pair.table,
         theirs.labels,
         columns is not None,
@@ -175,11 +175,11 @@ def _others(
 def _sample(pair: TablePair, theirs: KeyedTable) -> JoinedRows:
     lake_row = pc.index_in(pair.mine.keys, theirs.keys, skip_nulls=True)
     ours = pc.indices_nonzero(lake_row.is_valid())[:MOST_ROWS]
-    labels, lake_labels = label_columns(pair.asked.names), pair.rows.column_names
+    labels, lake_labels = label_columns(pair.own_table.names), pair.rows.column_names
     order = _key_first(pair.mine, len(labels))
     lake_order = _key_first(theirs, len(lake_labels))
     lake_rows = lake_row.take(ours)
-    our_cells = [texts_of_cells(pair.asked.cells[at].take(ours)) for at in order]
+    our_cells = [texts_of_cells(pair.own_table.cells[at].take(ours)) for at in order]
     their_cells = [pair.rows.column(at).take(lake_rows) for at in lake_order]
     return JoinedRows(
         tuple(labels[at] for at in order),

@@ -173,7 +173,7 @@ class KeyExplanation(Shown):
     all_tried: bool
     sample: JoinedRows
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         keys = f"{self.matched_keys:,} of {self.total_keys:,} keys match"
         where = plain(f"{self.table}:{spec_of(self.columns)}")
         return f"{where}, {keys} ({percent(self.joinability)})"

@@ -97,7 +97,7 @@ class WordContributions(Shown):
     pairs_read: int
     pairs: int
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"{many(self.n_words, 'word')}: {named([word.label for word in self.words])}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:

@@ -33,15 +33,18 @@ def take_rows(table: Any, kind: str, rows: np.ndarray) -> Any:
 
 
 def take_cells(table: pa.Table, rows: pa.Int64Array) -> pa.Table:
-    """Return rows of an Arrow table, in a new order; see `taken` for the types of its columns."""
-    columns = [taken(column, rows) for column in table.columns]
+    """Return rows of an Arrow table, in a new order.
+
+    See `take_column_cells` for the types of its columns.
+    """
+    columns = [take_column_cells(column, rows) for column in table.columns]
     fields = [
         field.with_type(column.type) for field, column in zip(table.schema, columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields, table.schema.metadata))
 
 
-def taken(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
+def take_column_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
     """Return cells of a column, in a new order; missing where a row is null.
 
     Texts and bytes get offsets of 64 bits where they are too many for 32. Views and runs, of which

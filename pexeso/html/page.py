@@ -47,7 +47,7 @@ def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
     sections = (
         section_of_result(result, number, n_cards) for number, result in enumerate(results, 1)
     )
-    queries = {_asked(result.query["column"]) for result in results}
+    queries = {_query_name(result.query["column"]) for result in results}
     title = (
         "Columns that join with "
         f"{queries.pop() if len(queries) == 1 else f'{len(queries)} columns of yours'}"
@@ -57,7 +57,7 @@ def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
 
 def explanation_page(explanation: Explanation) -> Iterator[str]:
     """Return the page of one explanation, in pieces."""
-    query, match = _asked(explanation.query["column"]), explanation.match
+    query, match = _query_name(explanation.query["column"]), explanation.match
     verb = "joins" if match.matched else "does not join"
     title = (
         f"Why {query} {verb} with {plain(match.table, MAX_NAME)} : {plain(match.column, MAX_NAME)}"
@@ -83,7 +83,7 @@ def _page(title: str, sections: Iterator[Section], n_sections: int) -> Iterator[
     yield from stream
 
 
-def _asked(column: str | None) -> str:
+def _query_name(column: str | None) -> str:
     return "your values" if column is None else plain(column, MAX_NAME)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.frames.beside import taken
+from pexeso.frames.beside import take_column_cells
 from pexeso.join.aggregation import Groups, aggregated, type_of
 from pexeso.join.mapping import JoinMapping
 from pexeso.join.options import PROVENANCE, JoinOptions
@@ -136,7 +136,7 @@ class FoundRows:
     def _kept(self, position: int, one_row: pa.Int64Array) -> pa.Array:
         """Return cells of a column as they stand in the file, with its type where it has one."""
         column = (self.rows.columns if self.typed is None else self.typed)[position]
-        cells = taken(column, one_row)
+        cells = take_column_cells(column, one_row)
         return cells.combine_chunks() if cells.num_chunks != 1 else cells.chunk(0)
 
     def _cells(self, position: int) -> pa.StringArray:

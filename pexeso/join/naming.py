@@ -23,14 +23,14 @@ class JoinedNames:
     ----------
     provenance : dict
         From each of `PROVENANCE` that was asked for to its column, in that order.
-    found : list of str
+    found_columns : list of str
         For each column of the found table.
     note : str or None
         What to tell the user where a name of provenance was taken.
     """
 
     provenance: dict[str, str]
-    found: list[str]
+    found_columns: list[str]
     note: str | None = None
 
 

@@ -103,7 +103,7 @@ class JoinReport(Shown):
     conflicts: pa.Table = field(repr=False, kw_only=True)
     counts: dict[str, int] = field(kw_only=True)
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         rows = f"{self.matched_rows:,} of {many(self.rows, 'row')} joined"
         return f"{rows} to {self.joined_rows:,}, {many(len(self.counts), 'kind')} of conflict"
 

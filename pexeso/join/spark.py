@@ -159,7 +159,7 @@ def join_frame(
     text = ours[f"u{position}"].cast("string")
     joined = ours.join(beside, text == beside[_TEXT], lake_table.options.how)
     kept = [*ours.columns, *(name for name in lake_table.schema.names if name != _QUERY)]
-    joined = joined.select(*kept).toDF(*mine, *names.provenance.values(), *names.found)
+    joined = joined.select(*kept).toDF(*mine, *names.provenance.values(), *names.found_columns)
     texts = ours.select(text.alias(_TEXT))
     return Joined(joined, lambda: _report(texts, beside, lake_table, searched, source, names.note))
 

@@ -47,7 +47,7 @@ class Joined(Shown):
     _make_report: Callable[[], JoinReport] = field(repr=False, compare=False)
     added: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         """Return the kind and the size of the table; of one of Spark no rows are counted."""
         frame = self._frame
         rows = "" if frame.kind == "spark" else f"{len(self.table):,} rows, "
@@ -138,7 +138,7 @@ def join_texts(
     names = choose_names(
         frame.names, found_rows.rows.column_names, found_rows.table, found_rows.options
     )
-    right = found_rows.take().rename_columns([*names.provenance.values(), *names.found])
+    right = found_rows.take().rename_columns([*names.provenance.values(), *names.found_columns])
     right = take_cells(right, pa.array(theirs, mask=theirs < 0))
     kind = to or frame.kind
     if frame.kind == "arrow" and kind == "pandas":
@@ -167,7 +167,9 @@ def _added(names: JoinedNames, found_rows: FoundRows) -> dict[str, tuple[str, ..
         for part, name in names.provenance.items()
     }
     labels = found_rows.rows.column_names
-    return provenance | {name: (label,) for name, label in zip(names.found, labels, strict=True)}
+    return provenance | {
+        name: (label,) for name, label in zip(names.found_columns, labels, strict=True)
+    }
 
 
 def position_of(names: Sequence[str], on: str | int | None) -> int:

@@ -49,7 +49,7 @@ class EdgeStream(Shown):
     n_edges: int = 0
     n_cut: int = 0
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"{many(self.n_edges, 'edge')} read, between {many(self.n_columns, 'column')}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
@@ -121,7 +121,7 @@ def stream_edges(
         compared = _equal_values(opened, options, limit, edges_on)
     else:
         compared = _values_alike(cast("OpenIndex", opened), options, limit, executor, passes)
-    stream = EdgeStream(compared.told, len(compared.nodes), compared.copies, ())
+    stream = EdgeStream(compared.options, len(compared.nodes), compared.copies, ())
     stream._batches = _batches(stream, compared, options.limit, progress)
     return stream
 
@@ -130,7 +130,7 @@ def stream_edges(
 class _Compared:
     """Columns that are compared, and the edges between them."""
 
-    told: dict[str, Any]
+    options: dict[str, Any]
     nodes: Nodes
     folded: Folded
     copies: pa.Table

@@ -66,7 +66,7 @@ class ColumnGraph(Tabular):
     def __len__(self) -> int:
         return self.edges.num_rows
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"{many(len(self), 'edge')} between {many(self.n_columns, 'column')}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
@@ -79,7 +79,7 @@ class ColumnGraph(Tabular):
         from pexeso.html.join_drawing import join_graph_notebook
 
         best, _ = strongest(self.batches(), MAX_PICTURED)
-        return join_graph_notebook(self._told(), best.to_pylist()) + super()._repr_html_()
+        return join_graph_notebook(self._summary(), best.to_pylist()) + super()._repr_html_()
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the edges, a dictionary each."""

@@ -40,7 +40,7 @@ _READ: dict[str, LakeTokens] = {}
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _GraphRequest:
     """What tasks do.
 
     Attributes
@@ -61,7 +61,7 @@ def edges_on_spark(spark: SparkSession) -> EdgesOn:
     def edges(compared: EqualValues, min_joinability: float, limit: int | None) -> Iterator[Edges]:
         # A copy has none of what was opened here.
         columns, context = replace(compared.columns), spark.sparkContext
-        request = _Asked(uuid.uuid4().hex, columns, min_joinability, limit)
+        request = _GraphRequest(uuid.uuid4().hex, columns, min_joinability, limit)
         n_tasks = TASKS_PER_CORE * context.defaultParallelism
         sent = context.broadcast(request)
 
@@ -92,7 +92,10 @@ def _waves(sizes: np.ndarray, n_tasks: int) -> Iterator[list[tuple[int, int]]]:
 
 
 def _work(
-    batches: Iterator[pa.RecordBatch], *, sent: Broadcast[_Asked], wave: list[tuple[int, int]]
+    batches: Iterator[pa.RecordBatch],
+    *,
+    sent: Broadcast[_GraphRequest],
+    wave: list[tuple[int, int]],
 ) -> Iterator[pa.RecordBatch]:
     take_one_thread()  # tasks run side by side already
     for batch in batches:
@@ -101,7 +104,7 @@ def _work(
     freeze_imports()
 
 
-def _edges_in_task(request: _Asked, begin: int, end: int) -> Iterator[pa.RecordBatch]:
+def _edges_in_task(request: _GraphRequest, begin: int, end: int) -> Iterator[pa.RecordBatch]:
     if request.key not in _READ:
         _READ.clear()
         _READ[request.key] = LakeTokens.of(request.columns)

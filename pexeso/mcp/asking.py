@@ -46,7 +46,7 @@ Tell = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Call:
     """What the work of one call asks: one snapshot, and the folders of the desk.
 
     Attributes
@@ -96,7 +96,7 @@ class Asked:
         return {"query": readable_spec(str(file), self.allow_read)}
 
 
-Work = Callable[[Asked, int], dict[str, Any]]
+Work = Callable[[Call, int], dict[str, Any]]
 """Makes an answer, given what it asks and the tokens that the answer may have."""
 
 
@@ -178,7 +178,7 @@ class Desk:
             with self.served.turn() as service:
                 anyio.from_thread.check_cancelled()  # the client may have gone while this waited
                 path, read, write = self.served.path, self.allow_read, self.allow_write
-                answer = work(Asked(path, service, read, write, tell), left)
+                answer = work(Call(path, service, read, write, tell), left)
                 answer["snapshot"] = _SNAPSHOT[service.state(path)]
             text = written(answer)
         except Exception as error:

@@ -12,7 +12,7 @@ from pexeso.errors import InputError
 from pexeso.frames.writing import write_file
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.key_columns import by_positions, spec_of
-from pexeso.mcp.asking import Asked
+from pexeso.mcp.asking import Call
 from pexeso.mcp.budget import MAX_TEXT, MAX_TOKENS, count_tokens, page, readable
 from pexeso.mcp.folders import readable_spec
 from pexeso.mcp.naming import reference
@@ -217,7 +217,7 @@ def _why_note(match: Any) -> str:
 
 
 def join_request(
-    call: Asked, query: dict[str, Any], lake_column: str, *, transform: bool, **options: Any
+    call: Call, query: dict[str, Any], lake_column: str, *, transform: bool, **options: Any
 ) -> JoinRequest:
     """Return the request for a join."""
     if transform:
@@ -338,7 +338,7 @@ def program(
         "program": None if rule.program is None else visible(rule.program, 1000),
         "sql": rule.sql(),
         "python": rule.python,
-        "direction": rule.found.direction,
+        "direction": rule.transformation.direction,
         "coverage": rule.coverage,
         "cardinality": rule.cardinality,
         "tried": None if rule.tried is None else visible(rule.tried, 600),
@@ -360,7 +360,7 @@ def _of_tuple(value: Any) -> Any:
     return spec_of(value) if isinstance(value, tuple) else value
 
 
-def stages(call: Asked) -> StageProgress:
+def stages(call: Call) -> StageProgress:
     """Return what tells the stages of a search for redundant tables."""
     from pexeso.cleanup.redundancy import STAGES  # brings Spark
 
@@ -383,7 +383,7 @@ def redundancy(facts: dict[str, Any], offset: int, limit: int, max_tokens: int) 
     return page(frame, "entries", facts["edges"], offset=offset, limit=limit, max_tokens=max_tokens)
 
 
-def table_of(call: Asked, table: str | None, file: str | None) -> tuple[str, dict[str, Any]]:
+def table_of(call: Call, table: str | None, file: str | None) -> tuple[str, dict[str, Any]]:
     """Return the file of a table, of the lake or of a folder that may be read.
 
     Behind it are the fields of requests that say how the file is read.
@@ -397,7 +397,7 @@ def table_of(call: Asked, table: str | None, file: str | None) -> tuple[str, dic
 
 
 def keys(
-    call: Asked,
+    call: Call,
     read: tuple[str, dict[str, Any]],
     name: str,
     facts: dict[str, Any],
@@ -435,7 +435,7 @@ def keys(
     )
 
 
-def _by_key(call: Asked, path: str, reading: dict[str, Any], key: str) -> tuple[Sequence[Any], str]:
+def _by_key(call: Call, path: str, reading: dict[str, Any], key: str) -> tuple[Sequence[Any], str]:
     names = read_table(path, options=reading_of(reading)).names
     query = {"query": f"{path}:{by_positions(names, key)}", **reading}
     request = SearchRequest(index=call.index, k="all", exclude_self=True, **query)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from pexeso.answers.by_method import METHODS
 from pexeso.mcp import answers, telling
-from pexeso.mcp.asking import Asked, Desk
+from pexeso.mcp.asking import Call, Desk
 from pexeso.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, page
 from pexeso.mcp.folders import writable_file
 from pexeso.service.by_verb.join_sql import JoinSqlRequest
@@ -118,7 +118,7 @@ class ReadTools:
         filter by text rather than reading every page.
         """
 
-        def work(call: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Call, tokens: int) -> dict[str, Any]:
             info = call.service.run(InfoRequest(index=call.index))
             listing = call.service.run(
                 BrowseRequest(
@@ -185,7 +185,7 @@ class ReadTools:
         preview_join or join_sql with the candidate's lake_column and the same query.
         """
 
-        def work(call: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Call, tokens: int) -> dict[str, Any]:
             options = telling.search_fields(method, max_distance, min_joinability, MIN_JOINABILITY)
             result = call.service.run(
                 SearchRequest(
@@ -232,7 +232,7 @@ class ReadTools:
         pairs that mean the same thing; if they do not, take the next candidate.
         """
 
-        def work(call: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Call, tokens: int) -> dict[str, Any]:
             explanation = call.service.run(
                 ExplainRequest(
                     index=call.index,
@@ -268,7 +268,7 @@ class ReadTools:
         file the whole table of yours is joined; with values a table of one column.
         """
 
-        def work(call: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Call, tokens: int) -> dict[str, Any]:
             join = call.service.run(
                 telling.join_request(
                     call,
@@ -304,7 +304,7 @@ class ReadTools:
         max_tokens, or write_join where it is offered.
         """
 
-        def work(call: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Call, tokens: int) -> dict[str, Any]:
             join = call.service.run(
                 JoinSqlRequest(
                     index=call.index,
@@ -336,7 +336,7 @@ class ReadTools:
         find_joins found few values alike. To join by the rule, call preview_join with by_program.
         """
 
-        def work(call: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Call, tokens: int) -> dict[str, Any]:
             join = call.service.run(
                 JoinRequest(
                     index=call.index,
@@ -365,7 +365,7 @@ class ReadTools:
         Nothing is deleted. The index needs the part "redundancy".
         """
 
-        def work(call: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Call, tokens: int) -> dict[str, Any]:
             request = RedundancyRequest(lake=call.index, min_containment=min_containment)
             report = call.service.run(request, progress=telling.stages(call)).to_dict()
             return telling.redundancy(report, offset, limit, tokens)
@@ -393,7 +393,7 @@ class ReadTools:
         the part "composite" of the index; keys are proposed without it too.
         """
 
-        def work(call: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Call, tokens: int) -> dict[str, Any]:
             read = path, reading = telling.table_of(call, table, file)
             keys = call.service.run(KeysRequest(table=path, **reading)).to_dict()
             return telling.keys(call, read, table or str(file), keys, key, offset, limit, tokens)
@@ -449,7 +449,7 @@ class WriteTools:
         The arguments are those of preview_join.
         """
 
-        def work(call: Asked, tokens: int) -> dict[str, Any]:
+        def work(call: Call, tokens: int) -> dict[str, Any]:
             if call.allow_write is None:  # the tool is not offered then
                 raise PermissionError("no folder may be written to")
             path = writable_file(output, call.allow_write, overwrite=overwrite)

@@ -19,7 +19,7 @@ class ReadCosts:
         S(z) = s0 + s1 z, for the last z tokens of a set; nothing for none.
     list_fixed, list_per_entry : float
         L(f) = l0 + l1 f, for a posting list with f entries.
-    least : float
+    min_cost : float
         No read costs less: an intercept may be negative.
     step : float
         What a search takes to decide what is read next; reads that cost less are put together.
@@ -29,7 +29,7 @@ class ReadCosts:
     set_per_token: float
     list_fixed: float
     list_per_entry: float
-    least: float = 0.0
+    min_cost: float = 0.0
     step: float = 0.0
 
     def __post_init__(self) -> None:
@@ -42,14 +42,14 @@ class ReadCosts:
     def of_sets(self, tokens: np.ndarray) -> np.ndarray:
         """Return the costs of reading so many tokens of a set: float64."""
         costs = np.maximum(
-            self.least, self.set_fixed + self.set_per_token * np.asarray(tokens, np.float64)
+            self.min_cost, self.set_fixed + self.set_per_token * np.asarray(tokens, np.float64)
         )
         return np.where(np.asarray(tokens) > 0, costs, 0.0)
 
     def of_lists(self, entries: np.ndarray) -> np.ndarray:
         """Return the costs of reading posting lists of these lengths: float64."""
         return np.maximum(
-            self.least, self.list_fixed + self.list_per_entry * np.asarray(entries, np.float64)
+            self.min_cost, self.list_fixed + self.list_per_entry * np.asarray(entries, np.float64)
         )
 
 

@@ -180,7 +180,7 @@ _MODULES = {
 """In which module of a package each method of a part is."""
 
 
-_TOLD = 6
+_MAX_COUNTS = 6
 """So many counts of a result are told in a line."""
 
 
@@ -204,9 +204,11 @@ class OfParts(Shown):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return of_parts[name]
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         counts = {name: fact for name, fact in self.to_dict().items() if isinstance(fact, int)}
-        return ", ".join(f"{plain(name)}={count}" for name, count in list(counts.items())[:_TOLD])
+        return ", ".join(
+            f"{plain(name)}={count}" for name, count in list(counts.items())[:_MAX_COUNTS]
+        )
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
         facts = self.to_dict().items()

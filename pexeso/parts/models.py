@@ -122,7 +122,7 @@ def folder_of_model(folder: Path, model: int) -> Path:
     return folder if model == 0 else folder / part_of(model)
 
 
-def told(
+def written_fields(
     store: Store | None, model: int, facts: Mapping[str, Any], fingerprints: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return facts and fingerprints of a model as fields of `pexeso.parts.base.Written`.

@@ -69,8 +69,22 @@ def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> 
     if made is not function:  # as it is where numba is told to compile nothing
         # What was compiled holds the loops of other modules that it calls, their numbers and the
         # places of the fields of their views, and numba asks for a change of its own module alone.
-        made._cache._cache_file._source_stamp = _stamp_of(function)
+        cache_file = made._cache._cache_file
+        cache_file._source_stamp = _stamp_of(function)
+        cache_file._load_index = partial(_read_index, cache_file._load_index)
     return made
+
+
+def _read_index(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
+    """Return the index of what was compiled; empty where it cannot be read, so that it is replaced.
+
+    numba reads all of an index before it asks for a change. Its types are those of the code that
+    wrote it: a view that was renamed or moved since is not found.
+    """
+    try:
+        return load()
+    except Exception:  # whatever a missing type or a file that was cut short makes pickle raise
+        return {}
 
 
 @cache
@@ -89,11 +103,11 @@ def _call_when_compiling(tell: Callable[[], None]) -> None:
     from numba.core import event
 
     class Listener(event.Listener):
-        told = False
+        has_told = False
 
         def on_start(self, event: Any) -> None:
-            if not self.told:
-                self.told = True
+            if not self.has_told:
+                self.has_told = True
                 tell()
 
         def on_end(self, event: Any) -> None:

@@ -1,6 +1,6 @@
 """How results are shown: a line where they are printed, a small table in a notebook.
 
-A class of results has `_told` and `_shown`, and gets the rest from `Shown`.
+A class of results has `_summary` and `_shown`, and gets the rest from `Shown`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Shown:
     A dataclass that takes this over is made with ``repr=False``.
     """
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         """Return the result in a line."""
         raise NotImplementedError
 
@@ -37,11 +37,11 @@ class Shown:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._told()})"
+        return f"{type(self).__name__}({self._summary()})"
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the line, and the first 20 rows of a small table."""
-        return html_table(self._told(), *self._shown())
+        return html_table(self._summary(), *self._shown())
 
 
 def html_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -33,7 +33,7 @@ class ShownMatch(Shown):
         """Return what was counted, in words."""
         raise NotImplementedError
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"{plain(_name_of(self))}, {self._measured()}"
 
     def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
@@ -111,7 +111,7 @@ class Hints(Shown):
     nearest: tuple[NearColumn, ...] = ()
     left_out: tuple[ReasonGroup, ...] = ()
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         nearest = named([_name_of(column) for column in self.nearest])
         return f"nearest: {nearest}; left out: {many(len(self.left_out), 'group')}"
 
@@ -152,12 +152,12 @@ _TYPES = {
 }
 """Types of the fields that results have."""
 
-Found = TypeVar("Found")
+SomeMatch = TypeVar("SomeMatch")
 AnyMatch = TypeVar("AnyMatch", bound=ColumnMatch)
 
 
 @dataclass(frozen=True, repr=False)
-class Matches(Tabular, Sequence[Found], Generic[Found]):
+class Matches(Tabular, Sequence[SomeMatch], Generic[SomeMatch]):
     """What a search found, best first.
 
     Attributes
@@ -175,13 +175,13 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
 
     query: dict[str, Any]
     options: Any
-    matches: tuple[Found, ...]
+    matches: tuple[SomeMatch, ...]
     n_more: int | None = field(default=0, kw_only=True)
     _find_hints: Callable[[], Hints] = field(default=Hints, repr=False, compare=False, kw_only=True)
 
     noun = "column"  # what is found; of no dataclass field
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         if not self.matches:
             return f"no {self.noun} found"
         measure = self.fields[2]
@@ -216,18 +216,18 @@ class Matches(Tabular, Sequence[Found], Generic[Found]):
         return _TYPES
 
     @overload
-    def __getitem__(self, position: int) -> Found: ...
+    def __getitem__(self, position: int) -> SomeMatch: ...
 
     @overload
-    def __getitem__(self, position: slice) -> tuple[Found, ...]: ...
+    def __getitem__(self, position: slice) -> tuple[SomeMatch, ...]: ...
 
-    def __getitem__(self, position: int | slice) -> Found | tuple[Found, ...]:
+    def __getitem__(self, position: int | slice) -> SomeMatch | tuple[SomeMatch, ...]:
         return self.matches[position]
 
     def __len__(self) -> int:
         return len(self.matches)
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[SomeMatch]:
         return iter(self.matches)
 
     def hints(self) -> Hints:

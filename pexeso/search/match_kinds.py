@@ -132,7 +132,7 @@ class KindCounts(Shown):
     pairs: dict[str, int]
     matched: dict[str, int]
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return ", ".join(f"{kind} {number:,}" for kind, number in self.matched.items())
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:

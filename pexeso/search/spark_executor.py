@@ -78,7 +78,7 @@ class _Chunk:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _TaskSettings:
     """How tasks search: where, with what, and how much they may hold."""
 
     store: Store
@@ -167,7 +167,7 @@ class SparkExecutor:
         The loader determines the snapshot.
         """
         # The hold stays with the index here: while it is open, no file that tasks read is removed.
-        plan = _Asked(loader.store, self._device, self._kernel, self._memory_budget)
+        plan = _TaskSettings(loader.store, self._device, self._kernel, self._memory_budget)
         n_partitions = plan.store.n_partitions
         if not queries or not n_partitions:
             return [([], SearchStats()) for _ in queries]
@@ -229,7 +229,7 @@ def _without_texts(query: EncodedQuery) -> EncodedQuery:
     return replace(query, column=QueryColumn(pa.nulls(1, pa.string()), counts=n_rows))
 
 
-def search_partition_in_task(plan: _Asked, number: int, chunk: _Chunk) -> pa.RecordBatch:
+def search_partition_in_task(plan: _TaskSettings, number: int, chunk: _Chunk) -> pa.RecordBatch:
     """Search one partition of an index for the queries of a chunk.
 
     Returns a row for each query, with all columns that it found.

@@ -31,12 +31,12 @@ class Agents:
 
     def __init__(self, served: ServedIndex) -> None:
         self._served = served
-        self._asked, self._ready = anyio.Event(), anyio.Event()
+        self._requested, self._ready = anyio.Event(), anyio.Event()
         self._app: Starlette | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        self._asked.set()
+        self._requested.set()
         await self._ready.wait()
         if self._app is not None:
             await self._app(scope, receive, send)
@@ -50,7 +50,7 @@ class Agents:
             group.cancel_scope.cancel()
 
     async def _serve(self) -> None:
-        await self._asked.wait()
+        await self._requested.wait()
         app = await run_sync(self._made)
         async with app.router.lifespan_context(app):  # within one task, as its library asks
             self._app = app

@@ -127,7 +127,7 @@ def _json(page: Page) -> Response:
 def _handlers(pages: Pages):
     """Return what answers in place of a page that could not be made: a sentence, never a trace."""
 
-    def told(request: Request, sentence: str, status: int) -> Response:
+    def error_page(request: Request, sentence: str, status: int) -> Response:
         page = Page("error.html", {"sentence": sentence}, lambda: {"error": sentence}, None, status)
         if request.url.path.endswith(".json"):
             return _json(page)
@@ -135,18 +135,20 @@ def _handlers(pages: Pages):
 
     async def known(request: Request, error: Exception) -> Response:
         status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
-        return await run_in_threadpool(told, request, str(error), status)
+        return await run_in_threadpool(error_page, request, str(error), status)
 
     async def http(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 400
         sentences = {404: "There is no such page.", 405: "This page is not asked in this way."}
         detail = getattr(error, "detail", "")
-        return await run_in_threadpool(told, request, sentences.get(status, str(detail)), status)
+        return await run_in_threadpool(
+            error_page, request, sentences.get(status, str(detail)), status
+        )
 
     async def unknown(request: Request, error: Exception) -> Response:
         _log.exception("A page could not be made: %s", request.url.path, exc_info=error)
         sentence = "This page could not be made, which is an error of pexeso: its log says more."
-        return await run_in_threadpool(told, request, sentence, 500)
+        return await run_in_threadpool(error_page, request, sentence, 500)
 
     async def gone(request: Request, error: Exception) -> Response:
         return Response(status_code=400)  # which nobody reads

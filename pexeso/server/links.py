@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pexeso.server.tables import QueryTable
     from pexeso.service.bases import QueryRequest, Request
 
-Asked = TypeVar("Asked", bound="Request")
+AnyRequest = TypeVar("AnyRequest", bound="Request")
 
 ON = "1"
 OFF = "0"

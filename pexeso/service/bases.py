@@ -18,7 +18,7 @@ from pexeso.options import (
 )
 from pexeso.runtime.formatting import shown
 from pexeso.service.plain_fields import from_plain, to_plain, typed
-from pexeso.thresholds.advice import ASKED, require_min_precision
+from pexeso.thresholds.advice import ADVICE_OPTIONS, require_min_precision
 
 if TYPE_CHECKING:
     from pexeso.composite_search.query import KeyTable
@@ -381,7 +381,7 @@ class DistanceRequest(IndexRequest):
         if self.min_precision is not None:
             require_min_precision(self.min_precision)
         options = self.options()
-        search_options({name: options[name] for name in options if name not in ASKED})
+        search_options({name: options[name] for name in options if name not in ADVICE_OPTIONS})
         if self.memory_budget is not None:
             parse_bytes(self.memory_budget)
 
@@ -392,7 +392,7 @@ class DistanceRequest(IndexRequest):
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of `Index.search_options` that were given."""
-        names = (*SearchOptions.__dataclass_fields__, *ASKED)
+        names = (*SearchOptions.__dataclass_fields__, *ADVICE_OPTIONS)
         # Only what was given: some defaults depend on others.
         given = {
             name: value

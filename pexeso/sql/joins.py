@@ -44,7 +44,7 @@ class JoinSql(Shown):
     lake_column: str
     pairs: list[tuple[Any, Any]] = field(repr=False)
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"{many(len(self.pairs), 'pair')} of texts that differ"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:

@@ -12,12 +12,12 @@ from pexeso.results import PAIR_FIELDS, Match
 from pexeso.runtime.formatting import shown
 from pexeso.sql.lake_tables import LakeTable, require_duckdb
 
-FOUND, PAIRS = "pexeso_found", "pexeso_pairs"
+COLUMNS, PAIRS = "pexeso_found", "pexeso_pairs"
 
 _NAMES = {"table": pa.string(), "column": pa.string()}
 _OF_PAIRS = {name: pa.float64() if name == "distance" else pa.string() for name in PAIR_FIELDS}
 _PAIRS = pa.schema({**_NAMES, **_OF_PAIRS})
-_FOUND = pa.schema(
+_COLUMN_SCHEMA = pa.schema(
     {**_NAMES, "joinability": pa.float64(), "matched": pa.int64(), "total": pa.int64()}
 )
 
@@ -84,11 +84,11 @@ def register_found(connection: Any, result: Match | Iterable[Match]) -> tuple[st
             connection.execute(
                 f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {table.reader}"
             )
-    rows = [{name: getattr(match, name) for name in _FOUND.names} for match in matches]
-    connection.register(FOUND, pa.Table.from_pylist(rows, _FOUND))
+    rows = [{name: getattr(match, name) for name in _COLUMN_SCHEMA.names} for match in matches]
+    connection.register(COLUMNS, pa.Table.from_pylist(rows, _COLUMN_SCHEMA))
     pairs = [_pairs_of(match) for match in matches]
     connection.register(PAIRS, pa.concat_tables([_PAIRS.empty_table(), *pairs]))
-    return (*names, FOUND, PAIRS)
+    return (*names, COLUMNS, PAIRS)
 
 
 def _names_of(tables: dict[str, LakeTable]) -> list[str]:

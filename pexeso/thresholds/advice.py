@@ -14,7 +14,7 @@ HALF = 0.5
 """The share of values that makes two columns joinable, where chance does not ask for more."""
 
 
-ASKED = ("auto", "min_precision")
+ADVICE_OPTIONS = ("auto", "min_precision")
 """The arguments of a search that ask for advice; the second asks too where it is given alone."""
 
 
@@ -45,7 +45,7 @@ class Advice(Shown):
     why: str
     evidence: dict[str, Any] = field(default_factory=dict, hash=False)
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         share = "" if self.min_joinability is None else f", min_joinability={self.min_joinability}"
         return f"max_distance={self.max_distance}{share}"
 

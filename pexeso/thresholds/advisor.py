@@ -21,7 +21,7 @@ from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit
 from pexeso.thresholds.advice import (
-    ASKED,
+    ADVICE_OPTIONS,
     DEFAULT_MIN_PRECISION,
     HALF,
     Advice,
@@ -92,7 +92,7 @@ class Advisor:
         return self._too_small("values") if advice is None else advice
 
     def column_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Replace `ASKED` among the arguments of a search by the thresholds advised.
+        """Replace `ADVICE_OPTIONS` among the arguments of a search by the thresholds advised.
 
         Raises
         ------
@@ -157,7 +157,7 @@ def column_vectors(scan: PartitionLoader, hit: Hit) -> Vectors:
 
 
 def _split(given: Mapping[str, Any]) -> tuple[dict[str, Any], bool, float | None]:
-    options = {name: value for name, value in given.items() if name not in ASKED}
+    options = {name: value for name, value in given.items() if name not in ADVICE_OPTIONS}
     min_precision = given.get("min_precision")
     is_auto = bool(given.get("auto")) or min_precision is not None
     if is_auto and options.get("max_distance") is not None:

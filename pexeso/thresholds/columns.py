@@ -83,11 +83,11 @@ class Learnt:
 class _Tally:
     """Column pairs found at each distance."""
 
-    found: np.ndarray
+    n_pairs: np.ndarray
     right: np.ndarray
     chance: np.ndarray
     equal: float = 0.0
-    asked: int = 0
+    n_queries: int = 0
 
 
 @damage_made_plain("the index")
@@ -129,11 +129,11 @@ def advise_columns(
     share = HALF if min_joinability is None else min_joinability
     limits = tried_distances(distance_reaching(learnt.unrelated, 1 - min_precision))
     within = shares_within(learnt.unrelated, limits)
-    tally = _asked(scan, learnt.sample, within, limits, share)
-    n_found, right = (tally.equal + counts for counts in (tally.found, tally.right))
+    tally = _search_sample(scan, learnt.sample, within, limits, share)
+    n_found, right = (tally.equal + counts for counts in (tally.n_pairs, tally.right))
     precision = np.where(n_found > 0, right / np.maximum(n_found, 1e-9), 1.0)
     position = int(np.flatnonzero(precision >= min_precision - CLOSE)[-1])
-    chance = float(tally.chance[position] / max(tally.asked, 1))
+    chance = float(tally.chance[position] / max(tally.n_queries, 1))
     evidence = {
         "min_precision": min_precision,
         "estimated_precision": round(float(precision[position]), 4),
@@ -174,7 +174,7 @@ def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
     return min_joinability if enough[0] == counts[0] else float(enough[0]) / n_values
 
 
-def _asked(
+def _search_sample(
     scan: PartitionLoader,
     sample: SampledColumns,
     within: np.ndarray,
@@ -199,7 +199,7 @@ def _asked(
     # sample alone.
     whole = sample.share == 1.0
     tally.equal = float(equal_in_sample if whole else _equal_columns(scan, sample, queries, share))
-    tally.found /= sample.share
+    tally.n_pairs /= sample.share
     tally.right /= sample.share
     return tally
 
@@ -225,14 +225,14 @@ def _ask(
     if strange.any():
         counts = np.searchsorted(np.sort(nearest[:, strange], axis=None), limits, side="right")
         tally.chance += counts / (n * strange.sum())
-        tally.asked += 1
+        tally.n_queries += 1
     last = np.partition(nearest, needed - 1, axis=0)[needed - 1]
     pairs = np.flatnonzero((last <= limits[-1]) & ~by_equal)
     for step, limit in enumerate(limits):
         some = pairs[last[pairs] <= limit]
         matches = (nearest[:, some] <= limit).sum(0)
         right = bdtr(matches - needed, n - equal[some], unrelated[some, step])
-        tally.found[step] += len(some)
+        tally.n_pairs[step] += len(some)
         tally.right[step] += right.sum()
     return int(by_equal.sum())
 

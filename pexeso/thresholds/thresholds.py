@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import VALUES, SearchOptions, search_options
-from pexeso.thresholds.advice import ASKED, Advice, percent
+from pexeso.thresholds.advice import ADVICE_OPTIONS, Advice, percent
 
 if TYPE_CHECKING:
     from pexeso.search.encoded_query import EncodedQuery
@@ -45,7 +45,7 @@ class Thresholds:
         The defaults suit this index. Thresholds are advised if ``auto`` or ``min_precision`` asks
         for them.
         """
-        if any(name in given for name in ASKED):
+        if any(name in given for name in ADVICE_OPTIONS):
             given = self.advisor.column_options(given)
         return search_options({"max_distance": self.opened.usual_max_distance, **given})
 
@@ -56,7 +56,7 @@ class Thresholds:
 
         The threshold is advised if the arguments ask for that.
         """
-        if any(name in given for name in ASKED):
+        if any(name in given for name in ADVICE_OPTIONS):
             given = self.advisor.pair_options(given, query, hit)
         return self.search_options(given)
 
@@ -76,7 +76,7 @@ class Thresholds:
         InputError
             An option is not there, or out of its range.
         """
-        search_options({name: value for name, value in given.items() if name not in ASKED})
+        search_options({name: value for name, value in given.items() if name not in ADVICE_OPTIONS})
 
     def advise(
         self,

@@ -18,12 +18,12 @@ from pexeso.overlap.query import prepare_query
 from pexeso.overlap.topk import require_k
 from pexeso.parts.token_sets.open import Shard
 from pexeso.runtime.jit import loops_pay
-from pexeso.token_search.found import SetFound, counted_ways, found_by_lists, result_of
+from pexeso.token_search.hits import SetFound, counted_ways, found_by_lists, result_of
 from pexeso.token_search.query import TokenQuery
 from pexeso.token_search.results import TokenSearchResult
 
 if TYPE_CHECKING:
-    from pexeso.containment.ensemble import Found
+    from pexeso.containment.ensemble import ContainingSets
 
 FIELDS = ("table", "column", "containment", "estimated")
 
@@ -83,7 +83,7 @@ def _containing(
     return _contained(shard, answer), answer.n_candidates, answer.route
 
 
-def _contained(shard: Shard, answer: Found) -> list[SetFound]:
+def _contained(shard: Shard, answer: ContainingSets) -> list[SetFound]:
     """Name the sets of an answer of `pexeso.containment`."""
     return [
         SetFound(shard, number, table, label, size, overlap if overlap >= 0 else None, containment)

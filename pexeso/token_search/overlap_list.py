@@ -39,18 +39,18 @@ class OverlapList:
         require_part(searches.opened.store, "overlap")
         self.query: TokenQuery = token_query(column, searches.opened.normaliser)
         self._searches, self._exclude_self = searches, exclude_self
-        self._found: dict[tuple[str, str], TokenMatch | None] = {}
+        self._matches_by_name: dict[tuple[str, str], TokenMatch | None] = {}
 
     def read(self, n: int | None) -> TokenSearchResult:
         """Search for the first n columns; None: for all."""
         limit = ALL if n is None else n
         result = self._searches.overlap(self.query.column, limit, self._exclude_self, False)
-        self._found |= {(match.table, match.column): match for match in result}
+        self._matches_by_name |= {(match.table, match.column): match for match in result}
         return result
 
     def matches(self, names: Sequence[tuple[str, str]]) -> list[TokenMatch | None]:
         """Return what named columns share with the query; those that were not read are counted."""
-        unknown = [name for name in names if name not in self._found]
+        unknown = [name for name in names if name not in self._matches_by_name]
         counted = overlap_with(self._searches.opened.shards, self.query, unknown)
-        self._found |= dict(zip(unknown, counted, strict=True))
-        return [self._found[name] for name in names]
+        self._matches_by_name |= dict(zip(unknown, counted, strict=True))
+        return [self._matches_by_name[name] for name in names]

@@ -15,7 +15,7 @@ from pexeso.overlap.index.reading import Reads
 from pexeso.overlap.query import prepare_query
 from pexeso.overlap.topk import require_k
 from pexeso.parts.token_sets.open import Shard
-from pexeso.token_search.found import (
+from pexeso.token_search.hits import (
     SetFound,
     best_of,
     counted_ways,

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.transform.fuzzy.constrained import ALL_CONFIGURATIONS, fuzzy_join
-from pexeso.transform.learning.finding import FindingOptions, Found, find_program, find_variant
+from pexeso.transform.learning.finding import FindingOptions, ProgramFit, find_program, find_variant
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.program import Program
 from pexeso.transform.texts import TextColumn, TextTable, key_columns
@@ -110,7 +110,7 @@ class Transformation:
         How each row was joined: place in `KINDS`.
     distances : float64 (r,)
         Of a row joined as nearly equal, from what a program writes for it to its key; else 0.
-    best : Found, optional
+    best : ProgramFit, optional
         What was learned first, also where it was not accepted.
     n_joinable : int
         The smaller number: of the reading table's rows, and of distinct keys.
@@ -123,7 +123,7 @@ class Transformation:
     partners: np.ndarray
     kinds: np.ndarray
     distances: np.ndarray
-    best: Found | None
+    best: ProgramFit | None
     n_joinable: int
 
     def joins_by_first(self, n_keys: int) -> bool:
@@ -307,7 +307,7 @@ def _learned(
     options: TransformOptions,
     *,
     thorough: bool,
-) -> tuple[int, Found] | None:
+) -> tuple[int, ProgramFit] | None:
     """Learn a program from the rows and keys that have no partner; None where there is none."""
     rest = _free_rows(reading, partners)
     if not rest.n_rows:
@@ -329,7 +329,7 @@ def _later(
     key_column: int,
     programs: Sequence[Program],
     options: TransformOptions,
-) -> Found | None:
+) -> ProgramFit | None:
     """Return one more program for what is left: one before with another constant, or a new one."""
     rest = _free_rows(reading, partners)
     if not rest.n_rows:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from pexeso.frames.beside import taken
+from pexeso.frames.beside import take_column_cells
 from pexeso.transform.transformation import KINDS
 
 if TYPE_CHECKING:
@@ -35,18 +35,20 @@ def side_by_side(joined: TransformJoin, how: Literal["left", "inner"]) -> pa.Tab
     is_joined = count[rows] > 0
     theirs = pa.array(partners, mask=~is_joined)
     names = list(joined.source.names)
-    columns = [_taken(cells, pa.array(rows)) for cells in joined.source.cells]
+    columns = [_take_rows(cells, pa.array(rows)) for cells in joined.source.cells]
     for name, cells in zip(joined.target.names, joined.target.cells, strict=True):
         names.append(_free_name(name, names))
-        columns.append(_taken(cells, theirs))
+        columns.append(_take_rows(cells, theirs))
     names.append(_free_name("match_kind", names))
-    kinds = joined.found.kinds[rows if joined.forward else partners]
+    kinds = joined.transformation.kinds[rows if joined.forward else partners]
     columns.append(pa.array(KINDS).take(pa.array(kinds, pa.int32(), mask=~is_joined)))
     return pa.table(columns, names=names)
 
 
-def _taken(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
-    return taken(cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells]), rows)
+def _take_rows(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
+    return take_column_cells(
+        cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells]), rows
+    )
 
 
 def _free_name(name: str, used_names: list[str]) -> str:

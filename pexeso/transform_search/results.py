@@ -63,7 +63,7 @@ class TransformMatch(ColumnMatch):
     @property
     def direction(self) -> Direction:
         """Whose values the programs read: ``"source to target"``, those of the query column."""
-        return self.transformation.found.direction
+        return self.transformation.transformation.direction
 
     @property
     def program(self) -> str:

@@ -10,7 +10,7 @@ import pytest
 from pexeso.acquisition.graph.building import natural_graph
 from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.tables import MarketTable
-from pexeso.acquisition.search.found import FoundPlan, FoundPlans
+from pexeso.acquisition.search.found_plans import FoundPlan, FoundPlans
 from pexeso.acquisition.search.plans import Join, JoinTree, PlanMeasures
 from pexeso.acquisition_search.market_search import Market
 from pexeso.acquisition_search.plans import FEW_ROWS, AcquisitionPlan, PlanJoin

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("httpx", reason="httpx is not installed")
 pytest.importorskip("uvicorn", reason="the extra app is not installed")
 
-from benchmarks.app import NAMES, ROWS, measured, told, write_lake
+from benchmarks.app import NAMES, ROWS, measured, summary_of, write_lake
 from pexeso.index import build_index
 
 
@@ -25,7 +25,7 @@ def test_tables_of_one_list_of_names_join_and_others_do_not(tmp_path):
 
 def test_figures_are_medians_and_ratios_of_the_same_round():
     seconds = {"search": [0.1, 0.2, 0.4], "slider": [0.2, 0.2, 0.4], "paste": [0.1, 0.4, 1.6]}
-    figures = told(seconds)
+    figures = summary_of(seconds)
     assert figures["slider"] == {"median_ms": 200.0, "q95_ms": 380.0}
     assert figures["slider_over_search"]["median"] == 1.0
     assert figures["paste_over_search"]["median"] == 2.0

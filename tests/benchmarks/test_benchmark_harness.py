@@ -71,14 +71,14 @@ class Answer(Algorithm):
 class Drifting(Algorithm):
     """Right at first: nothing is found, since nothing is asked of it; then something is."""
 
-    asked = 0
+    n_queries = 0
 
     def build(self, lake, arguments):
         self.index_bytes = 1
 
     def query(self, query):
-        self.asked += 1
-        column = torch.arange(min(1, self.asked // 8))
+        self.n_queries += 1
+        column = torch.arange(min(1, self.n_queries // 8))
         return column, column + 1
 
 

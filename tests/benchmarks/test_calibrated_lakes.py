@@ -150,19 +150,19 @@ def test_making_a_lake_holds_a_few_chunks_only(tmp_path, monkeypatch):
     held = _Held()
     with held:
         CalibratedData(MODELS["open"], 0.002, 0, tmp_path).load()
-    assert held.most < 34_400 * 300 * 4 / 5
+    assert held.max_bytes < 34_400 * 300 * 4 / 5
 
 
 class _Held(torch.utils._python_dispatch.TorchDispatchMode):
     """Keeps account of the largest tensor that any operation returns, in bytes."""
 
-    most = 0
+    max_bytes = 0
 
     def __torch_dispatch__(self, function, types, arguments=(), options=None):
         result = function(*arguments, **(options or {}))
         for tensor in result if isinstance(result, tuple | list) else (result,):
             if isinstance(tensor, torch.Tensor):
-                self.most = max(self.most, tensor.untyped_storage().nbytes())
+                self.max_bytes = max(self.max_bytes, tensor.untyped_storage().nbytes())
         return result
 
 

@@ -20,7 +20,7 @@ from benchmarks.cluster import command, running
 from benchmarks.cluster.arithmetic import A_BILLION, constants_of, scaled
 from benchmarks.cluster.processes import Reading, Tree, memory_of, metered, read_processes
 from benchmarks.cluster.programs import end_tree, run_pexeso
-from benchmarks.cluster.running import Asked, answers_in, arithmetic, differences, kind_of_file
+from benchmarks.cluster.running import Setup, answers_in, arithmetic, differences, kind_of_file
 from benchmarks.declared_results import known_results
 from pexeso.errors import InputError
 
@@ -254,7 +254,7 @@ def test_the_command_tells_and_keeps_a_result(agree, status, tmp_path, monkeypat
     assert done.exit_code == status, done.output
     assert ("all as in the truth" in done.output) == agree
     assert ('Differs: {"way": "here", "query": 3}' in done.output) != agree
-    kept = json.loads((tmp_path / "cluster" / f"{Asked(columns=100).name}.json").read_text())
+    kept = json.loads((tmp_path / "cluster" / f"{Setup(columns=100).name}.json").read_text())
     assert {"origin", "machine", "a_billion_columns"} <= kept.keys()
 
 
@@ -268,7 +268,7 @@ def test_what_is_declared_is_what_the_commands_write():
             name, [word for word in arguments if not word.endswith(".json") and word != "--less"]
         ).params
         fields = {key: known[key] for key in ("columns", "queries", "workers", "partitions")}
-        assert entry.holds(Path("cluster", f"{Asked(**fields).name}.json"))
+        assert entry.holds(Path("cluster", f"{Setup(**fields).name}.json"))
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_what_cannot_be_made_is_refused(arguments, said):
 @pytest.mark.long
 def test_a_small_run_agrees_and_leaves_no_process(tmp_path):
     before = {process.pid for process in psutil.Process().children(recursive=True)}
-    setup = Asked(
+    setup = Setup(
         columns=500,
         queries=20,
         workers=1,

@@ -264,4 +264,4 @@ def test_padding_makes_small_sets_hard_to_find():
     # W7: with r = 1, b = 256 and M / q = 1000 the chance is 0.226.
     agree = (signed[0] == index.signatures[0]).sum()
     assert agree <= 4
-    assert padded.search(query, 1.0, route="bands", verify=False).asked.bands.tolist() == [256]
+    assert padded.search(query, 1.0, route="bands", verify=False).plan.bands.tolist() == [256]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from benchmarks.effectiveness import methods, similar
 from benchmarks.effectiveness.command import main
-from benchmarks.effectiveness.found import Found, found_by_values
+from benchmarks.effectiveness.found_pairs import FoundPairs, found_by_values
 from benchmarks.effectiveness.judged import (
     BY_MEANING,
     BY_TEXT,
@@ -272,7 +272,7 @@ def test_columns_are_found_by_counting_similar_values(seed):
     )
 
 
-def random_founds(judged: Judged, seed: int) -> list[Found]:
+def random_founds(judged: Judged, seed: int) -> list[FoundPairs]:
     generator = np.random.default_rng(seed)
     founds = []
     for threshold in (0.1, 0.2, 0.3):
@@ -281,7 +281,7 @@ def random_founds(judged: Judged, seed: int) -> list[Found]:
         query, candidate = pairs // judged.n_columns, pairs % judged.n_columns
         joinability = np.round(generator.uniform(0.3, 1, len(pairs)), 2)
         founds.append(
-            Found(threshold, query, candidate, joinability, judged.classes(query, candidate))
+            FoundPairs(threshold, query, candidate, joinability, judged.classes(query, candidate))
         )
     return founds
 
@@ -319,7 +319,7 @@ def test_ranking_is_scored_as_defined():
     }
     judged = Judged([(f"t{number}", 0) for number in range(4)], [], labels)
     query, candidate = np.array([0, 0, 0, 1]), np.array([1, 3, 2, 2])
-    hits = Found(
+    hits = FoundPairs(
         0.1, query, candidate, np.array([0.5, 1.0, 0.4, 0.9]), judged.classes(query, candidate)
     )
     average, recall = ranked(judged, hits)

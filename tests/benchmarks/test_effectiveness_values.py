@@ -52,7 +52,7 @@ def folder(tmp_path):
 def test_tasks_are_read_without_rows_that_have_no_text(folder):
     rivers, towns = read_tasks(folder)
     assert (rivers.name, towns.group) == ("rivers", "towns")
-    assert towns.asked.to_pylist() == ["Oslo town", "Rome", "bern", "Turin"]
+    assert towns.queries.to_pylist() == ["Oslo town", "Rome", "bern", "Turin"]
     np.testing.assert_array_equal(
         towns.partners.toarray(), [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
     )
@@ -194,7 +194,7 @@ def test_partners_are_ranked_among_the_columns_of_other_tables(folder, tmp_path)
         "towns/left.csv",
         "towns/right.csv",
     ]
-    assert lake.asked == {"rivers": (1, 0), "towns": (3, 2)}
+    assert lake.pair_by_task == {"rivers": (1, 0), "towns": (3, 2)}
     # "towns/right" holds both asked values of "rivers", and two of the four of "towns" stand in
     # "rivers/right".
     np.testing.assert_array_equal(
@@ -258,7 +258,7 @@ def countries(tmp_path):
 
 def test_countries_are_judged_by_code(countries):
     judged, tasks, watched = read_countries(*countries)
-    assert len(judged.asked) == len(ENGLISH) == 8
+    assert len(judged.allowed_queries) == len(ENGLISH) == 8
     assert judged.n_columns == 10, "names in German and capitals are candidates, numbers are not"
     capital = judged.texts.index(pa.array(["Sucre", "Santiago", "Lima", "Havana", "N'Djamena"]))
     german = judged.keys.index(("names_de.csv", 0))
@@ -268,8 +268,8 @@ def test_countries_are_judged_by_code(countries):
     candidate = np.array([short, world_bank, german, capital, iso])
     expected = [BY_MEANING, BY_TEXT, NOT_JUDGED, NEGATIVE, NOT_JUDGED]
     assert judged.classes(query, candidate).tolist() == expected
-    assert sum(map(judged.positives_of, judged.asked)) == 8 * 7
-    assert judged.queries.tolist() == judged.asked.tolist()
+    assert sum(map(judged.positives_of, judged.allowed_queries)) == 8 * 7
+    assert judged.queries.tolist() == judged.allowed_queries.tolist()
     assert len(tasks) == 8 * 7
     task = next(task for task in tasks if task.name == "UN formal name -> ISO name")
     assert task.group == "UN formal name"
@@ -306,7 +306,7 @@ def test_codes_find_the_recall_that_they_are_cut_for():
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     vectors[0] = 0
     quantised = Quantised(vectors)
-    queries, coded = quantised.asked(vectors), quantised.coded(vectors)
+    queries, coded = quantised.as_queries(vectors), quantised.coded(vectors)
     products = queries @ coded.T
     distances = np.linalg.norm(vectors[1:, None] - coded[None, 1:, :8], axis=2)
     np.testing.assert_allclose(products[1:, 1:], 1 - distances**2 / 2, atol=1e-5)
@@ -326,7 +326,7 @@ def test_the_shared_sets_have_what_their_description_counts(shared_lakes, tmp_pa
     assert [int(task.partners.sum()) for task in entity_pairs.tasks] == [1076, 2224, 89]
     assert len(entity_pairs.partners.texts) > 10
     countries = shared_set("countries", tmp_path / "b", shared_lakes)
-    assert sum(map(countries.judged.positives_of, countries.judged.asked)) == 56
+    assert sum(map(countries.judged.positives_of, countries.judged.allowed_queries)) == 56
     assert not (countries.lake / "name_codes.csv").exists()
     with pytest.raises(InputError, match="The data set autofj is not on this machine"):
         shared_set("autofj", tmp_path / "c", tmp_path)

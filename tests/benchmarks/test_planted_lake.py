@@ -21,7 +21,7 @@ from benchmarks.cluster.lake import (
     table_name,
     truth_of,
 )
-from benchmarks.cluster.running import Asked
+from benchmarks.cluster.running import Setup
 from benchmarks.cluster.truth import Truth, needed
 from benchmarks.cluster.words import MOST_IDS, N_WORDS, WAYS, words_of, written
 from embed.lexical.lexical import create
@@ -81,7 +81,7 @@ def test_different_words_are_far_beyond_the_threshold():
     # Whatever letters two words share, their own coordinate keeps them apart.
     bound = np.sqrt(model.space["whole_word_share"] / 2)
     assert distances.min() >= bound - 1e-9
-    assert Asked().max_distance < bound / 2
+    assert Setup().max_distance < bound / 2
 
 
 def test_every_way_of_writing_is_one_value_to_the_normaliser():

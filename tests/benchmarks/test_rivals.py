@@ -374,7 +374,7 @@ class CpuNeighbours:
     It has the methods that are used, as documented.
     """
 
-    asked: ClassVar[list[tuple[int, int]]] = []
+    calls: ClassVar[list[tuple[int, int]]] = []
 
     def __init__(self, *, algorithm, metric, output_type):
         assert (algorithm, metric, output_type) == ("brute", "euclidean", "cupy")
@@ -383,7 +383,7 @@ class CpuNeighbours:
         self.vectors = vectors
 
     def kneighbors(self, vectors, n_neighbors):
-        self.asked.append((len(vectors), n_neighbors))
+        self.calls.append((len(vectors), n_neighbors))
         distances, members = torch.cdist(vectors, self.vectors).topk(
             n_neighbors, dim=1, largest=False
         )
@@ -396,7 +396,7 @@ def cuml(monkeypatch):
     neighbours.NearestNeighbors = CpuNeighbours
     monkeypatch.setitem(sys.modules, "cuml", types.ModuleType("cuml"))
     monkeypatch.setitem(sys.modules, "cuml.neighbors", neighbours)
-    monkeypatch.setattr(CpuNeighbours, "asked", [])
+    monkeypatch.setattr(CpuNeighbours, "calls", [])
 
 
 @pytest.mark.parametrize("first", [1, 2, 16, 10_000])
@@ -408,9 +408,9 @@ def test_nearest_neighbours_are_asked_for_until_the_radius_is_full(
     rival = CumlRadius(CPU)
     rival.build(lake, {"first_neighbours": first})
     assert [normal_form(rival.query(query)) for query in queries] == right
-    CpuNeighbours.asked.clear()
+    CpuNeighbours.calls.clear()
     assert [normal_form(answer) for answer in rival.query_batch(queries)] == right
-    sizes, wanted = zip(*CpuNeighbours.asked, strict=True)
+    sizes, wanted = zip(*CpuNeighbours.calls, strict=True)
     assert list(wanted) == [min(first * 4**step, lake.n_values) for step in range(len(wanted))]
     assert len(wanted) > 1 or first > 2
     assert sorted(sizes, reverse=True) == list(sizes), (
@@ -427,7 +427,7 @@ def test_nearest_neighbours_are_asked_for_in_parts(cuml, monkeypatch, lake, quer
     rival = module.CumlRadius(CPU)
     rival.build(lake, {})
     assert [normal_form(answer) for answer in rival.query_batch(queries)] == right
-    assert max(size * wanted for size, wanted in CpuNeighbours.asked if size > 1) <= 200
+    assert max(size * wanted for size, wanted in CpuNeighbours.calls if size > 1) <= 200
 
 
 def test_the_fused_kernel_is_refused_without_cuda(lake):

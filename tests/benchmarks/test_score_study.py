@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from benchmarks.effectiveness import score_study
 from benchmarks.effectiveness.judged import BY_MEANING, NEGATIVE, NOT_JUDGED
-from benchmarks.effectiveness.score import asked as asked_module
-from benchmarks.effectiveness.score.asked import (
+from benchmarks.effectiveness.score import asked_lake as asked_module
+from benchmarks.effectiveness.score.asked_lake import (
     AskedLake,
     asked_lake,
     misspelt_lake,
@@ -139,16 +139,18 @@ def test_misspelt_values_keep_the_truth_of_their_originals(tmp_path):
     )
     truth = misspelt_lake("misspelt-made", lake)
     again = misspelt_lake("misspelt-made", lake)
-    assert [rows.to_pylist() for rows in truth.asked] == [rows.to_pylist() for rows in again.asked]
+    assert [rows.to_pylist() for rows in truth.queries] == [
+        rows.to_pylist() for rows in again.queries
+    ]
     assert truth.keys == [("colours.csv", 0), ("same.csv", 0), ("towns.csv", 0)]
-    assert len(truth.asked) == 2, "columns of the same values are asked once"
-    for values, originals, labels in zip(truth.asked, truth.originals, truth.labels, strict=True):
+    assert len(truth.queries) == 2, "columns of the same values are asked once"
+    for values, originals, labels in zip(truth.queries, truth.originals, truth.labels, strict=True):
         distinct = {text.lower() for text in originals.to_pylist()}
         colours = len(distinct & set(COLOURS)) / len(distinct)
         assert (labels[0] == BY_MEANING) == (colours >= 0.5)
         assert (labels[1:] == BY_MEANING).all() == (colours <= 0.5)
         assert len(values) == len(originals)
-    assert any(a != b for a, b in zip(truth.asked, truth.originals, strict=True))
+    assert any(a != b for a, b in zip(truth.queries, truth.originals, strict=True))
 
 
 def test_pairs_that_may_be_right_in_another_spelling_are_not_judged(tmp_path):
@@ -163,7 +165,7 @@ def test_pairs_that_may_be_right_in_another_spelling_are_not_judged(tmp_path):
 
     pairs = np.zeros(3, np.int64), np.arange(3)
     assert without_doubtful(truth, *pairs, labels[0], normalise).tolist() == [NEGATIVE] * 3
-    truth = AskedLake(truth.name, lake, truth.keys, truth.asked, labels, truth.asked)
+    truth = AskedLake(truth.name, lake, truth.keys, truth.queries, labels, truth.queries)
     assert without_doubtful(truth, *pairs, labels[0], normalise).tolist() == [
         NOT_JUDGED,
         NEGATIVE,
@@ -212,8 +214,8 @@ def test_the_transform_cases_have_truth(shared_lakes, tmp_path):
     if not (asked_module.SHARED / "transform" / "cases.tar.gz").is_file():
         pytest.skip("the shared data set transform is not on this machine")
     truth = asked_lake("transform", tmp_path)
-    assert len(truth.asked) == len(truth.labels) > 20
-    partner = [(truth.labels[row] == BY_MEANING).any() for row in range(len(truth.asked))]
+    assert len(truth.queries) == len(truth.labels) > 20
+    partner = [(truth.labels[row] == BY_MEANING).any() for row in range(len(truth.queries))]
     assert np.mean(partner) > 0.8
     assert not list(truth.lake.rglob("ground_truth.csv"))
 

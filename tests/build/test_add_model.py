@@ -5,10 +5,10 @@ import shutil
 import numpy as np
 import pytest
 from several_models import (
-    ASKED,
     DIMENSIONS,
     MODELS,
     MORE,
+    QUERY,
     TABLES,
     answers,
     build,
@@ -216,4 +216,4 @@ def test_an_open_index_answers_as_it_did(built, first):
     assert answers(other) == answers(built[1]["lexical"])
     assert other.refresh()
     assert answers(other.with_model("hashing")) == answers(built[1]["hashing"])
-    assert other.search(ASKED, k=1)[0].table == "cities.csv"
+    assert other.search(QUERY, k=1)[0].table == "cities.csv"

@@ -131,13 +131,13 @@ class Known:
     """Statements of which it is known beforehand which there are."""
 
     def __init__(self, feasible):
-        self.feasible, self.asked = feasible, set()
+        self.feasible, self.requested = feasible, set()
 
     def look_for(self, pairs):
-        self.asked |= set(pairs)
+        self.requested |= set(pairs)
 
     def of(self, parent, child):
-        assert (parent, child) in self.asked
+        assert (parent, child) in self.requested
         return "SELECT" if (parent, child) in self.feasible else None
 
 
@@ -167,5 +167,5 @@ def test_looking_only_for_statements_that_are_needed_finds_a_plan_of_least_cost(
         assert plan.optimal
         for child in np.flatnonzero(~plan.kept).tolist():
             assert (int(plan.source[child]), child) in known.feasible
-        n_asked, n_pairs = n_asked + len(known.asked), n_pairs + len(pairs)
+        n_asked, n_pairs = n_asked + len(known.requested), n_pairs + len(pairs)
     assert n_asked < n_pairs

@@ -77,7 +77,7 @@ def test_tables_of_the_catalog(spark):
         spark.sql("create or replace view redundant.odd as select make_interval(1) late")
         result = find_redundancy("spark_catalog.redundant", costs=FREE)
         assert gone(result) == {"spark_catalog.redundant.narrow": "spark_catalog.redundant.whole"}
-        [left_out] = result.found.left_out
+        [left_out] = result.containments.left_out
         assert left_out.table == "spark_catalog.redundant.odd"
         assert "interval" in left_out.reason
         with pytest.raises(LakeError):

@@ -65,7 +65,7 @@ def test_an_index_leaves_the_files_of_a_log_to_the_folder(spark, tmp_path):
     pq.write_table(rows(5), lake / "now.parquet")
     (lake / "towns.csv").write_text("town\nOslo\nRome\nBern\nKyiv\nLima\n")
     build_index(lake, tmp_path / "i.pexeso", parts=["redundancy"])
-    result = find_redundancy(tmp_path / "i.pexeso").found
+    result = find_redundancy(tmp_path / "i.pexeso").containments
     assert edges_of(result) == set()
     assert {table.name for table in result.tables} == {"old.parquet", "now.parquet", "towns.csv"}
     reasons = {omission.table: omission.reason for omission in result.left_out}

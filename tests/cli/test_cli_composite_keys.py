@@ -43,7 +43,7 @@ when,where,n,match_value,match_distance,year,city,nation,opened
 ,Rome,4,,,,,,
 1960,"Rome, Italy",5,,,,,,
 """
-TOLD = (
+REPORT = (
     "Joined with games.csv:year,city: 50.0 % of the keys match (2 of 4), 2 of 5 rows joined; "
     "6 rows\n1 key of yours is joined with several rows, such as '1900,PARIS': '1900,Paris'.\n"
 )
@@ -54,7 +54,7 @@ TOLD = (
 )
 def test_rows_whose_keys_are_equal_are_joined(run, key_index, mine, named):
     result = run("join", key_index, mine, *named)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, JOINED, TOLD)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, JOINED, REPORT)
 
 
 def test_the_types_of_a_file_of_yours_are_kept(run, key_index, tmp_path):

@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).with_name("peak_of_driver.py")
 OPTIONS = {"model": "hashing", "dimensions": 16, "n_partitions": 4}
 COLUMNS_PER_TABLE, ROWS = 60, 5
 COLUMNS = int(os.environ.get("DRIVER_TEST_COLUMNS", "300"))
-MOST = 1.2
+MAX_RATIO = 1.2
 
 # A heap that shrinks to what is in use, so that the size of the process tells what was needed.
 TIGHT_HEAP = (
@@ -54,4 +54,4 @@ def test_ten_times_the_columns_take_hardly_more_of_the_driver(cluster, run_on, t
         **{"spark.driver.extraJavaOptions": TIGHT_HEAP, "spark.driver.memory": "500m"},
     )
     small, large = (sum(json.loads(line).values()) for line in printed.splitlines()[-2:])
-    assert large <= MOST * small, printed
+    assert large <= MAX_RATIO * small, printed

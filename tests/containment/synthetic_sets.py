@@ -8,15 +8,15 @@ from pexeso.containment.hashing import distinct_sorted
 from pexeso.containment.lists import CsrLists
 from pexeso.errors import InputError
 
-LEAST, MOST = 30, 20_000
+SMALLEST, LARGEST = 30, 20_000
 
 
-def vocabularies(n: int, rng: np.random.Generator, max_size: int = MOST) -> list[np.ndarray]:
+def vocabularies(n: int, rng: np.random.Generator, max_size: int = LARGEST) -> list[np.ndarray]:
     """Return vocabularies whose sizes follow a Pareto distribution with shape 0.8.
 
     Each has 30 to `max_size` tokens.
     """
-    sizes = np.minimum(max_size, LEAST * (1 + rng.pareto(0.8, n))).astype(int)
+    sizes = np.minimum(max_size, SMALLEST * (1 + rng.pareto(0.8, n))).astype(int)
     return [np.unique(rng.integers(0, 2**63, size, dtype=np.uint64)) for size in sizes]
 
 

@@ -119,7 +119,7 @@ def test_without_verification_estimates_order_candidates():
 def test_a_partition_of_small_sets_is_skipped_and_small_sets_are_dropped():
     index = numbered(*([i] for i in range(30)), TEN.tolist())
     answer = index.search(TEN, 0.9, verify=False, route="bands")
-    assert (answer.asked.lower.tolist(), answer.asked.upper.tolist()) == ([10], [10])
+    assert (answer.plan.lower.tolist(), answer.plan.upper.tolist()) == ([10], [10])
     assert answer.sets.tolist() == [30]
 
 

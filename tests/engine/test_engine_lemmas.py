@@ -245,7 +245,7 @@ def test_column_pruning_never_kills_a_column_that_has_the_count(kernel, case, ne
         return
     lemmas = frozenset({Lemma.COLUMN_PRUNING} | others)
     verifier, _ = verified(case, lemmas, kernel_named(kernel), needed)
-    columns, counts = verifier.found()
+    columns, counts = verifier.joinable_columns()
     assert dict(zip(columns.tolist(), counts.tolist(), strict=True)) == case.joinable(needed)
 
 

@@ -151,7 +151,7 @@ class RunsOut(TorchKernel):
     """Runs out of memory in one of its steps when there are more than some pairs."""
 
     def __init__(self, step: str, max_pairs: int) -> None:
-        self._step, self._most = step, max_pairs
+        self._step, self._max_pairs = step, max_pairs
         self.n_forgotten = 0
         self._held: weakref.ref | None = None
 
@@ -179,7 +179,7 @@ class RunsOut(TorchKernel):
         self.n_forgotten += 1
 
     def _checked(self, step, pairs):
-        if step == self._step and pairs is not None and len(pairs) > self._most:
+        if step == self._step and pairs is not None and len(pairs) > self._max_pairs:
             self._held = weakref.ref(pairs)
             raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate 2.00 GiB.")
         return pairs

@@ -28,7 +28,7 @@ def test_no_column_has_more_matches_than_the_summary_allows(case: Case, kernel):
     threshold = threshold_of(case.partition, case.tau, ALL_LEMMAS)
     stats = SearchStats()
     outlook = look(*case.arguments(), threshold, kernel_named(kernel), stats)
-    assert max(case.counts, default=0) <= outlook.most <= int(case.weights.sum())
+    assert max(case.counts, default=0) <= outlook.max_count <= int(case.weights.sum())
     matching = case.matches.any(1)
     assert not (matching & ~outlook.reaching(len(case.query)).numpy()).any()
     if outlook.boxes is not None:
@@ -62,10 +62,13 @@ def test_a_summary_without_its_lemma_rules_nothing_out():
     inputs = (partition, far, torch.tensor([3]), 3)
     for kernel in (kernel_named("compiled"), kernel_named("torch")):
         assert (
-            look(*inputs, threshold_of(partition, 0.1, ALL_LEMMAS), kernel, SearchStats()).most == 0
+            look(*inputs, threshold_of(partition, 0.1, ALL_LEMMAS), kernel, SearchStats()).max_count
+            == 0
         )
         fewer = ALL_LEMMAS - {Lemma.CELL_CELL_FILTERING}
-        assert look(*inputs, threshold_of(partition, 0.1, fewer), kernel, SearchStats()).most == 3
+        assert (
+            look(*inputs, threshold_of(partition, 0.1, fewer), kernel, SearchStats()).max_count == 3
+        )
     blocks = partition.blocks
     assert 0 < blocks.n_summary_groups < len(blocks.boxes)
     assert int(blocks.starts[-2]) == blocks.n_summary_groups
@@ -88,7 +91,7 @@ def test_a_partition_that_is_cut_into_a_grid_is_never_skipped():
         SearchStats(),
     )
     assert outlook.boxes is None
-    assert outlook.most == 6
+    assert outlook.max_count == 6
     assert outlook.reaching(3).all()
 
 

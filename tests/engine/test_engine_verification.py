@@ -123,7 +123,7 @@ def verify(
 
 
 def found_by(verifier: Verifier) -> dict[str, int]:
-    columns, counts = verifier.found()
+    columns, counts = verifier.joinable_columns()
     return {
         COLUMNS[column]: count
         for column, count in zip(columns.tolist(), counts.tolist(), strict=True)

@@ -20,7 +20,7 @@ from pexeso.results import Pair
 NORMALISER = Normaliser()
 
 
-class Found:
+class FoundTable:
     """A found table in memory; values match regardless of case and punctuation."""
 
     def __init__(self, table, rows, column="name", error=None):
@@ -80,7 +80,7 @@ def test_numbers_are_averaged_and_the_first_text_is_taken_by_hand():
         people=["1,000", "2", "5", "n/a", "9"],
         note=["a", None, "b", "c", "d"],
     )
-    result = enriched(Found("t.csv", rows), min_number_fraction=0.7)
+    result = enriched(FoundTable("t.csv", rows), min_number_fraction=0.7)
     assert list(result.table.columns) == ["city", "beds", "t.csv:people", "t.csv:note"]
     assert result.table["t.csv:people"].tolist()[:2] == [1000.0, 3.5]
     assert result.table["t.csv:people"].isna().tolist() == [False, False, True, True, False]
@@ -91,7 +91,7 @@ def test_numbers_are_averaged_and_the_first_text_is_taken_by_hand():
 
 
 def test_the_users_rows_index_and_kind_of_table_stay():
-    match = Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"]))
+    match = FoundTable("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"]))
     result = enriched(match)
     pd.testing.assert_frame_equal(result.table[["city", "beds"]], MINE)
     arrow = enriched(match, table=pa.Table.from_pandas(MINE, preserve_index=False)).table
@@ -111,7 +111,7 @@ def test_each_rule_leaves_out_what_it_names():
         people_too=["1.0", "2", "3", "5"],
         own=["10", "35", "40", "0"],
     )
-    result = enriched(Found("t.csv", rows), exclude_self=False)
+    result = enriched(FoundTable("t.csv", rows), exclude_self=False)
     assert rules_of(result) == {
         "name": "join column",
         "blank": "empty",
@@ -130,7 +130,9 @@ def test_each_rule_leaves_out_what_it_names():
 
 def test_names_that_are_taken_get_a_number():
     mine = MINE.assign(**{"t.csv:people": ["p", "q", "r", "s", "t"]})
-    result = enriched(Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"])), table=mine)
+    result = enriched(
+        FoundTable("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"])), table=mine
+    )
     assert list(result.table.columns)[-1] == "t.csv:people_2"
     assert result.table["t.csv:people"].tolist() == ["p", "q", "r", "s", "t"]
 
@@ -145,7 +147,7 @@ WIDE = pd.DataFrame(
 
 
 def wide(**columns):
-    return Found(
+    return FoundTable(
         "wide.csv",
         table_of(
             name=WIDE["key"].tolist(),
@@ -157,7 +159,7 @@ def wide(**columns):
 def test_a_copy_of_the_key_is_known_whatever_your_columns_are_called():
     rows = table_of(name=[f"({name})" for name in NAMES], copy=NAMES, n=["1", "2", "3", "5"])
     table = MINE.assign(**{"the key": ["x", "y", "x", "y", "x"]})
-    result = enriched(Found("t.csv", rows), table=table)
+    result = enriched(FoundTable("t.csv", rows), table=table)
     assert rules_of(result) == {"name": "join column", "copy": "copy"}
 
 
@@ -168,7 +170,7 @@ def test_what_is_no_found_column_is_refused(matches):
 
 
 def test_a_match_alone_is_enough():
-    match = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "5"]))
+    match = FoundTable("t.csv", table_of(name=NAMES, n=["1", "2", "3", "5"]))
     assert [feature.column for feature in pexeso.enrich_from(match, MINE, "city").columns] == ["n"]
 
 
@@ -232,7 +234,7 @@ def test_few_keys_in_many_rows_give_nothing_away(target):
             "region": [f"r{n % 8 // 4}" for n in range(80)],
         }
     )
-    match = Found(
+    match = FoundTable(
         "t.csv",
         table_of(name=keys[:8], mayor=list("abcdefgh"), height=[str(n * n) for n in range(8)]),
     )
@@ -264,7 +266,7 @@ def test_the_users_own_table_is_known_where_keys_repeat():
             "sales": [float(n * 7 % 41) for n in range(40)],
         }
     )
-    own = Found(
+    own = FoundTable(
         "own.csv",
         table_of(
             name=mine["key"].tolist(),
@@ -278,10 +280,10 @@ def test_the_users_own_table_is_known_where_keys_repeat():
 
 
 def test_a_table_that_cannot_be_read_is_told_and_the_others_are_joined():
-    gone = Found(
+    gone = FoundTable(
         "gone.csv", [], error=TableReadError("'gone.csv' cannot be read: it is not there.")
     )
-    result = enriched(gone, Found("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"])))
+    result = enriched(gone, FoundTable("t.csv", table_of(name=NAMES, people=["1", "2", "3", "4"])))
     assert [table.reason for table in result.tables] == [
         "'gone.csv' cannot be read: it is not there.",
         None,
@@ -293,13 +295,13 @@ def test_a_table_that_cannot_be_read_is_told_and_the_others_are_joined():
 
 def test_a_table_is_joined_once_by_its_best_column():
     rows = table_of(name=NAMES, twin=NAMES[::-1], people=["1", "2", "3", "4"])
-    result = enriched(Found("t.csv", rows), Found("t.csv", rows, "twin"))
+    result = enriched(FoundTable("t.csv", rows), FoundTable("t.csv", rows, "twin"))
     assert [table.key for table in result.tables] == ["name"]
 
 
 def test_the_report_for_people_and_programs():
     rows = table_of(name=NAMES, people=["1", "2", "3", "4"], same=["x"] * 4)
-    result = enriched(Found("t.csv", rows))
+    result = enriched(FoundTable("t.csv", rows))
     assert result.report.splitlines() == [
         "1 column added from 1 of 1 table found.",
         "t.csv, joined on name: 100.0% of the values match",
@@ -319,7 +321,7 @@ def test_the_report_for_people_and_programs():
 )
 def test_columns_that_arrow_has_no_type_for_are_texts(cells):
     mine = MINE.assign(odd=pd.Series(cells, index=MINE.index))
-    lake = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "4"]))
+    lake = FoundTable("t.csv", table_of(name=NAMES, n=["1", "2", "3", "4"]))
     result = enriched(lake, table=mine, target="beds")
     assert result.table["t.csv:n"].tolist()[:2] == [1, 2]
     assert result.table["odd"].tolist() == cells
@@ -327,7 +329,7 @@ def test_columns_that_arrow_has_no_type_for_are_texts(cells):
 
 @pytest.mark.parametrize("target", [list(MINE).index("beds"), f"#{list(MINE).index('beds')}"])
 def test_the_target_may_be_named_by_its_position(target):
-    lake = Found("t.csv", table_of(name=NAMES, n=["1", "2", "3", "4"]))
+    lake = FoundTable("t.csv", table_of(name=NAMES, n=["1", "2", "3", "4"]))
     document = enriched(lake, target=target).to_dict()
     assert document == enriched(lake, target="beds").to_dict()
     assert document["target"] == "beds"

@@ -28,10 +28,10 @@ class Axes:
     kind, fingerprint, dimensions = "axes", "0", 8
 
     def __init__(self, **weights: float) -> None:
-        self.weights, self.asked = weights, []
+        self.weights, self.batch_sizes = weights, []
 
     def embed(self, values: pa.Array) -> np.ndarray:
-        self.asked.append(len(values))
+        self.batch_sizes.append(len(values))
         vectors = np.zeros((len(values), self.dimensions), np.float32)
         axis = {word: place for place, word in enumerate(self.weights)}
         for row, value in enumerate(values.to_pylist()):
@@ -63,7 +63,7 @@ def test_a_value_of_one_word_is_carried_by_it_and_nothing_is_embedded():
     result = contributions([("oslo", "oslo"), ("uk", "britain")], model, EUCLIDEAN, 10)
     assert shares(result) == {("oslo", "oslo"): 0.5, ("uk", None): 0.25, (None, "britain"): 0.25}
     assert [word.label for word in result.words] == ["oslo", "britain (lake)", "uk (yours)"]
-    assert model.asked == []
+    assert model.batch_sizes == []
 
 
 def test_words_near_in_letters_are_told_as_one():
@@ -99,8 +99,8 @@ def test_shares_add_up_to_one_and_the_model_is_asked_once_for_a_bounded_number_o
     model = Axes(a1=1.0, b=2.0, c=3.0, d=1.0)
     result = contributions(pairs, model, EUCLIDEAN, 1000)
     assert sum(word.share for word in result.words) == pytest.approx(1)
-    assert len(model.asked) == 1
-    assert model.asked[0] <= 60
+    assert len(model.batch_sizes) == 1
+    assert model.batch_sizes[0] <= 60
     assert 1 < result.pairs_read < 500 == result.pairs
     assert result.extent == f" (of {result.pairs_read} of 500 values)"
 

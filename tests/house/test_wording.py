@@ -1,7 +1,9 @@
 """Words that are not to come back: the standard ones stand in docs/reference/glossary.md."""
 
+import ast
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,9 +32,25 @@ NOT_HELD = ("CHANGELOG.md", "benchmarks/", "tests/", "docs/explanation/effective
 """Logs, and names of measured sets; tests say what they show."""
 
 
-def pages() -> list[Path]:
+CATCH_ALLS = {"asked", "each", "found", "least", "most", "taken", "told"}
+"""No names of variables, fields, functions and modules: the noun that it is says more."""
+
+
+def names_given(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+
+
+def tracked(*patterns: str) -> list[str]:
     done = subprocess.run(
-        ["git", "ls-files", "-z", "*.py", "*.md", "*.ipynb"],
+        ["git", "ls-files", "-z", *patterns],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -40,9 +58,12 @@ def pages() -> list[Path]:
     )
     if done.returncode != 0:
         pytest.skip("not a git checkout, so there is no list of tracked files")
-    return [
-        ROOT / name for name in done.stdout.split("\0") if name and not name.startswith(NOT_HELD)
-    ]
+    return [name for name in done.stdout.split("\0") if name]
+
+
+def pages() -> list[Path]:
+    names = tracked("*.py", "*.md", "*.ipynb")
+    return [ROOT / name for name in names if not name.startswith(NOT_HELD)]
 
 
 def test_retired_words_do_not_come_back():
@@ -61,3 +82,23 @@ def test_retired_words_do_not_come_back():
 )
 def test_a_retired_word_is_found(line):
     assert any(re.search(pattern, line) for pattern in RETIRED)
+
+
+def test_no_name_is_a_catch_all():
+    names = tracked("*.py")
+    uses = [
+        f"{name}:{line}: {given}"
+        for name in names
+        for line, given in names_given(ast.parse((ROOT / name).read_text(encoding="utf-8")))
+        if given.strip("_").lower() in CATCH_ALLS
+    ]
+    assert uses == []
+    assert [name for name in names if Path(name).stem in CATCH_ALLS] == []
+
+
+def test_a_catch_all_is_noticed():
+    source = (
+        "class Found:\n told: int\n def asked(self, most): self._taken = [each for each in most]"
+    )
+    names = {name.strip("_").lower() for _, name in names_given(ast.parse(source))}
+    assert names - {"self"} == CATCH_ALLS - {"least"}

@@ -192,16 +192,16 @@ def test_reading_stops_at_the_limit(limit, monkeypatch):
 
     class Stream:
         def __init__(self):
-            self.data, self.asked = b"0123456789", 0
+            self.data, self.n_requested = b"0123456789", 0
 
         def read(self, n):
-            self.asked += n
+            self.n_requested += n
             piece, self.data = self.data[:n], self.data[n:]
             return piece
 
     stream = Stream()
     assert read_up_to(stream, limit) == b"0123456789"[:limit]
-    assert stream.asked <= max(limit, 10 + 3)
+    assert stream.n_requested <= max(limit, 10 + 3)
 
 
 def test_an_object_has_its_size_time_and_version(bucket):

@@ -61,7 +61,7 @@ def test_ways_by_name_by_position_and_for_the_others():
 
 def names_of(mine, labels, **options):
     chosen = choose_names(mine, labels, "a.csv", JoinOptions(**options))
-    return list(chosen.provenance.values()), chosen.found
+    return list(chosen.provenance.values()), chosen.found_columns
 
 
 def test_names_that_are_free_stay():
@@ -105,7 +105,7 @@ def test_a_column_of_the_lake_called_like_provenance_gets_out_of_the_way():
 
 def test_names_that_differ_in_case_are_the_same_to_spark():
     chosen = choose_names(["City", "MATCH_VALUE"], ["city"], "a.csv", JoinOptions(), fold_case=True)
-    assert (chosen.found, list(chosen.provenance.values())) == (
+    assert (chosen.found_columns, list(chosen.provenance.values())) == (
         ["a.csv:city"],
         ["match_value_2", "match_distance_2"],
     )
@@ -114,8 +114,8 @@ def test_names_that_differ_in_case_are_the_same_to_spark():
 def test_found_columns_that_spark_takes_for_one_get_two_names():
     labels = ["Code", "code", "CODE", "year"]
     plain = choose_names(["city"], labels, "a.csv", JoinOptions())
-    assert plain.found == labels
+    assert plain.found_columns == labels
     folded = choose_names(["city"], labels, "a.csv", JoinOptions(), fold_case=True)
-    assert folded.found == ["Code", "a.csv:code", "a.csv:CODE_2", "year"]
+    assert folded.found_columns == ["Code", "a.csv:code", "a.csv:CODE_2", "year"]
     with pytest.raises(InputError, match="code_x"):
         choose_names(["city", "code_x"], labels, "a.csv", JoinOptions(suffix="_x"), fold_case=True)

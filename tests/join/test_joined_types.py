@@ -59,14 +59,14 @@ def test_a_found_column_of_an_odd_type_is_added(cells):
 def test_texts_that_are_too_many_get_longer_offsets(monkeypatch, kind, max_bytes, is_large):
     monkeypatch.setattr(beside, "MOST_BYTES", max_bytes)
     column = pa.chunked_array([["x" * 10], ["y" * 5, None]], kind)
-    made = beside.taken(column, pa.array([0, 0, None, 2, 0]))
+    made = beside.take_column_cells(column, pa.array([0, 0, None, 2, 0]))
     assert made.to_pylist() == [column[at].as_py() for at in (0, 0, 2, 2, 0)]
     assert made.type == (
         {pa.string(): pa.large_string()}.get(kind, pa.large_binary()) if is_large else kind
     )
     # Few rows of many texts, which Arrow puts together first.
     monkeypatch.setattr(beside, "MOST_BYTES", 14 if is_large else 15)
-    assert beside.taken(column, pa.array([1])).type != kind or not is_large
+    assert beside.take_column_cells(column, pa.array([1])).type != kind or not is_large
 
 
 def test_a_joined_table_has_longer_offsets_where_they_are_needed(monkeypatch):

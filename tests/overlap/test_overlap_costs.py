@@ -33,9 +33,9 @@ def test_matches_since_the_first_do_not_count_the_first():
 
 
 def test_no_read_costs_less_than_the_least_but_reading_nothing_does():
-    disk = ReadCosts(-9.42, 0.00125, 1.01, 0.00166, least=1.0)
+    disk = ReadCosts(-9.42, 0.00125, 1.01, 0.00166, min_cost=1.0)
     assert disk.of_sets(np.array([0, 1, 100_000])).tolist() == pytest.approx([0, 1, 115.58])
-    assert ReadCosts(-5, 1, -5, 1, least=2).of_lists(np.array([1, 10])).tolist() == [2, 5]
+    assert ReadCosts(-5, 1, -5, 1, min_cost=2).of_lists(np.array([1, 10])).tolist() == [2, 5]
 
 
 def test_costs_are_finite():

@@ -47,7 +47,7 @@ def test_answers_are_the_same_with_pages_asked_for_and_without(tmp_path, missing
     sets = random_lake(rng)
     save_index(index_of(sets), tmp_path)
     index = open_index(tmp_path)
-    assert index.pages.asked
+    assert index.pages.requests_pages
     for _ in range(5):
         query = random_query(rng, sets)
         assert (
@@ -55,7 +55,7 @@ def test_answers_are_the_same_with_pages_asked_for_and_without(tmp_path, missing
             == merge_list(index, query, 5).pairs()
             == brute_force(sets, query, 5)
         )
-    assert index.pages.asked == missing
+    assert index.pages.requests_pages == missing
     assert BatchedMergeList(index).search([query], 5)[0].pairs() == brute_force(sets, query, 5)
 
 
@@ -64,7 +64,7 @@ def test_what_is_no_mapped_file_is_passed_over():
     pages.want("rows", np.array([0]), np.array([3]))
     pages.want("others", np.array([0]), np.array([3]))
     pages.restart()
-    assert not pages.asked
+    assert not pages.requests_pages
 
 
 def test_pages_that_were_asked_for_count_as_read(monkeypatch):

@@ -42,7 +42,7 @@ def columns_of(index, values, **options):
     return answers[0]
 
 
-ASKED = ["Oslo", "Bergen", "Trondheim", "Bodø", "Hamar"]
+QUERY = ["Oslo", "Bergen", "Trondheim", "Bodø", "Hamar"]
 EXPECTED = [("cities.csv", "city", 5), ("towns.csv", "town", 3)]
 
 
@@ -55,15 +55,15 @@ def built(lake, spark):
 @pytest.mark.parametrize("n_partitions", [1, 2])
 def test_a_build_finds_misspelt_values_and_is_sound(built, n_partitions):
     index = built[n_partitions]
-    assert columns_of(index, ASKED) == EXPECTED
+    assert columns_of(index, QUERY) == EXPECTED
     assert index.check() == []
-    assert [match.matched for match in index.search_batch([ASKED], min_joinability=0.2)[0].matches]
+    assert [match.matched for match in index.search_batch([QUERY], min_joinability=0.2)[0].matches]
     assert "vectors" not in index.store.partition(0)
 
 
 def test_rows_or_distinct_values_count(built):
     index = built[1]
-    values = [*ASKED, *["Bergen"] * 5]
+    values = [*QUERY, *["Bergen"] * 5]
     assert columns_of(index, values) == EXPECTED
     rows = [("cities.csv", "city", 10), ("towns.csv", "town", 8)]
     assert columns_of(index, values, joinability_of="rows") == rows
@@ -71,9 +71,9 @@ def test_rows_or_distinct_values_count(built):
 
 def test_torch_gives_the_answers_of_compiled_loops_and_other_kernels_are_refused(built):
     path = built[2].path
-    assert columns_of(pexeso.open_index(path, kernel="torch"), ASKED) == EXPECTED
+    assert columns_of(pexeso.open_index(path, kernel="torch"), QUERY) == EXPECTED
     with pytest.raises(InputError, match=r"kernels compiled, on the CPU, and torch\. Got 'faiss'"):
-        pexeso.open_index(path, kernel="faiss", device="cpu").search(ASKED)
+        pexeso.open_index(path, kernel="faiss", device="cpu").search(QUERY)
     with pytest.raises(InputError, match="The kernel must be one of auto, compiled"):
         pexeso.open_index(path, kernel="numpy")
 
@@ -88,9 +88,9 @@ def test_updates_give_the_answers_of_a_fresh_build(lake, tmp_path, spark):
     index.append(folder)
     index.delete(["towns.csv"])
     expected = [("cities.csv", "city", 5), ("more.csv", "place", 3)]
-    assert columns_of(index, ASKED) == expected
+    assert columns_of(index, QUERY) == expected
     index.compact()
-    assert columns_of(index, ASKED) == expected
+    assert columns_of(index, QUERY) == expected
     assert index.check() == []
 
 

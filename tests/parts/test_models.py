@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 from several_models import (
-    ASKED,
     DIMENSIONS,
     MODELS,
     MORE,
+    QUERY,
     answers,
     build,
     require_as_alone,
@@ -144,7 +144,7 @@ def test_each_model_has_the_metric_of_its_own(lake, tmp_path, spark):
     shutil.copytree(lake, tmp_path / "more")
     (tmp_path / "more" / "more.csv").write_text(MORE, encoding="utf-8")
     both.append(tmp_path / "more")
-    matches = both.with_model("hashing").search(ASKED, min_joinability=0.2)
+    matches = both.with_model("hashing").search(QUERY, min_joinability=0.2)
     assert "more.csv" in [match.table for match in matches]
 
 

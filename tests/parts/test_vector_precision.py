@@ -26,7 +26,7 @@ TABLES = {
     for number in range(5)
 }
 MORE = {"more.csv": "town\n" + "".join(f"{name}n\n" for name in NAMES[:7])}
-ASKED = [*NAMES[:6], "Hammar", "Dramen"]
+QUERY = [*NAMES[:6], "Hammar", "Dramen"]
 SETTINGS = {"model": "hashing", "dimensions": 48}
 
 
@@ -59,7 +59,7 @@ def stored(index):
 
 def require_right_answers(index):
     """Require of a search what the stored numbers say, compared one by one, and by ``exact``."""
-    query = index.prepared(ASKED)
+    query = index.prepared(QUERY)
     for distance in (0.0, 0.2, 0.35):
         options = {"max_distance": distance, "min_joinability": 0.1, "k": "all"}
         expected = {}
@@ -79,7 +79,7 @@ def require_right_answers(index):
                 if hidden is None or not hidden[column]:
                     expected[column_id] = len(set().union(*(matched[row] for row in members)))
         for exact in (False, True):
-            hits = index.search(ASKED, exact=exact, rerank=False, fold_copies=False, **options)
+            hits = index.search(QUERY, exact=exact, rerank=False, fold_copies=False, **options)
             assert sorted(hit.matched for hit in hits) == sorted(n for n in expected.values() if n)
         assert hits
 

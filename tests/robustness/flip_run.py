@@ -49,7 +49,7 @@ REFUSED_AT_OPEN, REFUSED_LATER, SAME, OTHER = (
 )
 
 _QUERY = ["Oslo", "rome", " MADRID ", "Xyzzyx", "Vienna", None]
-_ASKED: dict[str, Callable[[Index], Any]] = {
+_SEARCHES: dict[str, Callable[[Index], Any]] = {
     "search": lambda index: index.search(_QUERY, min_joinability=0.2).to_dict(explain=True),
     "best": lambda index: index.search(_QUERY, k=2, max_distance=0.3).to_dict(explain=True),
     "exact": lambda index: index.search(_QUERY, exact=True, min_joinability=0.2).to_dict(
@@ -143,7 +143,7 @@ class FlipTest:
         except Exception as error:
             return "crash", (*failures, f"open raised {error!r}")
         outcomes = set()
-        for question, ask in _ASKED.items():
+        for question, ask in _SEARCHES.items():
             try:
                 outcomes.add(SAME if plain(ask(index)) == self.expected[question] else OTHER)
             except PexesoError:
@@ -157,7 +157,7 @@ class FlipTest:
 
 
 def answers(index: Index) -> dict[str, str]:
-    return {question: plain(ask(index)) for question, ask in _ASKED.items()}
+    return {question: plain(ask(index)) for question, ask in _SEARCHES.items()}
 
 
 def plain(answer: dict[str, Any]) -> str:

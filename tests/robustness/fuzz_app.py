@@ -100,9 +100,9 @@ class FuzzedApp:
             "client": ("127.0.0.1", 1),
             "server": ("127.0.0.1", 1),
         }
-        return self.loop.run_until_complete(self._asked(scope, body))
+        return self.loop.run_until_complete(self._answer(scope, body))
 
-    async def _asked(self, scope: dict[str, Any], body: bytes) -> Answer:
+    async def _answer(self, scope: dict[str, Any], body: bytes) -> Answer:
         pieces = [body[at : at + 4096] for at in range(0, len(body), 4096)] or [b""]
         messages = [
             {"type": "http.request", "body": piece, "more_body": at < len(pieces)}

@@ -117,6 +117,36 @@ def test_a_loop_is_compiled_anew_where_the_views_or_numbers_it_imports_were_chan
     assert answer(300, "right", "left") == "300\n"
 
 
+RENAMED = """
+from typing import NamedTuple
+import numpy as np
+from pexeso.runtime.jit import loop
+class {0}(NamedTuple):
+    left: np.ndarray
+@loop
+def first(pair):
+    return pair.left[0]
+print(first({0}(np.array([7]))))
+"""
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_loop_is_compiled_anew_where_a_view_is_gone_or_what_was_kept_is_cut(tmp_path, damaged):
+    """numba reads the types of what it kept before it asks whether they have changed."""
+
+    def answer(name):
+        (tmp_path / "renamed.py").write_text(RENAMED.format(name))
+        return printed("import_renamed.py", tmp_path)
+
+    (tmp_path / "import_renamed.py").write_text("import renamed")
+    assert answer("Pair") == "7\n"
+    [index] = tmp_path.rglob("renamed.first*.nbi")
+    if damaged:
+        index.write_bytes(index.read_bytes()[:-20])
+    assert answer("Both") == "7\n"
+    assert answer("Both") == "7\n"
+
+
 OWN = """
 import sys
 from pexeso.runtime import jit

@@ -17,7 +17,7 @@ from pexeso.search.partition_loader import PartitionLoader
 
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=6)
 N_PARTITIONS = 6
-ASKED = (
+REQUESTS = (
     SearchOptions(max_distance=0.06, min_joinability=0.3),
     SearchOptions(max_distance=0.06, k=3),
     SearchOptions(max_distance=0.12, min_joinability=0.05, k=7),
@@ -70,10 +70,12 @@ def queries(lake):
 
 def answers(scan, queries):
     """Ask each query column in every way, alone, and all of them in one call."""
-    alone = [search_store(scan, [query], [request])[0][0] for query in queries for request in ASKED]
+    alone = [
+        search_store(scan, [query], [request])[0][0] for query in queries for request in REQUESTS
+    ]
     together = [
         hits
-        for request in ASKED
+        for request in REQUESTS
         for hits, _ in search_store(scan, queries, [request] * len(queries))
     ]
     return [[(hit.column_id, hit.matched) for hit in hits] for hits in alone + together]

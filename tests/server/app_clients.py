@@ -29,14 +29,14 @@ class AppClient(TestClient):
     ----------
     pages : Pages
     access : Access
-    told : list of str
+    tokens : list of str
         Tokens of further links.
     """
 
     def __init__(self, pages: Pages, **options) -> None:
         self.pages = pages
-        self.told: list[str] = []
-        self.access = Access(self.told.append)
+        self.tokens: list[str] = []
+        self.access = Access(self.tokens.append)
         app = create_app(pages, access=self.access, hosts=(HOST,))
         super().__init__(app, base_url=f"http://{HOST}", **options)
 

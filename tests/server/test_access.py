@@ -63,9 +63,9 @@ def test_the_link_opens_the_app_for_one_browser(visitor):
     visitor.cookies.clear()
     again = visitor.get(f"/?token={token}")
     assert again.status_code == 403
-    assert visitor.told == [visitor.access.token]
+    assert visitor.tokens == [visitor.access.token]
     assert "set-cookie" not in again.headers
-    assert visitor.get(f"/?token={visitor.told[0]}").status_code == 200
+    assert visitor.get(f"/?token={visitor.tokens[0]}").status_code == 200
 
 
 @pytest.mark.spark

@@ -28,7 +28,7 @@ from pexeso.server.links import command_line, fields_of_query, python_lines, url
 from pexeso.server.pages import joining as join_pages
 from pexeso.server.pages import match as match_pages
 from pexeso.server.pages import search as search_pages
-from pexeso.server.pages.asked import AskedColumns
+from pexeso.server.pages.query_columns import QueryColumns
 from pexeso.server.tables import QueryTables
 from pexeso.service.requests import ExplainRequest, JoinRequest, SearchRequest
 
@@ -98,7 +98,7 @@ def table_of(tables, names, file):
 
 
 def columns_of(table, names, position):
-    return AskedColumns(table, (label_columns(names)[position],), f"#{position}")
+    return QueryColumns(table, (label_columns(names)[position],), f"#{position}")
 
 
 @pytest.mark.parametrize("file", ["my cities.csv", "-x.csv", "it's; $(id).csv"])

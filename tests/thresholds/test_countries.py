@@ -29,7 +29,7 @@ FORMAL, SHORT, CAPITALS = (
     "UNTERM English Short",
     "ISO4217-currency_country_name",
 )
-FOUND = [
+EXPECTED_PAIRS = [
     (FORMAL, SHORT),
     (FORMAL, "name"),
     (CAPITALS, "name"),
@@ -78,7 +78,7 @@ def lake(lake_folder, tmp_path_factory):
 def test_what_is_the_same_countries_is_found_and_what_is_not_is_not(lake):
     columns, embedder, scan = lake
     advice = Advisor(scan, 0.06).columns()
-    query_names = sorted({query for query, _ in FOUND})
+    query_names = sorted({query for query, _ in EXPECTED_PAIRS})
     queries = [prepare(QueryColumn(columns[name]), Normaliser(), embedder) for name in query_names]
     options = SearchOptions(advice.max_distance, advice.min_joinability)
     results = search_store(scan, queries, [options] * len(queries))
@@ -86,7 +86,7 @@ def test_what_is_the_same_countries_is_found_and_what_is_not_is_not(lake):
         name: {hit.label for hit in hits}
         for name, (hits, _) in zip(query_names, results, strict=True)
     }
-    assert all(candidate in labels[query] for query, candidate in FOUND), (advice, labels)
+    assert all(candidate in labels[query] for query, candidate in EXPECTED_PAIRS), (advice, labels)
     assert not any(set(NOT_FOUND) & names for names in labels.values()), (advice, labels)
 
 

@@ -14,7 +14,7 @@ from pexeso.parts.token_sets import open as module
 from pexeso.registry import choices
 from pexeso.runtime import jit
 from pexeso.token_search.containment_search import search_containment
-from pexeso.token_search.found import shared_values
+from pexeso.token_search.hits import shared_values
 from pexeso.token_search.overlap_search import overlap_with, search_overlap, search_overlap_batch
 from pexeso.token_search.query import token_query
 

@@ -92,10 +92,10 @@ def test_the_device_is_that_of_the_index_unless_one_is_given(index, monkeypatch)
 
 class Recorded(dict):
     def __init__(self, devices, overlap):
-        self.asked, self.overlap = devices, overlap
+        self.devices, self.overlap = devices, overlap
 
     def __contains__(self, device):
-        self.asked.append(device)
+        self.devices.append(device)
         return super().__contains__(device)
 
 

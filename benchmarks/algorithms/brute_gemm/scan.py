@@ -79,7 +79,7 @@ class ProductScan:
         self._operand = vectors if precision == torch.float32 else vectors.to(precision)
         self._loss = 0.0 if precision == torch.float32 else rounding_loss(vectors, self._operand)
         squares = _squares(vectors)
-        self._least, self._largest = (
+        self._smallest, self._largest = (
             (float(squares.min()), float(squares.max())) if len(vectors) else (1.0, 1.0)
         )
         self.decided_again = 0
@@ -158,7 +158,7 @@ class ProductScan:
                 self._loss,
                 _ROUNDOFF[self._precision],
             )
-        return product_limits(squares, self._least, self._largest, tau, error)
+        return product_limits(squares, self._smallest, self._largest, tau, error)
 
     def _above(self, operand: torch.Tensor, low: torch.Tensor) -> Iterator[Candidates]:
         """Yield the candidates of each block and each tile of query values that has any."""

@@ -10,7 +10,7 @@ FIRST_CAPACITY = 1 << 20
 MOST_PAIRS = 1 << 26
 """Pairs that a launch may give, 16 bytes each; a wider search is cut into parts."""
 
-Found = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+FoundPairs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Rows of the queries, rows of the values, products: int64 (p,) twice, float32 (p,)."""
 
 
@@ -91,7 +91,7 @@ class PairFinder:
         self._values = values
         self._allocate(FIRST_CAPACITY)
 
-    def find(self, queries: torch.Tensor, limits: torch.Tensor) -> Found:
+    def find(self, queries: torch.Tensor, limits: torch.Tensor) -> FoundPairs:
         """Return the pairs with a product of at least the query's limit.
 
         Parameters
@@ -109,7 +109,7 @@ class PairFinder:
 
     def _scan(
         self, queries: torch.Tensor, limits: torch.Tensor, begin: int, end: int
-    ) -> list[Found]:
+    ) -> list[FoundPairs]:
         count = self._launch(queries, limits, begin, end)
         if count > MOST_PAIRS and end - begin > 1:
             middle = (begin + end) // 2
@@ -122,7 +122,7 @@ class PairFinder:
         return [
             (
                 self._queries[:count].long(),
-                self._found[:count] + begin,
+                self._members[:count] + begin,
                 self._products[:count].clone(),
             )
         ]
@@ -141,7 +141,7 @@ class PairFinder:
             queries,
             limits,
             self._queries,
-            self._found,
+            self._members,
             self._products,
             self._counter,
             len(values),
@@ -161,6 +161,6 @@ class PairFinder:
         device = self._values.device
         self._capacity = capacity
         self._queries = torch.empty(capacity, dtype=torch.int32, device=device)
-        self._found = torch.empty(capacity, dtype=torch.int64, device=device)
+        self._members = torch.empty(capacity, dtype=torch.int64, device=device)
         self._products = torch.empty(capacity, device=device)
         self._counter = torch.zeros(1, dtype=torch.int64, device=device)

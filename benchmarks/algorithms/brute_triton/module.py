@@ -50,7 +50,7 @@ class BruteTriton(PairRival):
         squares = torch.cat(
             [part.double().square().sum(1) for part in torch.split(self._vectors, 1 << 16)]
         )
-        self._least, self._largest = (
+        self._smallest, self._largest = (
             (float(squares.min()), float(squares.max())) if len(squares) else (1.0, 1.0)
         )
         self._finder = PairFinder(self._operand)
@@ -98,4 +98,4 @@ class BruteTriton(PairRival):
             if self._rounds
             else product_error(dimensions, largest)
         )
-        return product_limits(squares, self._least, self._largest, tau, error)
+        return product_limits(squares, self._smallest, self._largest, tau, error)

@@ -45,7 +45,7 @@ class FaissFlat(PairRival):
         self._index.add(np.ascontiguousarray(lake.vectors))
         self._vectors = as_tensor(lake.vectors)
         squares = np.einsum("nd,nd->n", lake.vectors, lake.vectors, dtype=np.float64)
-        self._least, self._largest = (
+        self._smallest, self._largest = (
             float(squares.min(initial=1.0)),
             float(squares.max(initial=1.0)),
         )
@@ -94,7 +94,7 @@ class FaissFlat(PairRival):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         squares = vectors.double().square().sum(1)
         error = product_error(vectors.shape[1], math.sqrt(max(self._largest, float(squares.max()))))
-        low, high = product_limits(squares, self._least, self._largest, tau, error)
+        low, high = product_limits(squares, self._smallest, self._largest, tau, error)
         # The radius, one for all, is not inclusive either: products above it are found.
         radius = float(np.nextafter(np.float32(low.min()), np.float32(-np.inf)))
         queries, products, values = self._search(vectors, radius)

@@ -114,9 +114,9 @@ def judged_partners(lake: PartnerLake, truth: TruthSet) -> Judged:
     """
     n = len(lake.tables)
     shares = true_shares(lake.texts, truth.tasks)
-    queries = np.array([query for query, _ in lake.asked.values()], np.int64)
+    queries = np.array([query for query, _ in lake.pair_by_task.values()], np.int64)
     pairs = queries[:, None] * n + np.arange(n)
-    partner = np.array([query * n + other for query, other in lake.asked.values()])
+    partner = np.array([query * n + other for query, other in lake.pair_by_task.values()])
     same = np.array([[table == lake.tables[query] for table in lake.tables] for query in queries])
     positive = np.unique(np.concatenate([pairs[(shares >= MIN_JOINABILITY) & ~same], partner]))
     doubtful = np.setdiff1d(pairs[(shares >= NOT_JUDGED_JOINABILITY) & ~same], positive)
@@ -220,7 +220,7 @@ class PreparedSet:
 def prepared(study: StudySet, prepare: Prepare) -> PreparedSet:
     """Normalise the cells of a data set."""
     columns = prepare(study.judged.texts) if study.judged else []
-    flat = prepare([side for task in study.tasks for side in (task.asked, task.others)])
+    flat = prepare([side for task in study.tasks for side in (task.queries, task.others)])
     return PreparedSet(
         study,
         word_counts(prepare(study.lake)),

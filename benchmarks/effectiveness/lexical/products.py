@@ -110,14 +110,14 @@ class _Best:
     """The highest products of rows with the values of each column, row by row."""
 
     def __init__(self, held: sp.csr_matrix, lowest: float) -> None:
-        self._columns, self._least = held.T.tocsr(), lowest
+        self._columns, self._lowest = held.T.tocsr(), lowest
         self._lengths, self._best = np.diff(self._columns.indptr), np.zeros(held.shape[0])
         self._members: list[np.ndarray] = []
         self._data: list[np.ndarray] = []
 
     def add(self, product: np.ndarray) -> None:
         """Add a row, its products with all values."""
-        near = np.flatnonzero(product >= self._least)
+        near = np.flatnonzero(product >= self._lowest)
         starts, lengths = self._columns.indptr[near], self._lengths[near]
         ahead = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
         holding = self._columns.indices[ahead + np.arange(len(ahead))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.effectiveness.found import LEAST_JOINABILITY, found_pairs
+from benchmarks.effectiveness.found_pairs import LEAST_JOINABILITY, found_pairs
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NEGATIVE, Judged, incidence
 from benchmarks.effectiveness.lexical.products import Vectors, all_products, best_by_column
 from benchmarks.effectiveness.lexical.space import cosines_of
@@ -88,7 +88,7 @@ def column_scores(
     """
     values, held = incidence([[value for value in column if value] for column in columns])
     rows = vectors[np.array([number[value] for value in values], np.int64)]
-    query = np.arange(held.shape[0]) if judged.asked is None else judged.asked
+    query = np.arange(held.shape[0]) if judged.allowed_queries is None else judged.allowed_queries
     used = np.flatnonzero(np.asarray(held[query].sum(0)).ravel())
     cosines = cosines_of(distances)
     best = best_of(rows[used], rows, held, float(cosines.min()))

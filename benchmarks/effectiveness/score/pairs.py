@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED
-from benchmarks.effectiveness.score.asked import AskedLake, Normalise, without_doubtful
+from benchmarks.effectiveness.score.asked_lake import AskedLake, Normalise, without_doubtful
 from benchmarks.effectiveness.searched import numbers_of
 from pexeso.answers.similarity import REACH
 from pexeso.engine.stats import SearchStats
@@ -85,8 +85,8 @@ def found_pairs(lake: AskedLake, index: Index) -> Pairs:
     )
     frequencies = _frequencies(index)
     query, candidate, parts = [], [], []
-    for some in _chunks(range(len(lake.asked)), BATCH):
-        encoded = [index.prepared(query_from_values(lake.asked[number])) for number in some]
+    for some in _chunks(range(len(lake.queries)), BATCH):
+        encoded = [index.prepared(query_from_values(lake.queries[number])) for number in some]
         answers = search_store(loader, encoded, [options] * len(encoded))
         for number, column, (hits, _) in zip(some, encoded, answers, strict=True):
             hits = [hit for hit in hits if hit.column_id in number_of]

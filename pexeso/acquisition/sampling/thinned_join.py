@@ -301,14 +301,14 @@ class _Result:
         else:
             options = {"left_names": left_names, "right_names": other_names}
             rows, counts = join_counts(rows, other, on, left_counts=counts, **options)
-        needed = self._asked()
+        needed = self._result_columns()
         # Keys of tables that are not joined yet come with them.
         needed |= {self._alias.get((at, name), "") for at, _, names in later for name in names}
         self.rows, self.counts = merged_rows(
             rows, [name for name in rows.column_names if name in needed], counts
         )
 
-    def _asked(self) -> set[str]:
+    def _result_columns(self) -> set[str]:
         """Return the columns of the result that are there so far."""
         names = {
             self._alias.get((name, column), f"{name}.{column}")

@@ -29,7 +29,7 @@ from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.search.evaluation import Column, Evaluator, OutOfTime
 from pexeso.acquisition.search.exact import Limits
-from pexeso.acquisition.search.found import FoundPlan, FoundPlans
+from pexeso.acquisition.search.found_plans import FoundPlan, FoundPlans
 from pexeso.acquisition.search.plans import JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
 from pexeso.acquisition.search.row_counts import RowsOf
@@ -93,7 +93,7 @@ def rank_candidates(
             f"{[terminal.column for terminal in have]} of {sorted(tables)}."
         )
     limits = Limits() if limits is None else limits
-    return _Ranking(graph, tuple(have), bounds, coded, limits, seed, rows_of).found(k)
+    return _Ranking(graph, tuple(have), bounds, coded, limits, seed, rows_of).plans(k)
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class _Ranking:
         bounds = {"max_fan_out": 1, **(self._bounds or {})}
         return AcquisitionRequest(self._have, (want,), **bounds)
 
-    def found(self, k: int | None) -> FoundPlans:
+    def plans(self, k: int | None) -> FoundPlans:
         ranked, stopped = [], ""
         n_columns = n_trees = 0
         try:

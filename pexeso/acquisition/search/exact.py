@@ -21,7 +21,7 @@ from pexeso.acquisition.graph.coded import CodedColumns
 from pexeso.acquisition.graph.joins import JoinGraph
 from pexeso.acquisition.measures.logarithm import log2
 from pexeso.acquisition.search.evaluation import Column, Evaluator, OutOfTime, PlanBounds
-from pexeso.acquisition.search.found import FoundPlan, FoundPlans
+from pexeso.acquisition.search.found_plans import FoundPlan, FoundPlans
 from pexeso.acquisition.search.no_plan import why_none
 from pexeso.acquisition.search.plans import JoinTree, PlanMeasures
 from pexeso.acquisition.search.request import AcquisitionRequest
@@ -153,7 +153,7 @@ def find_plans(
     limits = Limits() if limits is None else limits
     coded = CodedColumns() if coded is None else coded
     evaluator = Evaluator(graph, request, coded) if evaluator is None else evaluator
-    return _Search(graph, request, coded, limits, evaluator).found()
+    return _Search(graph, request, coded, limits, evaluator).plans()
 
 
 class _Search:
@@ -174,7 +174,7 @@ class _Search:
         evaluator.deadline = self._started + limits.max_seconds
         self._n_trees = self._n_evaluated = 0
 
-    def found(self) -> FoundPlans:
+    def plans(self) -> FoundPlans:
         trees = TreeSearch(self._graph, self._request, self._limits.max_states)
         is_whole = True
         for tree in trees:

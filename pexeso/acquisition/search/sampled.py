@@ -24,7 +24,7 @@ from pexeso.acquisition.sampling.estimates import correlation_estimate, quality_
 from pexeso.acquisition.sampling.hashing import hash_positions
 from pexeso.acquisition.sampling.intervals import Estimate
 from pexeso.acquisition.sampling.thinned_join import SampledJoin, TreeEdge, sample_join
-from pexeso.acquisition.search.found import FoundPlans, PlanEstimates
+from pexeso.acquisition.search.found_plans import FoundPlans, PlanEstimates
 from pexeso.acquisition.search.plans import Join, JoinTree
 from pexeso.acquisition.search.request import AcquisitionRequest
 from pexeso.acquisition.search.row_counts import RowCounts

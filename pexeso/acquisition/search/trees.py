@@ -139,7 +139,7 @@ class TreeSearch:
         numbers: Iterator[int],
     ) -> None:
         for partial in partials:
-            bounds = self._least(partial)
+            bounds = self._fewest(partial)
             if bounds is None or not self._is_open(partial):
                 continue
             if len(heap) >= self._max_states:
@@ -147,7 +147,7 @@ class TreeSearch:
                 return
             heapq.heappush(heap, (*bounds, next(numbers), partial))
 
-    def _least(self, partial: _Partial) -> tuple[int, float] | None:
+    def _fewest(self, partial: _Partial) -> tuple[int, float] | None:
         """Return the fewest tables and the least weight of what continues a partial plan.
 
         None if that is out of bounds.

@@ -36,7 +36,7 @@ import pyarrow as pa
 
 from pexeso.acquisition_search.pairs.containers import (
     ContainmentRule,
-    Found,
+    ScoredPairs,
     chunks,
     containers,
     joined,
@@ -300,7 +300,7 @@ def _needed(sizes: np.ndarray) -> np.ndarray:
     return -(-CONTAINED_PERCENT * sizes // 100)
 
 
-def _containers(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator[Found]:
+def _containers(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator[ScoredPairs]:
     """Yield what `containers` does, by rule (b)."""
     key = _is_key(columns.sizes, columns.n_rows)
     max_columns = max_columns_of(len(columns))
@@ -309,7 +309,7 @@ def _containers(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterato
     return containers(columns, tokens, rule, limit)
 
 
-def _namesakes(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator[Found]:
+def _namesakes(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator[ScoredPairs]:
     """Yield columns, those of the same name that share tokens, as `_containers` does."""
     names = columns.name_numbers
     counts = np.bincount(names[names >= 0], minlength=1)
@@ -333,7 +333,7 @@ def _namesakes_in(
     of_left: tuple[np.ndarray, np.ndarray],
     right: np.ndarray,
     limit: int,
-) -> Found:
+) -> ScoredPairs:
     """Return namesakes of some columns among others, of one name or of the same names."""
     names, n_tokens = columns.name_numbers, max(len(tokens.frequencies), 1)
     offsets, right_tokens = tokens.of_columns(right)

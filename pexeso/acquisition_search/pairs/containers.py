@@ -28,7 +28,7 @@ TOKENS_AT_ONCE = 1 << 21
 """Tokens of columns that are taken at a time; a larger column is taken by itself."""
 
 
-Found = tuple[np.ndarray, np.ndarray, np.ndarray, int]
+ScoredPairs = tuple[np.ndarray, np.ndarray, np.ndarray, int]
 """Columns, their partners, the tokens that they share, and how many are left out."""
 
 
@@ -42,7 +42,7 @@ class ContainmentRule:
         For each column how many of its tokens one that contains it shares.
     min_telling : int
         How many of these are telling.
-    most : int
+    max_frequency : int
         A token is telling if at most so many columns have it, and it is no short number; `ANY`
         makes all tokens telling.
     keys : bool (n,)
@@ -53,7 +53,7 @@ class ContainmentRule:
 
     needed: np.ndarray
     min_telling: int
-    most: int
+    max_frequency: int
     keys: np.ndarray
     ties: np.ndarray
 
@@ -73,7 +73,7 @@ def containers(
     *,
     begin: int = 0,
     end: int | None = None,
-) -> Iterator[Found]:
+) -> Iterator[ScoredPairs]:
     """Yield columns, those that contain them, the tokens shared, and how many are left out.
 
     Parameters
@@ -100,8 +100,8 @@ def containers(
         sizes = columns.sizes[chosen]
         owner = np.repeat(np.arange(len(chosen)), sizes)
         frequencies = tokens.frequencies[numbers]
-        telling = frequencies <= rule.most
-        if rule.most != ANY:
+        telling = frequencies <= rule.max_frequency
+        if rule.max_frequency != ANY:
             telling &= ~tokens.are_short_numbers[numbers]
         order = np.lexsort([numbers, frequencies, ~telling, owner])
         numbers, telling = numbers[order], telling[order]
@@ -132,7 +132,7 @@ def containers(
         yield *kept, dropped + n
 
 
-def keep_best(triples: list[tuple[np.ndarray, ...]], limit: int, ties: np.ndarray) -> Found:
+def keep_best(triples: list[tuple[np.ndarray, ...]], limit: int, ties: np.ndarray) -> ScoredPairs:
     """Keep the partners of each left column that share most tokens."""
     left, right, shared = joined(triples)
     order = np.lexsort([right, ties[right], -shared, left])

@@ -38,7 +38,7 @@ _TABLE_FIELDS = (
     "table string, path string, format string, n_bytes long, modified long, version string, "
     "member string, reading string"
 )
-_FOUND = f"kind string, {_TABLE_FIELDS}, reason string, is_closed boolean"
+_LISTING_FIELDS = f"kind string, {_TABLE_FIELDS}, reason string, is_closed boolean"
 _FOUND_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("kind", "table", "path", "format")),
@@ -50,7 +50,7 @@ _FOUND_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class Found:
+class LakeCounts:
     """What a lake holds, by number.
 
     Attributes
@@ -78,7 +78,7 @@ def list_lake(
     *,
     first_folders: int = FIRST_FOLDERS,
     more_folders: int = MORE_FOLDERS,
-) -> Found:
+) -> LakeCounts:
     """List all files of a lake, as `pexeso.lake.files.find_tables` does, in tasks.
 
     A first task walks up to `first_folders` folders. What is left then is dealt out to tasks that
@@ -108,7 +108,9 @@ def list_lake(
         limit = more_folders if n_rounds else first_folders
         _walk_all(pending, root, limit).write.parquet(spark_path(location))
         folders = (
-            read_parquet(spark, location, schema=_FOUND).where(f"kind = '{FOLDER}'").select("table")
+            read_parquet(spark, location, schema=_LISTING_FIELDS)
+            .where(f"kind = '{FOLDER}'")
+            .select("table")
         )
         n_folders, n_rounds = folders.count(), n_rounds + 1
         pending = folders.repartition(_n_tasks(spark, n_folders)) if n_folders else folders
@@ -129,7 +131,7 @@ def _walk_all(pending: DataFrame, root: Path | Location, limit: int) -> DataFram
         folders = [folder for batch in batches for folder in batch.column(0).to_pylist()]
         return in_batches(walk_from(root, folders, limit))
 
-    return pending.mapInArrow(walk, _FOUND)
+    return pending.mapInArrow(walk, _LISTING_FIELDS)
 
 
 def walk_from(
@@ -189,11 +191,11 @@ def in_batches(rows: Iterable[dict[str, object]]) -> Iterator[pa.RecordBatch]:
 
 def _collect(
     spark: SparkSession, scratch: Path, tables: Path, skipped: Path, n_rounds: int
-) -> Found:
+) -> LakeCounts:
     from pyspark.sql import functions as sql
 
     rounds = [scratch / f"round-{number:05d}" for number in range(n_rounds)]
-    entries = read_parquet(spark, *rounds, schema=_FOUND)
+    entries = read_parquet(spark, *rounds, schema=_LISTING_FIELDS)
     found_tables = entries.where(f"kind = '{TABLE}'").drop("kind", "reason", "is_closed")
     found_tables.write.parquet(spark_path(tables))
     found_skipped = entries.where(f"kind = '{SKIPPED}'").select("table", "reason", "is_closed")
@@ -205,4 +207,4 @@ def _collect(
     )
     numbers = {row.kind: (row.n, row.bytes or 0) for row in counted}
     n_tables, n_bytes = numbers.get(TABLE, (0, 0))
-    return Found(n_tables, n_bytes, numbers.get(SKIPPED, (0, 0))[0], n_rounds)
+    return LakeCounts(n_tables, n_bytes, numbers.get(SKIPPED, (0, 0))[0], n_rounds)

@@ -26,7 +26,7 @@ from pexeso.io.location import Location, is_url, read_parquet, require_utf8, spa
 from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake import record_schema
 from pexeso.lake.files import find_tables, look_at_lake, table_row
-from pexeso.registry import asked
+from pexeso.registry import requested_parts
 from pexeso.store.local.removal import remove_tree
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ class SparkSource:
             max_table_bytes=options.max_table_bytes,
             wanted=wanted,
             every_kind=bool(options.parts),
-            whole_rows=any(part.reads_rows for part in asked(options.parts)),
+            whole_rows=any(part.reads_rows for part in requested_parts(options.parts)),
         )
         _write_by_kind(frame, folder)
 

@@ -222,7 +222,7 @@ def look_up(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
     """
     task = json.loads(unit)
     open_sets = [_Wanted(sample_set) for sample_set in task["sets"]]
-    children = [child for open_set in open_sets for child in open_set.found()]
+    children = [child for open_set in open_sets for child in open_set.children_without_rows()]
     for number, place in enumerate(task["places"]):
         open_sets = [open_set for open_set in open_sets if open_set.missing]
         if not open_sets:
@@ -257,7 +257,7 @@ class _Wanted:
                 self._whole.append(child)
         self._first = self._halves()
 
-    def found(self) -> list[int]:
+    def children_without_rows(self) -> list[int]:
         """Return the children without a row to be found."""
         return self._whole
 

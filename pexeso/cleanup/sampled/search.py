@@ -49,7 +49,7 @@ Listed = Mapping[str, Mapping[str, object]]
 """Rows of a listing by the path of the file."""
 
 _SAMPLES = pa.schema([("table", pa.int64()), ("hashes", pa.binary())])
-_FOUND = pa.schema([("parent", pa.int64()), ("child", pa.int64())])
+_PAIRS = pa.schema([("parent", pa.int64()), ("child", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ def _unrefuted(
     )
     samples = {row["table"]: row["hashes"].hex() for row in hashed}
     units = _units_of_parents(candidates, drawn, samples, listed, options)
-    rows = done_in_tasks(spark, units, partial(look_up, max_table_bytes=max_table_bytes), _FOUND)
+    rows = done_in_tasks(spark, units, partial(look_up, max_table_bytes=max_table_bytes), _PAIRS)
     return sorted((row["parent"], row["child"]) for row in rows)
 
 

@@ -44,7 +44,7 @@ class Applied(Shown):
     stopped: str | None = None
     waiting: tuple[str, ...] = ()
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         moved = f"{many(len(self.moved), 'table')} moved, {len(self.already):,} already"
         waiting = f", {len(self.waiting):,} waiting" if self.waiting else ""
         return f"{moved}, {len(self.refused):,} refused{waiting}"

@@ -40,7 +40,7 @@ _BEST_SEEN = {
 }
 
 
-def _each(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> list[str]:
+def _as_list(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> list[str]:
     return list(texts)
 
 
@@ -53,7 +53,7 @@ def _repeated(name: str, help_text: str, option: str, metavar: str):
         multiple=True,
         type=str,
         metavar=metavar,
-        callback=_each,
+        callback=_as_list,
         show_default=False,
     )
 
@@ -189,7 +189,7 @@ def plan_lines(result: AcquisitionResult) -> list[str]:
             ),
             *_notes(result),
         ]
-    lines = [_asked(result)]
+    lines = [_query_text(result)]
     for number, plan in enumerate(result, 1):
         lines += ["", *_plan(result, plan, number)]
     if result.n_more:
@@ -225,7 +225,7 @@ def _explained(result: AcquisitionResult) -> list[str]:
     return lines
 
 
-def _asked(result: AcquisitionResult) -> str:
+def _query_text(result: AcquisitionResult) -> str:
     query = result.query
     have = ", ".join(query["have"])
     explained = plain(f"{have} of {query['table']}" if have else "each other", MAX_NAME)

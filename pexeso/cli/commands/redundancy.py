@@ -124,7 +124,7 @@ def find(request: RedundancyRequest, html: str | None, form: str | None) -> None
     if html is not None:
         from pexeso.html.redundancy import redundancy_page
 
-        page = redundancy_page(result.to_dict(), lake=result.found.lake)
+        page = redundancy_page(result.to_dict(), lake=result.containments.lake)
         write_page(iter([page]), html, overwrite=request.overwrite)
 
 

@@ -39,11 +39,11 @@ def stages_line(redundancy: Redundancy) -> str:
 
 def _summary(redundancy: Redundancy) -> str:
     whole = {edge.child for edge in redundancy.edges if edge.containment == 1.0}
-    tables = len(redundancy.found.tables)
+    tables = len(redundancy.containments.tables)
     if not whole:
         return f"None of {many(tables, 'table')} is contained whole in another."
     plan = redundancy.plan
-    lake = sum(table.n_bytes for table in redundancy.found.tables)
+    lake = sum(table.n_bytes for table in redundancy.containments.tables)
     freed = sum(deletion.bytes for deletion in plan.delete)
     text = (
         f"{len(whole):,} of {many(tables, 'table')} "

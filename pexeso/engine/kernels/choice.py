@@ -34,7 +34,7 @@ class AdaptiveKernel(KernelChoice):
 
     def __init__(self, light: Callable[[], Kernel], fast: Callable[[], Kernel]) -> None:
         self._light, self._fast = light, fast
-        self._asked = 0
+        self._n_pairs = 0
         self._lock = threading.Lock()
 
     def for_work(self, n_pairs: int) -> Kernel:
@@ -43,8 +43,8 @@ class AdaptiveKernel(KernelChoice):
         The work of this call is included.
         """
         with self._lock:
-            self._asked += n_pairs
-            return self._fast() if self._asked >= WORTH_LOADING else self._light()
+            self._n_pairs += n_pairs
+            return self._fast() if self._n_pairs >= WORTH_LOADING else self._light()
 
 
 KERNELS = ("auto", "compiled", "torch", "triton", "faiss")

@@ -75,8 +75,8 @@ class CompiledWalk(Walk):
             whole,
             near,
         )
-        accepted = [self.all_below(depth, *_taken(whole, n_whole))] if n_whole else []
-        return accepted, _taken(near, n_near)
+        accepted = [self.all_below(depth, *_copied_pairs(whole, n_whole))] if n_whole else []
+        return accepted, _copied_pairs(near, n_near)
 
     def filter_leaves(
         self, query_cells: torch.Tensor, cells: torch.Tensor
@@ -101,7 +101,7 @@ class CompiledWalk(Walk):
             near,
         )
         self.stats.box_pairs += n_tests
-        return _taken(whole, n_whole), _taken(near, n_near)
+        return _copied_pairs(whole, n_whole), _copied_pairs(near, n_near)
 
     def merge(self, pairs: CellPairs, others: CellPairs) -> CellPairs:
         """Merge pairs, both in the order of their leaves, or nearly so."""
@@ -157,7 +157,7 @@ def _room(n_pairs: int) -> np.ndarray:
     return torch.empty((2, n_pairs), dtype=torch.int32).numpy()
 
 
-def _taken(room: np.ndarray, n_pairs: int) -> CellPairs:
+def _copied_pairs(room: np.ndarray, n_pairs: int) -> CellPairs:
     """Return copies of the pairs found, so that the room is let go of."""
     left, right = torch.from_numpy(room[:, :n_pairs].copy())
     return left, right

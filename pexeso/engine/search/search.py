@@ -39,7 +39,7 @@ _SHRINK_BY = 4
 
 Result = TypeVar("Result")
 
-Found = tuple[torch.Tensor, torch.Tensor]
+ColumnCounts = tuple[torch.Tensor, torch.Tensor]
 """Columns and their counts, int64 (r,) each."""
 
 
@@ -55,7 +55,7 @@ def search_partition(
     kernel: KernelChoice | None = None,
     max_pairs: int = MAX_PAIRS,
     outlook: PartitionProbe | None = None,
-) -> Found:
+) -> ColumnCounts:
     """Find the joinable columns of one partition.
 
     Parameters
@@ -91,7 +91,7 @@ def search_partition(
     """
     work = _Work.begun(partition, goal, stats, kernel, max_pairs, len(vectors))
 
-    def attempt(work: _Work) -> Found:
+    def attempt(work: _Work) -> ColumnCounts:
         seen = outlook or work.unseen(vectors, weights, total)
         return work.search(seen, left_out)
 
@@ -140,7 +140,7 @@ class _Work:
                 *prepare_query(self.partition, vectors, weights, total), self.threshold, None
             )
 
-    def search(self, outlook: PartitionProbe, left_out: torch.Tensor | None) -> Found:
+    def search(self, outlook: PartitionProbe, left_out: torch.Tensor | None) -> ColumnCounts:
         """Search for one query column."""
         query, goal = outlook.query, self.goal
         with self.stats.phase("block"):
@@ -161,7 +161,7 @@ class _Work:
             left_out=left_out,
         )
         self._verify_in_prefixes(outlook, verifier)
-        columns, counts = verifier.found()
+        columns, counts = verifier.joinable_columns()
         verifier.close()
         return columns.cpu(), counts.cpu()
 
@@ -233,7 +233,9 @@ class _Work:
                 else:
                     todo.append((run, False))
 
-    def search_batch(self, vectors: torch.Tensor, queries: Sequence[BatchQuery]) -> list[Found]:
+    def search_batch(
+        self, vectors: torch.Tensor, queries: Sequence[BatchQuery]
+    ) -> list[ColumnCounts]:
         """Search all query columns in one pass, or in several if there are too many matches.
 
         There are too many if their matches cannot be held together.
@@ -256,7 +258,7 @@ class _Work:
 
     def _search_together(
         self, vectors: torch.Tensor, queries: Sequence[BatchQuery]
-    ) -> list[Found] | None:
+    ) -> list[ColumnCounts] | None:
         """Search all query columns in one pass; None when there are too many matches."""
         partition, kernel, stats = self.partition, self.kernel, self.stats
         with stats.phase("map"):
@@ -345,7 +347,7 @@ def search_batch_partition(
     lemmas: frozenset[Lemma] = ALL_LEMMAS,
     kernel: KernelChoice | None = None,
     max_pairs: int = MAX_PAIRS,
-) -> list[Found]:
+) -> list[ColumnCounts]:
     """Find the joinable columns for many query columns in one pass.
 
     Each distinct value is compared once, whichever query columns hold it.

@@ -47,7 +47,7 @@ class PartitionProbe:
     boxes: torch.Tensor | None
 
     @property
-    def most(self) -> int:
+    def max_count(self) -> int:
         """Rows of the query column that can match something in the partition, at most."""
         weights = self.query.weights
         return int(weights.sum() if self.boxes is None else weights[self.boxes > 0].sum())

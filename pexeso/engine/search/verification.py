@@ -120,7 +120,7 @@ class Verifier:
         columns = self._real_columns()
         return columns[self._counts.possible[columns] >= self._limits().needed]
 
-    def found(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def joinable_columns(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the columns with as many matches as needed and their counts, int64 (r,) each.
 
         Columns are ascending.

@@ -22,7 +22,7 @@ from pexeso.engine.sparse.loops.search_loops import (
     VISITS,
     find_matches,
 )
-from pexeso.engine.sparse.loops.views import Asked, Room
+from pexeso.engine.sparse.loops.views import QueryValues, Room
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.vectors import SparseVectors
 from pexeso.runtime.ranges import offsets_of
@@ -153,7 +153,7 @@ def _find(
     starts, sizes = np.zeros((2, end - begin), np.int64)
     counts = np.zeros(5, np.int64)
     cosine = max((1.0 - 2.0 * max_distance * max_distance) * (1.0 - 1e-9), _LEAST_COSINE)
-    query = Asked(
+    query = QueryValues(
         vectors.text, vectors.starts, vectors.weights, vectors.squares, vectors.offsets,
         vectors.members, vectors.norms, own_words,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from pexeso.engine.sparse.compiled import Work, count_columns, matching_rows, po
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import NO_COMMON_PAIR
 from pexeso.engine.sparse.vectors import SparseVectors
-from pexeso.engine.vector_space import BatchColumn, Found
+from pexeso.engine.vector_space import BatchColumn, ColumnCounts
 from pexeso.runtime.threads import available_threads
 
 PAIRS_AT_ONCE = 1 << 22
@@ -58,7 +58,7 @@ def search(
     max_distance: float,
     n_threads: int,
     work: Work,
-) -> list[Found]:
+) -> list[ColumnCounts]:
     """Find the joinable columns of each query column, ascending, with their exact counts."""
     matches = find_rows(partition, vectors, max_distance, n_threads, work)
     offsets = np.concatenate([[0], np.cumsum([len(query.members) for query in queries])])
@@ -79,7 +79,7 @@ def search_in_prefixes(
     max_distance: float,
     n_threads: int,
     work: Work,
-) -> Found:
+) -> ColumnCounts:
     """Do as `search` for one query column, and search no more values than it needs (Lemma 7).
 
     A column that none of the first values has a match in cannot reach the count needed once the
@@ -215,7 +215,7 @@ def pairs_within(
 
 def search_exhaustively(
     partition: SparsePartition, vectors: SparseVectors, query: BatchColumn, max_distance: float
-) -> Found:
+) -> ColumnCounts:
     """Do as `search` for one query column by brute force: the oracle."""
     rows = np.arange(partition.n_values)
     which, row, _ = pairs_within(partition, vectors[query.members], rows, max_distance)

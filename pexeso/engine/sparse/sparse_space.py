@@ -19,7 +19,7 @@ from pexeso.engine.sparse.search import (
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import BatchColumn, Found, Goal, VectorSpace
+from pexeso.engine.vector_space import BatchColumn, ColumnCounts, Goal, VectorSpace
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.ranges import ranges
 from pexeso.runtime.threads import available_threads
@@ -49,7 +49,7 @@ class SparseProbe:
     weights: np.ndarray
 
     @property
-    def most(self) -> int:
+    def max_count(self) -> int:
         """Rows that can match something."""
         return int(self.weights[self.known].sum())
 
@@ -151,7 +151,7 @@ class SparseSpace(VectorSpace):
         kernel: KernelChoice | None = None,
         max_pairs: int,
         probe: SparseProbe | None = None,
-    ) -> Found:
+    ) -> ColumnCounts:
         """Search by posting lists; counts are exact."""
         occurring = np.flatnonzero(weights > 0)
         wanted = BatchColumn(occurring, weights[occurring], goal.min_count)
@@ -171,7 +171,7 @@ class SparseSpace(VectorSpace):
         *,
         kernel: KernelChoice | None = None,
         max_pairs: int,
-    ) -> list[Found]:
+    ) -> list[ColumnCounts]:
         """Search for many query columns in one pass."""
         with _Counted(stats) as work:
             return search(partition, vectors, queries, goal.max_distance, available_threads(), work)
@@ -184,7 +184,7 @@ class SparseSpace(VectorSpace):
         goal: Goal,
         stats: SearchStats,
         left_out: np.ndarray | None = None,
-    ) -> Found:
+    ) -> ColumnCounts:
         """Search by all distances."""
         wanted = BatchColumn(np.arange(len(vectors)), weights, goal.min_count)
         with _Counted(stats):
@@ -255,7 +255,7 @@ class _Counted:
 
 def _ranked(
     columns: np.ndarray, counts: np.ndarray, goal: Goal, left_out: np.ndarray | None
-) -> Found:
+) -> ColumnCounts:
     """Keep the best columns, those that tie with the last of them too; all without ``goal.k``."""
     if left_out is not None:
         kept = ~left_out[columns]

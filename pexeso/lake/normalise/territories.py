@@ -76,11 +76,11 @@ class Territories:
         columns
             int64, shape (n,), 0 or more: the column that each value comes from.
         """
-        places = self._found(values, columns)
+        places = self._resolved(values, columns)
         replaced = places.is_valid()
         return pc.if_else(replaced, places, values) if pc.any(replaced).as_py() else values
 
-    def _found(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
+    def _resolved(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
         places = _looked_up(values, self.names)
         if not len(values):
             return places

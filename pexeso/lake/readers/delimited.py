@@ -244,7 +244,7 @@ class _ParsedRows:
         rows: list[list[str]] = []
         n_plain = first_plain = 0
         while (row := next(reader, None)) is not None:
-            row_lines, lines.taken = lines.taken, []
+            row_lines, lines.remembered = lines.remembered, []
             width = width or len(row)
             if len(row_lines) > 1 or lines.is_done:
                 as_plain = self._without_last_quote(row_lines[0])
@@ -312,7 +312,7 @@ class _RememberedLines:
     def __init__(self, lines: Iterator[str]):
         self._lines = lines
         self._waiting: list[str] = []
-        self.taken: list[str] = []
+        self.remembered: list[str] = []
         self.is_done = False
 
     def __iter__(self) -> Iterator[str]:
@@ -327,7 +327,7 @@ class _RememberedLines:
             except StopIteration:
                 self.is_done = True
                 raise
-        self.taken.append(line)
+        self.remembered.append(line)
         return line
 
     def put_back(self, lines: list[str]) -> None:

@@ -66,7 +66,7 @@ class Heads:
         stretches : int64 (q,)
             Numbers of heads.
         """
-        if not self.pages.asked:
+        if not self.pages.requests_pages:
             return
         stretches = np.unique(stretches)
         rows = STRIDE * stretches
@@ -139,7 +139,7 @@ class Dictionary:
         if self.heads is None:
             return False
         self.heads.pages.restart()
-        return self.heads.pages.asked
+        return self.heads.pages.requests_pages
 
     def _stretches(self, wanted: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds of the rows that may hold each text.

@@ -51,7 +51,7 @@ class MappedRuns(MappedPages):
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
         super().__init__(arrays, DiskWatch())
         self._watch.restart()
-        self._first = self._asked = True
+        self._first = self._requests_from_start = True
 
     def restart(self) -> None:
         """Begin a search, and decide whether pages are requested from the start.
@@ -59,14 +59,14 @@ class MappedRuns(MappedPages):
         They are if this is the first search, or if some were missing in the search before.
         Otherwise they are requested once some are missing.
         """
-        self._asked = self._watch.missing() or self._first
+        self._requests_from_start = self._watch.missing() or self._first
         self._first = False
         self._watch.restart()
 
     @property
-    def asked(self) -> bool:
+    def requests_pages(self) -> bool:
         """Whether pages are asked for."""
-        return bool(self._arrays) and (self._asked or self._watch.missing())
+        return bool(self._arrays) and (self._requests_from_start or self._watch.missing())
 
     def want(self, name: str, begins: np.ndarray, ends: np.ndarray) -> None:
         """Request runs of rows from the system without waiting for them.
@@ -79,7 +79,7 @@ class MappedRuns(MappedPages):
             Run r is rows ``begins[r]`` to ``ends[r]``; what lies outside the array is passed over.
         """
         array = self._arrays.get(name)
-        if array is None or not len(begins) or not self.asked:
+        if array is None or not len(begins) or not self.requests_pages:
             return
         for first, n_bytes in _requests(begins, ends, array):
             array.base.madvise(mmap.MADV_WILLNEED, first, n_bytes)

@@ -111,7 +111,7 @@ class OverlapIndex:
 
     def expect_lists(self, tokens: np.ndarray) -> None:
         """Let the system know that these posting lists are likely read soon."""
-        if self.pages.asked:
+        if self.pages.requests_pages:
             begins, ends = self._runs("token_offsets", tokens)
             self.pages.want("list_sets", begins, ends)
             self.pages.want("list_places", begins, ends)

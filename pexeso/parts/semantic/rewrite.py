@@ -19,7 +19,7 @@ from pexeso.parts.models import (
     entry_bytes,
     options_for_model,
     store_of_model,
-    told,
+    written_fields,
 )
 from pexeso.parts.semantic.stored import POSTINGS, VECTORS, copy_into_one, stored_rows
 from pexeso.store.id_ranges import merge_ranges, ranges_of
@@ -94,7 +94,9 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
     facts = {name: sum(entry.facts[name] for entry in every) for name in ("values", "postings")}
     masks = [(number, mask) for number in kept if (mask := store.deleted_mask(number)) is not None]
     still = [ranges_of(store.array(number, "column_ids")[mask]) for number, mask in masks]
-    return Written(entries, **told(job.index, model, facts, {}), deleted=merge_ranges(*still))
+    return Written(
+        entries, **written_fields(job.index, model, facts, {}), deleted=merge_ranges(*still)
+    )
 
 
 def _fit_into_one(

@@ -30,7 +30,7 @@ from pexeso.parts.models import (
     folder_of_model,
     options_for_model,
     store_of_model,
-    told,
+    written_fields,
 )
 from pexeso.parts.semantic.part import stage_of
 from pexeso.parts.semantic.placed import PlacedPartition, one_array, read_placed
@@ -83,7 +83,7 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         names = ("dimensions", "values", "postings", "letters")
         facts = {name: before[name] for name in names if name in before}
     if not counts["postings"]:
-        return Written([], **told(job.store, model, facts, fingerprints))
+        return Written([], **written_fields(job.store, model, facts, fingerprints))
     embedded = None
     if "letters" not in facts:
         stage = stage_of("embed", model)
@@ -112,7 +112,7 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         "values": facts["values"] + counts["values"],
         "postings": facts["postings"] + sum(entry.facts["postings"] for entry in entries),
     }
-    return Written(entries, **told(job.store, model, {**facts, **more}, fingerprints))
+    return Written(entries, **written_fields(job.store, model, {**facts, **more}, fingerprints))
 
 
 def _make_model(job: BuildJob, model: int, source: str) -> Facts:

@@ -31,13 +31,13 @@ class ProbeResult:
     outlook : Probe or None
         None where it did not look: an exhaustive search reads everything, and a lake of one
         partition is searched anyway.
-    most : list of int
+    max_counts : list of int
         For each query column of the pass, the count that may match something; empty where it did
         not look.
     """
 
     outlook: Probe | None = None
-    most: tuple[int, ...] = ()
+    max_counts: tuple[int, ...] = ()
 
 
 class Pass(ABC):

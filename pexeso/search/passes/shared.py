@@ -87,7 +87,7 @@ class SharedPass(Pass):
         if not self._looks:
             return ProbeResult()
         outlook = self._outlook(number, self._batch.vectors, self._ones, 0, self._options[0])
-        probed = ProbeResult(outlook, self._most(outlook))
+        probed = ProbeResult(outlook, self._max_counts(outlook))
         if not self._wanted(probed):
             self._skipped = [n + 1 for n in self._skipped]
             return None
@@ -98,7 +98,7 @@ class SharedPass(Pass):
         outlook = self._outlook(
             number, self._batch.vectors, self._ones, 0, self._options[0], keep=True
         )
-        return sum(self._most(outlook)), outlook.n_near
+        return sum(self._max_counts(outlook)), outlook.n_near
 
     def search(self, number: int, partition: SpacePartition, probed: ProbeResult) -> None:
         """Search a partition for the query columns that what was found since does not rule out."""
@@ -107,7 +107,7 @@ class SharedPass(Pass):
             self._skipped[position] += 1
         if not wanted:
             return
-        vectors, query_columns = self._asked(wanted, probed)
+        vectors, query_columns = self._values_of(wanted, probed)
         answers = self._scan.space.search_batch(
             partition,
             vectors,
@@ -143,7 +143,7 @@ class SharedPass(Pass):
             self._totals[position], self._options[position], self._rankings[position].floor
         ).min_count
 
-    def _most(self, outlook: Probe) -> tuple[int, ...]:
+    def _max_counts(self, outlook: Probe) -> tuple[int, ...]:
         reaching = outlook.reaching(len(self._batch.vectors))
         members = self._batch.members
         return tuple(
@@ -154,13 +154,17 @@ class SharedPass(Pass):
     def _wanted(self, probed: ProbeResult) -> list[int]:
         """Return the query columns that cannot skip the partition."""
         positions = range(len(self._weights))
-        if not probed.most:
+        if not probed.max_counts:
             return list(positions)
         return [
-            position for position in positions if probed.most[position] >= self._needed(position)
+            position
+            for position in positions
+            if probed.max_counts[position] >= self._needed(position)
         ]
 
-    def _asked(self, wanted: list[int], probed: ProbeResult) -> tuple[Vectors, list[BatchColumn]]:
+    def _values_of(
+        self, wanted: list[int], probed: ProbeResult
+    ) -> tuple[Vectors, list[BatchColumn]]:
         """Return the values of some query columns that may match, and these query columns.
 
         The query columns are expressed over the returned values.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import Found, Goal, Probe, SpacePartition
+from pexeso.engine.vector_space import ColumnCounts, Goal, Probe, SpacePartition
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
@@ -54,7 +54,7 @@ class SingleQueryPass(Pass):
         outlook = self._outlook(
             number, self._query.vectors, self._weights, self._total, self._options
         )
-        if outlook.most < self._goal().min_count:
+        if outlook.max_count < self._goal().min_count:
             self._ahead.partitions_skipped += 1
             return None
         partition = self._scan.mapped(number)
@@ -62,7 +62,7 @@ class SingleQueryPass(Pass):
             self._scan.space.prefetch(
                 partition, outlook, self._goal(), self._scan.look_kernel, self._ahead
             )
-        return ProbeResult(outlook, (outlook.most,))
+        return ProbeResult(outlook, (outlook.max_count,))
 
     def promise(self, number: int) -> tuple[int, int]:
         """Return the count that may match something, and the boxes that they are near to."""
@@ -70,12 +70,12 @@ class SingleQueryPass(Pass):
         outlook = self._outlook(
             number, query.vectors, self._weights, self._total, self._options, keep=True
         )
-        return outlook.most, outlook.n_near
+        return outlook.max_count, outlook.n_near
 
     def search(self, number: int, partition: SpacePartition, probed: ProbeResult) -> None:
         """Search a partition, unless what was found since rules it out."""
         goal = self._goal()
-        if probed.most and probed.most[0] < goal.min_count:
+        if probed.max_counts and probed.max_counts[0] < goal.min_count:
             self._stats.partitions_skipped += 1
             return
         left_out = left_out_columns(self._scan, number, self._options.exclude_table)
@@ -97,7 +97,7 @@ class SingleQueryPass(Pass):
         goal: Goal,
         left_out: np.ndarray | None,
         outlook: Probe | None,
-    ) -> Found:
+    ) -> ColumnCounts:
         query, stats = self._query, self._stats
         if self._options.exact:
             return self._scan.space.search_exhaustively(

@@ -8,7 +8,7 @@ from pexeso.server.page import Handler
 PAGES = {
     "/": "home:home",
     "/tables/{table}": "search:columns",
-    "/tables/{table}/search": "search:found",
+    "/tables/{table}/search": "search:search",
     "/tables/{table}/match": "match:match",
     "/tables/{table}/join": "joining:join",
     "/lake": "lake:tables",

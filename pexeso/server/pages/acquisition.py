@@ -9,7 +9,7 @@ from pexeso.html.acquisition import acquisition_shown
 from pexeso.lake.rows import table_to_read
 from pexeso.server.links import fields_of_query
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import lake_table, only
+from pexeso.server.pages.query_columns import lake_table, only
 from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.by_verb.lake import split_lake_spec
 

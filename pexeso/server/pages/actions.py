@@ -11,9 +11,9 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import InputError
-from pexeso.server.pages.asked import lake_table_to_search
 from pexeso.server.pages.graph import graph_file, match_of_two
 from pexeso.server.pages.joining import joined_file
+from pexeso.server.pages.query_columns import lake_table_to_search
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from pexeso.lake_graph.options import METHODS, OVERLAP, SEMANTIC, GraphOptions
 from pexeso.options import DEFAULT_COLUMNS
 from pexeso.server.links import ON, fields_of_query, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import lake_table_to_search, only, position_of
+from pexeso.server.pages.query_columns import lake_table_to_search, only, position_of
 from pexeso.service.by_verb.graph import GraphRequest
 from pexeso.service.json_text import json_pieces
 
@@ -44,7 +44,7 @@ PIECE = 1 << 18
 
 
 @dataclass(frozen=True)
-class Found:
+class GraphSummary:
     """What a page shows of a graph.
 
     Attributes
@@ -64,7 +64,7 @@ class Found:
     rows: list[dict[str, Any]]
 
     @classmethod
-    def of(cls, stream: EdgeStream, looked_for: str) -> Found:
+    def of(cls, stream: EdgeStream, looked_for: str) -> GraphSummary:
         """Return what is shown of a stream, read to its end."""
         wanted = (_about(batch, looked_for) for batch in stream.batches())
         best, n_edges = strongest(wanted, LOOKED_AT)
@@ -79,7 +79,9 @@ def graph(pages: Pages, request: Request) -> Page:
         return Page("graph.html", {}, lambda: graph_file(pages, request, "json"))
     text = given.get("text", "")
     is_run = given.get("run") == ON
-    summary = pages.served.run(query, take=partial(Found.of, looked_for=text)) if is_run else None
+    summary = (
+        pages.served.run(query, take=partial(GraphSummary.of, looked_for=text)) if is_run else None
+    )
 
     def shown() -> dict[str, Any]:
         parameters = only(given, OPTIONS)

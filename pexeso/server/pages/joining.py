@@ -12,7 +12,7 @@ from pexeso.frames.writing import WRITERS
 from pexeso.join.options import AGGREGATIONS, HOW, VALUES
 from pexeso.server.links import OFF, command_line, fields_of_query, is_on, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import AskedColumns, asked_columns, only
+from pexeso.server.pages.query_columns import QueryColumns, only, query_columns
 from pexeso.server.tables import UnknownTableError, safe_name
 from pexeso.service.requests import JoinRequest
 
@@ -31,7 +31,7 @@ PREVIEW_ROWS = 50
 
 def join(pages: Pages, request: Request) -> Page:
     """Return the page that previews a join, or says why there is none and lets options change."""
-    columns, given = asked_columns(pages, request), dict(request.query_params)
+    columns, given = query_columns(pages, request), dict(request.query_params)
     query = read_join(pages, columns, given)
     try:
         response = pages.served.run(query)
@@ -72,7 +72,7 @@ def first_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:
     """Return the name and the bytes of a joined table, as a file that ends so."""
-    columns, given = asked_columns(pages, request), dict(request.query_params)
+    columns, given = query_columns(pages, request), dict(request.query_params)
     escapes = _escapes_formulas(given)
     response: JoinResponse = pages.served.run(read_join(pages, columns, given))
     stream = BytesIO()
@@ -81,7 +81,7 @@ def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes
     return f"{stem}-joined{ending}", stream.getvalue()
 
 
-def read_join(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> JoinRequest:
+def read_join(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> JoinRequest:
     """Return the join that an URL asks for.
 
     By a rule, and by a key of several columns, there are no values alike: what an URL says of
@@ -102,7 +102,7 @@ def _escapes_formulas(given: dict[str, str]) -> bool:
 
 
 def _shown(
-    pages: Pages, columns: AskedColumns, query: JoinRequest, given: dict[str, str]
+    pages: Pages, columns: QueryColumns, query: JoinRequest, given: dict[str, str]
 ) -> dict[str, Any]:
     method = "transform" if query.transform else None
     of_match = {
@@ -132,7 +132,7 @@ def _shown(
     }
 
 
-def _command(pages: Pages, columns: AskedColumns, query: JoinRequest, *, escapes: bool) -> str:
+def _command(pages: Pages, columns: QueryColumns, query: JoinRequest, *, escapes: bool) -> str:
     named = str(query.lake_column)
     words = command_line(
         query, columns.table, columns.spec, pages.served.path, named, options=COMMAND

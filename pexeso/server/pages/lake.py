@@ -13,7 +13,7 @@ from pexeso.errors import InputError, PexesoError
 from pexeso.lake.rows import read_rows
 from pexeso.server.links import url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import lake_table
+from pexeso.server.pages.query_columns import lake_table
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -17,7 +17,7 @@ from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.checks import require_choice
 from pexeso.server.links import command_line, fields_of_query, reading_words, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import AskedColumns, asked_columns, only
+from pexeso.server.pages.query_columns import QueryColumns, only, query_columns
 from pexeso.service.by_verb.transform import learn_with_lake
 from pexeso.service.requests import ExplainRequest, JoinRequest, split_lake_column
 from pexeso.token_search.overlap_search import overlap_with
@@ -39,12 +39,12 @@ WAYS = {"semantic": "similar values", "overlap": "equal values", "transform": "a
 
 
 @dataclass(frozen=True)
-class Found:
+class RequestedMatch:
     """A match that a page is asked for.
 
     Attributes
     ----------
-    asked : AskedColumns
+    query_columns : QueryColumns
     lake_table : str
         The table of the lake.
     lake_columns : str or None
@@ -53,7 +53,7 @@ class Found:
         The other parameters of the URL.
     """
 
-    asked: AskedColumns
+    query_columns: QueryColumns
     lake_table: str
     lake_columns: str | None
     given: dict[str, str]
@@ -66,30 +66,32 @@ class Found:
 
     def link(self, page: str, **parameters: Any) -> str:
         """Return the path of a page about this match."""
-        named = {"column": self.asked.parameter, "lake_column": self.lake_column}
-        return url(f"{self.asked.path}/{page}", {**named, **parameters})
+        named = {"column": self.query_columns.parameter, "lake_column": self.lake_column}
+        return url(f"{self.query_columns.path}/{page}", {**named, **parameters})
 
     def shown(self, method: str | None) -> dict[str, Any]:
         """Return what all templates about a match show."""
-        of_search = {"column": self.asked.parameter, "method": method}
+        of_search = {"column": self.query_columns.parameter, "method": method}
         return {
-            "table": self.asked.table,
-            "column": self.asked.name,
+            "table": self.query_columns.table,
+            "column": self.query_columns.name,
             "lake_table": self.lake_table,
             "lake_column": self.lake_columns or "",
             "method": method,
-            "search": url(f"{self.asked.path}/search", {**of_search, **only(self.given, OPTIONS)}),
+            "search": url(
+                f"{self.query_columns.path}/search", {**of_search, **only(self.given, OPTIONS)}
+            ),
         }
 
 
 def match(pages: Pages, request: Request) -> Page:
     """Return the page that explains one match."""
     given = dict(request.query_params)
-    columns, catalog = asked_columns(pages, request), pages.served.index.catalog
+    columns, catalog = query_columns(pages, request), pages.served.index.catalog
     named = given.get("lake_column", "")
     if columns.is_key:
-        return _by_key(pages, Found(columns, *catalog.split(named), given))
-    pair = Found(columns, *split_lake_column(catalog, named), given)
+        return _by_key(pages, RequestedMatch(columns, *catalog.split(named), given))
+    pair = RequestedMatch(columns, *split_lake_column(catalog, named), given)
     indexed = _is_searched(pages, pair)
     method = given.get("method") or "semantic"
     require_choice("method", method, METHODS)
@@ -105,11 +107,11 @@ def match(pages: Pages, request: Request) -> Page:
     return _by_similar_values(pages, pair, ways)
 
 
-def _by_similar_values(pages: Pages, pair: Found, ways: list[Any]) -> Page:
+def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> Page:
     request = ExplainRequest(
         index=pages.served.path,
         lake_column=pair.lake_column,
-        **pair.asked.query,
+        **pair.query_columns.query,
         **fields_of_query(ExplainRequest, only(pair.given, OPTIONS)),
     )
     explained = pages.served.run(request)
@@ -117,7 +119,7 @@ def _by_similar_values(pages: Pages, pair: Found, ways: list[Any]) -> Page:
     def shown() -> dict[str, Any]:
         section = section_of_explanation(explained, OF_EXPLANATION)
         # Its path is of a temporary folder, which says nothing to whoever gave it.
-        query = {**section.query, "file": pair.asked.table.name}
+        query = {**section.query, "file": pair.query_columns.table.name}
         return {
             **pair.shown(None),
             "section": replace(section, query=query),
@@ -130,10 +132,10 @@ def _by_similar_values(pages: Pages, pair: Found, ways: list[Any]) -> Page:
     return Page("match.html", shown, explained.to_dict)
 
 
-def _by_equal_values(pages: Pages, pair: Found, ways: list[Any], *, indexed: bool) -> Page:
+def _by_equal_values(pages: Pages, pair: RequestedMatch, ways: list[Any], *, indexed: bool) -> Page:
     index = pages.served.index
     request = ExplainRequest(
-        index=pages.served.path, lake_column=pair.lake_column, **pair.asked.query
+        index=pages.served.path, lake_column=pair.lake_column, **pair.query_columns.query
     )
     column = request.read_column()
     query = token_query(column, index.normaliser)
@@ -161,23 +163,23 @@ def _by_equal_values(pages: Pages, pair: Found, ways: list[Any], *, indexed: boo
     return Page("match_equal.html", shown, document)
 
 
-def _by_rule(pages: Pages, pair: Found, ways: list[Any]) -> Page:
+def _by_rule(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> Page:
     from pexeso.transform_join.page_report import page_report  # brings numba
 
     request = JoinRequest(
         index=pages.served.path,
         lake_column=pair.lake_column,
         transform=True,
-        **pair.asked.query,
+        **pair.query_columns.query,
     )
     with pages.served.turn() as service:
         learned = learn_with_lake(service, request)
-    source = f"{_own(pair)}:{pair.asked.spec}"
+    source = f"{_own(pair)}:{pair.query_columns.spec}"
     target = f"{pages.served.path}:{pair.lake_column}"
 
     def shown() -> dict[str, Any]:
         report = page_report(learned)
-        for side, name in (("source", pair.asked.table.name), ("target", pair.lake_table)):
+        for side, name in (("source", pair.query_columns.table.name), ("target", pair.lake_table)):
             report[side]["file"] = name
         return {
             **transform_shown(report),
@@ -190,9 +192,9 @@ def _by_rule(pages: Pages, pair: Found, ways: list[Any]) -> Page:
     return Page("match_rule.html", shown, learned.to_dict)
 
 
-def _by_key(pages: Pages, pair: Found) -> Page:
+def _by_key(pages: Pages, pair: RequestedMatch) -> Page:
     request = ExplainRequest(
-        index=pages.served.path, lake_column=pair.lake_column, **pair.asked.query
+        index=pages.served.path, lake_column=pair.lake_column, **pair.query_columns.query
     )
     explained = pages.served.run(request)
     exact = replace(pair, lake_table=explained.table, lake_columns=spec_of(explained.columns))
@@ -205,19 +207,19 @@ def _by_key(pages: Pages, pair: Found) -> Page:
     return Page("match_key.html", shown, explained.to_dict)
 
 
-def _command(pages: Pages, request: ExplainRequest, pair: Found) -> str:
-    named = pair.asked
+def _command(pages: Pages, request: ExplainRequest, pair: RequestedMatch) -> str:
+    named = pair.query_columns
     return command_line(
         request, named.table, named.spec, pages.served.path, pair.lake_column, options=OPTIONS
     )
 
 
-def _own(pair: Found) -> str:
-    table = pair.asked.table
+def _own(pair: RequestedMatch) -> str:
+    table = pair.query_columns.table
     return table.spec if table.is_of_lake else table.name
 
 
-def _is_searched(pages: Pages, pair: Found) -> bool:
+def _is_searched(pages: Pages, pair: RequestedMatch) -> bool:
     """Return whether searches by similar values can find the lake's column."""
     table, column = pair.lake_table, str(pair.lake_columns)
     among = pa.array([table], pa.string())

@@ -8,7 +8,7 @@ from pexeso.html.redundancy import redundancy_shown
 from pexeso.redundancy import SEMANTICS
 from pexeso.server.links import ON, fields_of_query
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import has_part, only
+from pexeso.server.pages.query_columns import has_part, only
 from pexeso.service.by_verb.redundancy import RedundancyRequest
 
 if TYPE_CHECKING:

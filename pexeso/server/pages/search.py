@@ -20,7 +20,7 @@ from pexeso.results import SearchResult
 from pexeso.search.query import TEXT_KINDS
 from pexeso.server.links import command_line, fields_of_query, python_lines, url
 from pexeso.server.page import Page, Pages
-from pexeso.server.pages.asked import AskedColumns, asked_columns, has_part, only
+from pexeso.server.pages.query_columns import QueryColumns, has_part, only, query_columns
 from pexeso.service.requests import SearchRequest
 
 if TYPE_CHECKING:
@@ -134,9 +134,9 @@ def columns(pages: Pages, request: Request) -> Page:
     return Page("columns.html", shown, lambda: _columns_document(table, read, choices))
 
 
-def found(pages: Pages, request: Request) -> Page:
+def search(pages: Pages, request: Request) -> Page:
     """Return the page of what is found for one column, or for a key of several."""
-    columns = asked_columns(pages, request)
+    columns = query_columns(pages, request)
     query = read_search(pages, columns, dict(request.query_params))
     # What was given does not change, and is asked with again at each move of a slider. A document
     # tells the work of a search alone.
@@ -192,7 +192,7 @@ def found(pages: Pages, request: Request) -> Page:
     return Page("search.html", shown, response.to_dict, fragment="found.html")
 
 
-def read_search(pages: Pages, columns: AskedColumns, given: dict[str, str]) -> SearchRequest:
+def read_search(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> SearchRequest:
     """Return the request of an URL.
 
     What an URL has for another way to search is left aside: sliders have no meaning in each.
@@ -218,7 +218,7 @@ def _at_its_distance(query: SearchRequest, section: Any) -> SearchRequest:
     return replace(query, **chosen)
 
 
-def match_link(pages: Pages, columns: AskedColumns, query: SearchRequest, match: Any) -> str:
+def match_link(pages: Pages, columns: QueryColumns, query: SearchRequest, match: Any) -> str:
     """Return the path of the page of one column, or table, found."""
     named = spec_of(match.columns) if columns.is_key else match.column
     target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
@@ -236,7 +236,7 @@ def _way(method: str, match: Any) -> str | None:
     return {"overlap": "overlap", "containment": "overlap", "transform": "transform"}.get(method)
 
 
-def _usual(pages: Pages, columns: AskedColumns, query: SearchRequest) -> Any:
+def _usual(pages: Pages, columns: QueryColumns, query: SearchRequest) -> Any:
     """Return options of a search by similar values, for the sliders of another one."""
     given = query.options() if query.method == "all" and not columns.is_key else {}
     return pages.served.index.search_options(given)
@@ -248,7 +248,7 @@ def _heads(result: Any, method: str) -> list[str]:
     return [name for name in result.fields if name in shown]
 
 
-def _usual_share(columns: AskedColumns, query: SearchRequest, options: Any) -> float:
+def _usual_share(columns: QueryColumns, query: SearchRequest, options: Any) -> float:
     """Return the share that a search asks for where none is given; of none the least there is."""
     if columns.is_key or query.method in ("overlap", "transform"):
         return LEAST_SHARE
@@ -257,7 +257,7 @@ def _usual_share(columns: AskedColumns, query: SearchRequest, options: Any) -> f
     return options.min_joinability or LEAST_SHARE
 
 
-def _nearer_link(columns: AskedColumns, query: SearchRequest, near: NearColumn) -> str | None:
+def _nearer_link(columns: QueryColumns, query: SearchRequest, near: NearColumn) -> str | None:
     """Return the path of a search that finds a column which came near; None where none may."""
     if near.max_distance is None and query.method == "overlap":
         return None
@@ -269,7 +269,7 @@ def _nearer_link(columns: AskedColumns, query: SearchRequest, near: NearColumn) 
     return url(f"{columns.path}/search", {"column": columns.parameter, **changed})
 
 
-def _given(request: Request, columns: AskedColumns) -> dict[str, Any]:
+def _given(request: Request, columns: QueryColumns) -> dict[str, Any]:
     return {**only(dict(request.query_params), OPTIONS), "column": columns.parameter}
 
 

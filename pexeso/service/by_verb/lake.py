@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PAGE = 50
 
-MOST = 10**9
+MAX_NUMBER = 10**9
 """Largest number of an entry."""
 
 
@@ -52,8 +52,10 @@ class BrowseRequest(IndexRequest, verb="browse"):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, lowest in (("offset", 0), ("limit", 1)):
-            if not lowest <= getattr(self, name) <= MOST:
-                raise InputError(f"{name} is {lowest} to {MOST:,}. Got {getattr(self, name)}.")
+            if not lowest <= getattr(self, name) <= MAX_NUMBER:
+                raise InputError(
+                    f"{name} is {lowest} to {MAX_NUMBER:,}. Got {getattr(self, name)}."
+                )
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def examples_of(
         texts = tuple(cell for cell in cells if cell)
         if len(texts) == len(cells):
             parts.add(texts, (column, (), ()))
-    whole = list(parts.found.items())
+    whole = list(parts.steps.items())
     replaced = _wanted(keys) if extended else []
     once = parts.deeper(whole, 0.4, _splits, any_separator, extended)
     several = parts.deeper(whole, 0.6, _spans, any_separator) if extended else []
@@ -118,11 +118,11 @@ def examples_of(
     if extended and not any_separator:
         parts.deeper(several, 1.0, _splits, False, extended)
         parts.deeper(once, 1.0, _spans, False)
-    ordered = sorted(parts.found.items(), key=lambda part: _n_steps(part[1]))
+    ordered = sorted(parts.steps.items(), key=lambda part: _n_steps(part[1]))
     return _as_letters(tuple(keys), ordered, extended)
 
 
-_Found = list[tuple[tuple[str, ...], _Steps]]
+_StepLists = list[tuple[tuple[str, ...], _Steps]]
 
 _PIECE = 3
 """Letters of a piece of a key, by which the parts are told that hold most of it."""
@@ -145,26 +145,26 @@ class _Parts:
     """Parts of cells by their texts, the simplest for each."""
 
     pieces: list[list[str]]
-    found: dict[tuple[str, ...], _Steps] = field(default_factory=dict)
+    steps: dict[tuple[str, ...], _Steps] = field(default_factory=dict)
     ranks: dict[tuple[str, ...], tuple[int, int]] = field(default_factory=dict)
     letters: int = 0
 
     def add(self, texts: tuple[str, ...], steps: _Steps) -> bool:
         """Add a part, and return whether its texts are new and there is room."""
-        if texts in self.found:
+        if texts in self.steps:
             return False
-        self.found[texts] = steps
+        self.steps[texts] = steps
         self.letters += sum(map(len, texts))
         return True
 
     def deeper(
-        self, begun: _Found, share: float, step: Callable[..., Any], *options: Any
-    ) -> _Found:
+        self, begun: _StepLists, share: float, step: Callable[..., Any], *options: Any
+    ) -> _StepLists:
         """Add what one step more gives, first of the shortest parts that hold most of the keys.
 
         Until all parts together have a share of the letters that they may have.
         """
-        new: _Found = []
+        new: _StepLists = []
         for texts, steps in sorted(begun, key=self._rank) if len(begun) > 1 else begun:
             for split, replacement, made in step(texts, *options):
                 if self.letters > share * MAX_LETTERS:
@@ -282,7 +282,7 @@ def _replacements(texts: tuple[str, ...], wanted: Sequence[str]) -> _Made:
                 yield (), ((old, new),), made
 
 
-def _as_letters(keys: tuple[str, ...], parts: _Found, extended: bool) -> Examples:
+def _as_letters(keys: tuple[str, ...], parts: _StepLists, extended: bool) -> Examples:
     texts = [text for group, _ in parts for text in group]
     plain = "".join(texts)
     sizes = np.fromiter(map(len, texts), np.int32, len(texts))

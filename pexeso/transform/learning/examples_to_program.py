@@ -96,7 +96,7 @@ def learn_program(
         return None
     for any_separator in separators:
         examples = examples_of(rows, keys, any_separator=any_separator, extended=options.extended)
-        operators = _Search(examples, options, effort or Effort()).found()
+        operators = _Search(examples, options, effort or Effort()).operators()
         if operators is not None:
             return Program(_joined(operators))
     return None
@@ -113,7 +113,7 @@ class _Search:
     known: dict[_Range, list[Candidate]] = field(default_factory=dict)
     failed: dict[_Range, int] = field(default_factory=dict)
 
-    def found(self) -> list[Operator] | None:
+    def operators(self) -> list[Operator] | None:
         low = (0,) * len(self.examples.keys)
         high = tuple(map(len, self.examples.keys))
         return self._learn(low, high, min(self.options.max_operators, MAX_OPERATORS))

@@ -63,7 +63,7 @@ Sets = Iterable[tuple[ExampleGroup, Pairs, Pairs]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProgramFit:
     """A program and what it joins.
 
     Attributes
@@ -104,7 +104,7 @@ def find_program(
     options: FindingOptions | None = None,
     *,
     thorough: bool = True,
-) -> Found | None:
+) -> ProgramFit | None:
     """Learn programs from likely pairs of rows, and return the one that hits most target values.
 
     Parameters
@@ -120,11 +120,11 @@ def find_program(
 
     Returns
     -------
-    Found or None
+    ProgramFit or None
         The best program, also where it is not accepted; None where none was learned.
     """
     options = options or FindingOptions()
-    best: Found | None = None
+    best: ProgramFit | None = None
     effort = Effort(options.max_effort)
     first, *shorter = MIN_LENGTHS
 
@@ -148,7 +148,7 @@ def find_program(
     return best
 
 
-def _rank(candidate: Found) -> tuple[bool, int, int, int]:
+def _rank(candidate: ProgramFit) -> tuple[bool, int, int, int]:
     operators = candidate.program.operators
     letters = sum(len(operator.text) for operator in operators if isinstance(operator, Constant))
     return not candidate.accepted, -candidate.n_keys, len(operators), letters
@@ -162,7 +162,7 @@ def _programs(
     later: bool,
     options: FindingOptions,
     effort: Effort,
-) -> Iterator[Found]:
+) -> Iterator[ProgramFit]:
     """Yield programs until one joins nearly all, or sets of examples bring nothing better."""
     tried: set[tuple[Program, int]] = set()
     best = 0
@@ -194,7 +194,7 @@ def _programs(
 
 def find_variant(
     programs: Sequence[Program], source: TextTable, target: TextColumn, options: FindingOptions
-) -> Found | None:
+) -> ProgramFit | None:
     """Return the accepted program, one of some with another constant, that hits most values.
 
     Parameters
@@ -206,7 +206,7 @@ def find_variant(
     options : FindingOptions
     """
     cells = [column.cells for column in source.columns]
-    best: Found | None = None
+    best: ProgramFit | None = None
     tried: set[Program] = set(programs)
     for program in programs:
         for variant in with_other_constants(program, cells, target.values):
@@ -230,7 +230,7 @@ def judged(
     options: FindingOptions,
     *,
     n_fitted: int | None = None,
-) -> Found:
+) -> ProgramFit:
     """Apply a program to all rows of the source, and count the target values that it writes.
 
     ``n_fitted`` of its operators were chosen by these rows, by default all.
@@ -255,4 +255,4 @@ def judged(
     accepted = hits >= enough
     if options.max_luck < 1:
         accepted = accepted and hits > fitted and bound_on_luck(hits, expected) <= max_luck
-    return Found(program, target, hits, len(written), expected, accepted)
+    return ProgramFit(program, target, hits, len(written), expected, accepted)

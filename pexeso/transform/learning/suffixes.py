@@ -150,10 +150,10 @@ class SuffixesOfColumns:
         places = np.argsort(of_suffix, kind="stable")
         ends = np.cumsum(np.bincount(of_suffix, minlength=len(starts) - 1))
         self._places = np.split(places, ends[:-1])
-        self._least = order.shared
+        self._minima = order.shared
         if len(order.shared):
             steps = np.arange(0, len(order.shared), _STEP)
-            self._least = np.minimum.reduceat(order.shared, steps)
+            self._minima = np.minimum.reduceat(order.shared, steps)
 
     def shared_prefixes(self, source: int, target: int) -> tuple[SharedPrefixes, np.ndarray]:
         """Find what `shared_prefixes` finds of the texts of two columns.
@@ -174,7 +174,7 @@ class SuffixesOfColumns:
         order = np.argsort(places, kind="stable")  # two ascending runs
         members = self._order.values[places] - np.repeat(first, list(map(len, both)))
         members = members[order].astype(np.int32)
-        shared = _least_between(self._order.shared, self._least, places[order])
+        shared = _least_between(self._order.shared, self._minima, places[order])
         return SharedPrefixes(*_longest_shared(members, shared, sides), members), sides
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from pexeso.acquisition.graph.joins import JoinGraph
-from pexeso.acquisition.search.found import FoundPlan, FoundPlans
+from pexeso.acquisition.search.found_plans import FoundPlan, FoundPlans
 from pexeso.acquisition.search.published.known_plans import (
     JoinChoices,
     KnownPlan,
@@ -93,7 +93,7 @@ def published_plans(
             break
         rate = min(1.0, options.growth * rate)
     if best:
-        plans, reason, stopped = (_found(best, bound),), "", ""
+        plans, reason, stopped = (_with_bound(best, bound),), "", ""
     else:
         plans, reason = (), " ".join([reason, *_advice(request, seen)])
         stopped = "" if rate >= 1 else f"max_rounds={n_rounds}, at samples of rate {rate:g}"
@@ -192,7 +192,7 @@ def _advice(request: AcquisitionRequest, seen: dict[str, float]) -> list[str]:
     return [sentences[name].format(value) for name, value in seen.items()]
 
 
-def _found(plan: KnownPlan, bound: float | None) -> FoundPlan:
+def _with_bound(plan: KnownPlan, bound: float | None) -> FoundPlan:
     if bound is None:
         return FoundPlan(plan.tree, plan.measures, False, 1.0)
     missing = max(bound - plan.measures.correlation, 0.0)

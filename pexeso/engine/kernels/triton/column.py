@@ -36,7 +36,7 @@ takes for a graph."""
 _FEW_PLACES, _COARSER = 256, 4
 """From so many places on there are only multiples of so many tiles."""
 
-Found = tuple[torch.Tensor, torch.Tensor]
+ColumnCounts = tuple[torch.Tensor, torch.Tensor]
 
 
 class ColumnSearch:
@@ -138,7 +138,7 @@ class _Recording:
         A graph leads to the memory of a partition, which it does not keep.
     space : Workspace
     places : QueryPlaces
-    asked : bool
+    has_run : bool
         Whether its programs have run, and so are compiled.
     graph : torch.cuda.CUDAGraph or None
         Made when the search is asked for the second time.
@@ -149,7 +149,7 @@ class _Recording:
     partition: weakref.ReferenceType[Partition]
     space: Workspace
     places: QueryPlaces
-    asked: bool = False
+    has_run: bool = False
     graph: torch.cuda.CUDAGraph | None = None
     held: torch.Tensor | None = None
 
@@ -158,9 +158,9 @@ class _Recording:
         if self.graph is None:
             min_count = self.places.min_count
             search = ColumnSearch(partition, self.places, min_count, threshold, self.space)
-            if not self.asked or partition.device.type != "cuda":
+            if not self.has_run or partition.device.type != "cuda":
                 search.launch()
-                self.asked = True
+                self.has_run = True
                 return
             self.graph, self.held = _record(search)
         self.graph.replay()
@@ -194,7 +194,7 @@ class ColumnSearches(threading.local):
         min_count: int,
         space: Workspace,
         stats: SearchStats,
-    ) -> tuple[dict[str, int], Found]:
+    ) -> tuple[dict[str, int], ColumnCounts]:
         """Search for a query column.
 
         Returns the needed length of each list, and columns and counts, as far as they fit.
@@ -213,7 +213,7 @@ class ColumnSearches(threading.local):
             )
             recording.places.fill(query, min_count)
             recording.launch(partition, threshold)
-        return _found(partition, space, stats)
+        return _read_matches(partition, space, stats)
 
     def forget(self) -> None:
         """Let the recordings go, and their memory."""
@@ -234,11 +234,11 @@ class ColumnSearches(threading.local):
         return kept
 
 
-def _found(
+def _read_matches(
     partition: Partition, space: Workspace, stats: SearchStats
-) -> tuple[dict[str, int], Found]:
+) -> tuple[dict[str, int], ColumnCounts]:
     """Wait for a search, and return what `ColumnSearches.run` does."""
-    counters, hits = space.told()
+    counters, hits = space.read_back()
     needed = space.needed(counters)
     if all(needed[name] <= size for name, size in space.room.items()):
         add_work(partition, space, counters, stats)

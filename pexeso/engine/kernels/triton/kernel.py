@@ -118,7 +118,7 @@ class TritonKernel(TorchKernel):
         if not len(partition.blocks) or not len(query):
             nothing = torch.zeros(0, dtype=torch.int64)
             return nothing, nothing
-        limits = self._most(partition, max_pairs)
+        limits = self._list_limits(partition, max_pairs)
         while True:
             space = self._spaces.take(
                 limits, partition.blocks.n_levels, n_slabs(len(query)), partition.device
@@ -144,7 +144,7 @@ class TritonKernel(TorchKernel):
         """
         if not len(partition.blocks) or not len(query):
             return _no_pairs(len(query), partition.device)
-        limits = self._most(partition, max_pairs)
+        limits = self._list_limits(partition, max_pairs)
         while True:
             space = self._spaces.take(
                 limits, partition.blocks.n_levels, n_slabs(len(query)), partition.device
@@ -162,7 +162,7 @@ class TritonKernel(TorchKernel):
         self._spaces, self._searches = Workspaces(), ColumnSearches()
 
     @staticmethod
-    def _most(partition: Partition, max_pairs: int) -> dict[str, int]:
+    def _list_limits(partition: Partition, max_pairs: int) -> dict[str, int]:
         """Return how long each list may be."""
         units = max(max_pairs, len(partition.blocks))
         # As many as there is room for at first, so that small partitions share a workspace.

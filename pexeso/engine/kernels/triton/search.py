@@ -286,7 +286,7 @@ class CandidateSearch:
             *space.rows,
             n_rows,
             space.room["rows"],
-            *self._found(),
+            *self._match_buffers(),
             self._starts[-2],
             self._blocks.n_rows,
             self._n_members,
@@ -317,7 +317,7 @@ class CandidateSearch:
             *space.rows,
             n_rows,
             space.room["rows"],
-            *self._found(),
+            *self._match_buffers(),
             self._blocks.n_rows,
             self._n_members,
             band.surely,
@@ -344,7 +344,7 @@ class CandidateSearch:
             partition.vectors,
             tree,
             largest_square_on(self._threshold.tau, self._device),
-            *self._found(),
+            *self._match_buffers(),
             band.surely,
             band.possibly,
             DIMENSIONS=dimensions,
@@ -374,7 +374,7 @@ class CandidateSearch:
         self._counters = self._space.counters.tolist()
         return self._space.needed(self._counters)
 
-    def _found(self) -> tuple[object, ...]:
+    def _match_buffers(self) -> tuple[object, ...]:
         """Return where matches go."""
         space = self._space
         return (

@@ -67,7 +67,7 @@ class Workspace:
         self._read = torch.empty(
             self.n_counters + 2 * READ_AT_ONCE, dtype=torch.int64, pin_memory=device.type == "cuda"
         )
-        self._told: np.ndarray = self._read.numpy()
+        self._host_state: np.ndarray = self._read.numpy()
         self.counters = self.state[: self.n_counters]
         self.work = self.state[: lists.N_COUNTERS.value]
         self._scratch = torch.empty(0, dtype=torch.int32, device=device)
@@ -117,11 +117,11 @@ class Workspace:
         """Send the counters and the first columns that were found to the host."""
         self._read.copy_(self.state[: len(self._read)], non_blocking=True)
 
-    def told(self) -> tuple[list[int], np.ndarray]:
+    def read_back(self) -> tuple[list[int], np.ndarray]:
         """Wait for the device, and return what `tell` sent: counters, and columns with counts."""
         if self._device.type == "cuda":
             torch.cuda.current_stream(self._device).synchronize()
-        return self._told[: self.n_counters].tolist(), self._told[self.n_counters :]
+        return self._host_state[: self.n_counters].tolist(), self._host_state[self.n_counters :]
 
     def needed(self, counters: list[int]) -> dict[str, int]:
         """Return how long each list would have to be, from `counters` as read back."""

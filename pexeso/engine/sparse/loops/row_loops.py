@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pexeso.engine.sparse.loops.list_loops import NO_LIST
-from pexeso.engine.sparse.loops.views import Asked, Noted, Stored
+from pexeso.engine.sparse.loops.views import Noted, QueryValues, Stored
 from pexeso.engine.sparse.loops.word_loops import compare_text, count_common, similarity
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
@@ -19,7 +19,7 @@ several at a time."""
 _A_LOOK = 6
 """To look at all words of a row takes as long as to visit so many by one of them."""
 
-FULL, MOST = 128, 255
+FULL, MAX_STEPS = 128, 255
 """Steps that a row needs to be worth a look, and those after which they are not counted."""
 
 
@@ -101,9 +101,10 @@ def collect_rows(
                     break
                 before = np.int64(gained[row])
                 added = (
-                    np.int64(min(stored.value_shares[entry] * step, np.float32(MOST))) + min_gain
+                    np.int64(min(stored.value_shares[entry] * step, np.float32(MAX_STEPS)))
+                    + min_gain
                 )
-                after = min(before + added, MOST)
+                after = min(before + added, MAX_STEPS)
                 gained[row] = after
                 if before == 0:
                     touched[n_touched] = row
@@ -122,7 +123,7 @@ def look_at_rows(
     rows: np.ndarray,
     near: np.ndarray,
     value: int,
-    query: Asked,
+    query: QueryValues,
     stored: Stored,
     noted: Noted,
     floor: float,
@@ -171,7 +172,7 @@ def look_at_rows(
 def within(
     row: int,
     value: int,
-    query: Asked,
+    query: QueryValues,
     stored: Stored,
     noted: Noted,
     letters: float,
@@ -215,7 +216,7 @@ def within(
 
 
 @loop
-def same_text(mine: int, word: int, query: Asked, stored: Stored) -> bool:
+def same_text(mine: int, word: int, query: QueryValues, stored: Stored) -> bool:
     """Return whether a word of the query is one of the partition."""
     return (
         compare_text(

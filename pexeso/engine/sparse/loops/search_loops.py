@@ -52,7 +52,7 @@ from pexeso.engine.sparse.loops.row_loops import (
     look_at_rows,
     within,
 )
-from pexeso.engine.sparse.loops.views import Asked, Noted, Room, Stored
+from pexeso.engine.sparse.loops.views import Noted, QueryValues, Room, Stored
 from pexeso.engine.sparse.loops.word_loops import add_words, clear_table, slots_for
 from pexeso.runtime.jit import loop
 
@@ -73,7 +73,7 @@ _LEAST_FLOOR = 1e-6
 def find_matches(
     begin: int,
     end: int,
-    query: Asked,
+    query: QueryValues,
     stored: Stored,
     room: Room,
     longest_word: int,
@@ -195,7 +195,7 @@ def find_matches(
 
 
 @loop
-def take_note(value: int, query: Asked, noted: Noted) -> None:
+def take_note(value: int, query: QueryValues, noted: Noted) -> None:
     """Fill the table with the pairs of a query value, in the place of another's."""
     forget(noted)
     clear_table(noted.heads, noted.filled, noted.sizes)
@@ -206,7 +206,7 @@ def take_note(value: int, query: Asked, noted: Noted) -> None:
 
 
 @loop
-def rounding_of(value: int, query: Asked, longest_word: int, most_value_words: int) -> float:
+def rounding_of(value: int, query: QueryValues, longest_word: int, most_value_words: int) -> float:
     """Return the share by which sums of float32 may be off for a query value."""
     n_words = query.offsets[value + 1] - query.offsets[value]
     # A stored word is added to once for each of its keys, as often as it has them.
@@ -217,7 +217,7 @@ def rounding_of(value: int, query: Asked, longest_word: int, most_value_words: i
 @loop
 def read_value(
     value: int,
-    query: Asked,
+    query: QueryValues,
     stored: Stored,
     noted: Noted,
     shares: np.ndarray,
@@ -288,7 +288,7 @@ def look_up(
     words: np.ndarray,
     near: np.ndarray,
     value: int,
-    query: Asked,
+    query: QueryValues,
     stored: Stored,
     noted: Noted,
     room: Room,
@@ -326,7 +326,7 @@ def scan_for(
     floors: np.ndarray,
     sure_from: np.ndarray,
     begin: int,
-    query: Asked,
+    query: QueryValues,
     stored: Stored,
     noted: Noted,
     room: Room,

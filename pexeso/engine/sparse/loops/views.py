@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Asked(NamedTuple):
+class QueryValues(NamedTuple):
     """Query values, as in `pexeso.engine.sparse.vectors.SparseVectors`.
 
     Attributes

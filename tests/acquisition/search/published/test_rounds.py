@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.acquisition.graph.joins import JoinGraph
-from pexeso.acquisition.search.found import FoundPlans
+from pexeso.acquisition.search.found_plans import FoundPlans
 from pexeso.acquisition.search.plans import PlanMeasures
 from pexeso.acquisition.search.published.options import PublishedOptions
 from pexeso.acquisition.search.published.rounds import published_plans

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AskedColumns:
+class QueryColumns:
     """The columns.
 
     Attributes
@@ -66,7 +66,7 @@ class AskedColumns:
         return f"/tables/{self.table.id}"
 
 
-def asked_columns(pages: Pages, request: Request) -> AskedColumns:
+def query_columns(pages: Pages, request: Request) -> QueryColumns:
     """Return the columns that an URL names, by ``column=``, which may stand there several times.
 
     Raises
@@ -80,10 +80,10 @@ def asked_columns(pages: Pages, request: Request) -> AskedColumns:
     given = [name for name in request.query_params.getlist("column") if name] or ["#0"]
     if len(given) == 1 and names_one_column(names, given[0]):
         position = find_column(names, given[0])
-        return AskedColumns(table, (label_columns(names)[position],), f"#{position}")
+        return QueryColumns(table, (label_columns(names)[position],), f"#{position}")
     key = find_key_columns(names, given[0] if len(given) == 1 else given)
     marks = [f"#{column.position}{'~' if column.similar else ''}" for column in key]
-    return AskedColumns(table, tuple(column.label for column in key), ",".join(marks))
+    return QueryColumns(table, tuple(column.label for column in key), ",".join(marks))
 
 
 def _names(spec: str, reading: ReadingOptions) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ class AskedLake:
         The folder of tables.
     keys : list of (str, int)
         Table and position of each judged column, n of them.
-    asked : list of pyarrow.StringArray
+    queries : list of pyarrow.StringArray
         The query columns, q of them.
     labels : int8 (q, n)
         Classes of `benchmarks.effectiveness.judged`.
@@ -93,7 +93,7 @@ class AskedLake:
     name: str
     lake: Path
     keys: list[Key]
-    asked: list[pa.StringArray]
+    queries: list[pa.StringArray]
     labels: np.ndarray
     originals: list[pa.StringArray] | None = None
 
@@ -121,7 +121,7 @@ def asked_lake(name: str, place: Path, shared: Path = SHARED, *, strict: bool = 
     truth = shared_set(name, place, shared)
     judged = truth.judged if truth.partners is None else judged_partners(truth.partners, truth)
     n = judged.n_columns
-    queries = np.arange(n) if judged.asked is None else judged.asked
+    queries = np.arange(n) if judged.allowed_queries is None else judged.allowed_queries
     labels = np.stack([judged.classes(np.full(n, query), np.arange(n)) for query in queries])
     keys = judged.keys
     if truth.partners is None and not strict:

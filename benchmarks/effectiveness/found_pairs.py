@@ -15,7 +15,7 @@ LEAST_JOINABILITY = 0.3
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPairs:
     """The column pairs that a method returns at one threshold for values.
 
     Each pair has at least `MIN_MATCHES` matching values.
@@ -38,16 +38,16 @@ class Found:
     joinability: np.ndarray
     label: np.ndarray
 
-    def of(self, queries: np.ndarray) -> Found:
+    def of(self, queries: np.ndarray) -> FoundPairs:
         """Keep the pairs of some query columns."""
         return self._where(np.isin(self.query, queries))
 
-    def from_joinability(self, min_joinability: float) -> Found:
+    def from_joinability(self, min_joinability: float) -> FoundPairs:
         """Keep the pairs of at least this joinability."""
         return self._where(self.joinability >= min_joinability - 1e-9)
 
-    def _where(self, kept: np.ndarray) -> Found:
-        return Found(
+    def _where(self, kept: np.ndarray) -> FoundPairs:
+        return FoundPairs(
             self.threshold,
             self.query[kept],
             self.candidate[kept],
@@ -70,7 +70,7 @@ class Found:
 
 def found_by_values(
     judged: Judged, held: sp.csr_matrix, similar: sp.csr_matrix, thresholds: Iterable[float]
-) -> Iterator[Found]:
+) -> Iterator[FoundPairs]:
     """Count for each pair of columns how many values of the one have a similar value in the other.
 
     Parameters
@@ -102,13 +102,13 @@ def found_pairs(
     candidate: np.ndarray,
     matches: np.ndarray,
     joinability: np.ndarray,
-) -> Found:
+) -> FoundPairs:
     """Keep what counts as returned, of the columns that are asked, and label it."""
     kept = (matches >= MIN_MATCHES) & (joinability >= LEAST_JOINABILITY) & (query != candidate)
-    if judged.asked is not None:
-        kept &= np.isin(query, judged.asked)
+    if judged.allowed_queries is not None:
+        kept &= np.isin(query, judged.allowed_queries)
     query, candidate = query[kept].astype(np.int64), candidate[kept].astype(np.int64)
-    return Found(
+    return FoundPairs(
         threshold,
         query,
         candidate,
